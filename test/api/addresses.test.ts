@@ -16,7 +16,7 @@ describe('the two addresses', () => {
     urls = [app.baseUrl, await app.startText()];
   });
 
-  /** The status and the code of the answer, on each address, to a request that no upstream is there to answer. */
+  /** The status and the code of the answer, on each address, to a request for which no upstream runs. */
   async function codesOf(path: string, body: unknown, apiKey: string): Promise<readonly unknown[]> {
     const headers = { 'msgfmt-version': '2023-06-01' };
     const answers = await Promise.all(
@@ -38,7 +38,7 @@ describe('the two addresses', () => {
     });
   }
 
-  it('differ in what else there is: the text address has neither media nor documentation', async () => {
+  it('serve different other endpoints: the text address has neither media nor documentation', async () => {
     // contract 4.12:4
     for (const path of [
       '/v1/tasks',

@@ -20,7 +20,7 @@ const FORMAT: Presentation<Row> = {
 };
 
 describe('an export', () => {
-  /** What a client gets that asks for such rows. */
+  /** What a client receives that requests such rows. */
   async function ask(accept: string, rows: () => Rows<Row>): Promise<{ type: string | null; text: string }> {
     const app = new Koa<RequestState>();
     app.silent = true;
@@ -55,7 +55,7 @@ describe('an export', () => {
     ['-1+1', "'-1+1"],
     ['@SUM(A1)', "'@SUM(A1)"],
     ['\tx', "'\tx"],
-    // With another separator of lists, the rest is a cell of its own.
+    // With another list separator, the remainder is a cell of its own.
     ['a;=1+1', "a;'=1+1"],
     ['a; "=1+1";=2', `"a; ""'=1+1"";'=2"`],
     ['a\t＋1;b;-2', "a\t'＋1;b;'-2"],
@@ -67,7 +67,7 @@ describe('an export', () => {
     });
   }
 
-  it('has decimal commas and semicolons where the client asks for them, and quotes semicolons then', async () => {
+  it('has decimal commas and semicolons where the client requests them, and then quotes semicolons', async () => {
     // contract 4.11:58 4.11:59
     const { type, text } = await ask('text/csv;decimal=comma', rowsNamed('a,b', 'c;d'));
     expect(type).to.match(/^text\/csv/);
@@ -99,7 +99,7 @@ describe('an export', () => {
     ]);
   });
 
-  it('is a JSON object a line', async () => {
+  it('is one JSON object per line', async () => {
     const { type, text } = await ask(NDJSON, rowsNamed('a', null));
     expect(type).to.equal(NDJSON);
     expect(
@@ -114,12 +114,12 @@ describe('an export', () => {
   });
 
   for (const accept of ['application/json', '*/*']) {
-    it(`is not sent to a client that takes ${accept}`, async () => {
+    it(`is not sent to a client that accepts ${accept}`, async () => {
       expect((await ask(accept, rowsNamed('a'))).text).to.equal('a page');
     });
   }
 
-  it('that fails halfway is cut off, so that it is not mistaken for the whole', async () => {
+  it('is cut off when it fails halfway, so that a client does not mistake it for a complete one', async () => {
     const failing = async function* (): AsyncIterable<Row> {
       yield { name: 'a', amount: '1' };
       await Promise.resolve();

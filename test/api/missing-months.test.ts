@@ -12,14 +12,14 @@ describe('a month whose tables are missing', () => {
     for (const table of PARTITIONED_TABLES) await app.database.raw(`DROP TABLE ${table}_${month} CASCADE`);
   }
 
-  it('is made at once by the request that misses it', async () => {
+  it('is created at once by the request that needs it', async () => {
     const { apiKey } = await app.createAccount({ fundedUsd: 10 });
     await loseMonth();
     const body = { model: 'vidone-3.0', prompt: 'A test' };
     expect((await call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body })).status).to.equal(201);
   });
 
-  it('is noticed by the readiness check of a process, which creates it', async () => {
+  it('is detected by the readiness check of a process, which creates its tables', async () => {
     await loseMonth();
     const { status, body } = await call(`${app.baseUrl}/readyz`);
     expect([status, body]).to.deep.include(503);

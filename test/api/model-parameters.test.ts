@@ -62,7 +62,7 @@ function exampleOf(schema: ParameterSchema): unknown {
   }
 }
 
-/** The fields with which the route's upstream is asked. */
+/** The fields of the request to the route's upstream. */
 function sentFor(id: string, request: RenderInputs): JsonObject {
   const [route] = modelOf(id).routes;
   const task = { id: newId('task'), accountId: newId('account'), deadlineAt: new Date('2100-01-01') };
@@ -90,7 +90,7 @@ describe('the fields that only one model has', () => {
       }
     });
 
-    it(`of ${id} may be left out, and its vendor is sent their defaults`, () => {
+    it(`of ${id} are optional, and its vendor receives their defaults`, () => {
       const { properties } = modelOf(id).parameters;
       const sent = sentFor(id, parse(bodyFor(id)).render);
       expect(ajv.validate(schema, sent), ajv.errorsText()).to.equal(true);
@@ -142,19 +142,19 @@ describe('the fields that only one model has', () => {
     expect(formatUsd(costOf({}))).to.equal('1.44');
   });
 
-  it('are listed with the model, with what they change in its price', () => {
+  it('are listed with the model, with their effect on its price', () => {
     // contract 2.8:5 2.8:6
     const listed = Object(presentModel(modelOf('veo3.1'), catalogue));
     expect(listed.parameters.seed).to.deep.include({ type: 'integer' });
     expect(listed.prices.modifiers).to.deep.equal([{ when: { generate_audio: true }, addition: 0.2, factor: 1 }]);
   });
 
-  it('say which of them are links', () => {
+  it('declare which of them are links', () => {
     expect(parse(bodyFor('kling-2.1', { end_image: LINK })).render.parameterLinks).to.deep.equal([LINK]);
     expect(parse(bodyFor('kling-2.1')).render.parameterLinks).to.equal(undefined);
   });
 
-  it('leave out the routes whose upstreams do not have them, unless they have their default', () => {
+  it('exclude routes whose upstreams do not have them, unless they have their default', () => {
     const { parameters } = modelOf('kling-2.1');
     const route = { model: 'm', order: 0, weight: 1 };
     const routes = [
@@ -167,7 +167,7 @@ describe('the fields that only one model has', () => {
     expect(namesFor({ cfg_scale: 0.7 })).to.deep.equal(['has-all']);
   });
 
-  it('may lie deeper in the body of an upstream, and be lists and objects', () => {
+  it('may be nested in the body of an upstream, and be lists and objects', () => {
     const yaml = readFileSync(FILE, 'utf8')
       .replace(
         'seed: { type: integer }\n          auto_fix',

@@ -14,7 +14,7 @@ describe('an overloaded process', () => {
   let server: RunningServer;
 
   before(async () => {
-    // Requests have waited too long, and go on doing so: it takes one in each window.
+    // Requests have waited too long, and continue to: the process accepts one in each window.
     const admission = new Admission(1);
     admission.endWindow(1_000);
     overload = createOverload(metrics, { admission, wait: { read: () => 1_000, stop: () => {} } });
@@ -41,7 +41,7 @@ describe('an overloaded process', () => {
     return response;
   }
 
-  /** Keeps up load until a request of it is refused, and returns the refusal. */
+  /** Keeps up the load until one of its requests is refused, and returns the refusal. */
   async function refusalOf(path: string, key: string, method?: string): Promise<Response> {
     for (;;) {
       const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => ask(path, key, method)));
@@ -68,19 +68,19 @@ describe('an overloaded process', () => {
     });
   });
 
-  it('answers probes and operators all the same', async () => {
+  it('answers probes and operators regardless', async () => {
     await refusalOf('/v1/tasks', 'free', 'GET');
     for (const path of ['/healthz', '/readyz', '/admin/v1/accounts', '/v1/provider-callbacks/fal/task_1'])
       expect((await ask(path, 'free', 'GET')).status, path).to.equal(200);
   });
 
-  it('counts what it refuses by importance', async () => {
+  it('counts the requests that it refuses by importance', async () => {
     await refusalOf('/v1/tasks?limit=2', 'free', 'GET');
     expect(await metrics.render()).to.match(/genway_requests_shed_total\{importance="free list"\} [1-9]/);
   });
 
-  it('takes the work of those who have paid while it refuses that of others', async () => {
-    // From its first answer on, the process knows the credential.
+  it('accepts requests of paying accounts while it refuses requests of others', async () => {
+    // After its first answer, the process knows the credential.
     while ((await ask('/v1/videos', 'paid')).status !== 200);
     const answers = { paid: 0, stranger: 0 };
     while (answers.paid < 20) {

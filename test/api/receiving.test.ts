@@ -20,7 +20,7 @@ describe('receiving bodies', () => {
   let outcomes: (number | ServiceError)[];
   const sockets: Socket[] = [];
 
-  /** A server that reads bodies, and releases each when it has come. */
+  /** A server that reads bodies, and releases each once it is complete. */
   async function start(receiving: Receiving, look?: (piece: Uint8Array) => void): Promise<void> {
     outcomes = [];
     server = await listen(
@@ -63,7 +63,7 @@ describe('receiving bodies', () => {
     while (outcomes.length < count) await sleep(5);
   }
 
-  it('refuses the slowest of those that hold much when all together hold too much, and reads on with the others', async () => {
+  it('refuses the slowest of the large bodies when all together hold too much, and reads on with the others', async () => {
     await start(createReceiving({ ...LIMITS, maxHeldBytes: 3 * LARGE }));
     await send(LARGE, MAX_BYTES);
     await sleep(300);
@@ -82,7 +82,7 @@ describe('receiving bodies', () => {
     expect(others.every((outcome) => typeof outcome === 'number')).to.equal(true);
   });
 
-  it('holds nothing for what a header announces', async () => {
+  it('reserves no memory for the length that a header announces', async () => {
     await start(createReceiving({ ...LIMITS, maxHeldBytes: LARGE }));
     for (let count = 0; count < 20; count += 1) await send(1, MAX_BYTES);
     await send(LARGE / 2, LARGE / 2);
@@ -90,7 +90,7 @@ describe('receiving bodies', () => {
     expect(outcomes).to.deep.equal([LARGE / 2]);
   });
 
-  it('gives up a body that comes too slowly, which may be sent again as it was', async () => {
+  it('refuses a body that arrives too slowly, with an error that permits the same request again', async () => {
     // contract 7.2:10 7.4:2 8.2:6
     await start(createReceiving({ ...LIMITS, paceCheckMs: 50 }));
     const socket = await send(10, 1_000);
@@ -100,7 +100,7 @@ describe('receiving bodies', () => {
     expect(outcomes[0]).to.include({ status: 408, code: 'read_request_body_failed', retryable: true });
   });
 
-  it('frees what a client held that has left', async () => {
+  it('frees the memory of a client that left', async () => {
     await start(createReceiving({ ...LIMITS, maxHeldBytes: LARGE }));
     for (let count = 1; count <= 3; count += 1) {
       (await send(LARGE - 100, MAX_BYTES)).destroy();
@@ -134,7 +134,7 @@ describe('receiving bodies', () => {
     await Promise.all(Array.from({ length: 16 }, () => send(MAX_BYTES, MAX_BYTES)));
     await settled(16);
     expect(outcomes).to.deep.equal(Array.from({ length: 16 }, () => MAX_BYTES));
-    // Of each connection what one read gives.
+    // Of each connection, the bytes of one read.
     expect(mostBytes).to.be.below(16 * 65_536 + 1);
   });
 });

@@ -5,8 +5,8 @@ import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';
 
 /**
- * The permission that each call of the administration needs. A call that is added has to be added here, too. What each role may do
- * is compared with the documents: test/docs/roles.test.ts.
+ * The permission that each call of the administration needs. Add new calls here, too. test/docs/roles.test.ts compares
+ * what each role may do with the documents.
  */
 const NEEDS: Readonly<Record<string, StaffPermission>> = {
   find: 'read',
@@ -118,7 +118,7 @@ describe('the roles of admin tokens', () => {
     const needed = NEEDS[id] ?? 'operate';
     for (const role of ADMIN_ROLES) {
       const isLetIn = mayAsStaff(role, needed);
-      it(`${isLetIn ? 'let' : 'do not let'} ${role} ${id}`, async () => {
+      it(`${isLetIn ? 'let' : 'do not let'} ${role} call ${id}`, async () => {
         // contract 4.11:2
         const { status, body } = await call<ErrorBody>(app.baseUrl + path.replaceAll(/\{\w+\}/g, 'x'), {
           method: method.toUpperCase(),
@@ -132,7 +132,7 @@ describe('the roles of admin tokens', () => {
     }
   }
 
-  it('are named in a refusal, with those that would do', async () => {
+  it('are named in a refusal, with the roles that would suffice', async () => {
     // contract 4.11:2
     const { body } = await call<ErrorBody>(`${app.baseUrl}/admin/v1/reconciliations`, {
       method: 'POST',
@@ -143,7 +143,7 @@ describe('the roles of admin tokens', () => {
     );
   });
 
-  it('do not open the API of customers or the metrics', async () => {
+  it('give no access to the API of customers or to the metrics', async () => {
     // contract 4.11:1
     for (const path of ['/v1/models', '/v1/balance', '/metrics']) {
       expect((await call(app.baseUrl + path, { key: tokens.get('operator') ?? '' })).status).to.equal(401);

@@ -6,10 +6,10 @@ import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.t
 import { type Answer, call } from '../../support/stack.ts';
 
 const endpoints = endpointsFor({ canTakePayments: false });
-/** What of a path is looked at before anything else: `{model}` and other names may be any text, `{any_id}` is of any kind, and `{month}` is none. */
+/** Path parameters that are checked first: `{model}` takes any text, `{any_id}` any id, `{month}` is no id. */
 const ID = /\{(?!any_id\b|month\b|model\b|model_id\b|price_list\b|provider\b|upstream\b|vendor\b)\w+\}/;
 
-/** The names of the parameters of the query that may be left out. */
+/** The names of the optional query parameters. */
 function queryOf({ parameters }: Endpoint): string[] {
   return parameters.flatMap(({ name, in: place, required }) =>
     place === 'query' && required !== true ? [String(name)] : [],
@@ -48,7 +48,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('refuses what cannot be an id before it reads the body, and names the kind of resource', async () => {
+  it('refuses an invalid id before it reads the body, and names the kind of resource', async () => {
     for (const endpoint of endpoints.filter(({ path }) => ID.test(path))) {
       const { status, body } = await ask(endpoint, endpoint.body && { body: '{' });
       expect([status, body.error.code], endpoint.id).to.deep.equal([404, 'not_found']);
@@ -56,7 +56,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('takes each parameter of the query once', async () => {
+  it('refuses a query parameter that is sent twice', async () => {
     // contract 4.10:4
     for (const endpoint of endpoints.filter(({ path }) => !ID.test(path))) {
       for (const name of queryOf(endpoint)) {
@@ -67,7 +67,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('takes an empty parameter of the query for an absent one', async () => {
+  it('treats an empty query parameter as absent', async () => {
     // contract 4.10:4
     // There is no price list `x`.
     const isOfPriceList = ({ path }: Endpoint): boolean => path.includes('{price_list}');

@@ -18,7 +18,7 @@ const bearer = ({ apiKey }: TestCaller) => ({ authorization: `Bearer ${apiKey}` 
 describe('an API key', () => {
   const app = useTestApp({ settings: { trustedProxies: 1 } });
 
-  /** Lists models, which needs nothing but a usable key. */
+  /** Lists models, which needs only a usable key. */
   const use = (headers: Record<string, string>): Promise<Answer<ErrorBody>> =>
     call(`${app.baseUrl}/v1/balance`, { headers });
   const withKey = (key: KeySettings = {}): Promise<TestCaller> => app.createAccount({ fundedUsd: 10, key });
@@ -31,7 +31,7 @@ describe('an API key', () => {
     }
   });
 
-  it('is found in an Authorization header whose scheme is written in any case', async () => {
+  it('is found in an Authorization header whose scheme is in any case', async () => {
     const { apiKey } = await withKey();
     expect((await use({ authorization: `bearer ${apiKey}` })).status).to.equal(200);
   });
@@ -108,7 +108,7 @@ describe('an API key', () => {
     }
   });
 
-  it('with a limit is 402 for what costs more than is left of it, and exhausted once all of it is spent', async () => {
+  it('with a limit gets 402 for a request that exceeds the remaining limit, and is exhausted once all of it is spent', async () => {
     // contract 5:10 5:11 7.2:4
     const { apiKey } = await withKey({ usageLimit: parseUsd('0.5') });
     const create = (duration: number): Promise<Answer<ErrorBody & TaskEnvelope>> =>
@@ -124,7 +124,7 @@ describe('an API key', () => {
     expect(exhausted.body.error.message).to.contain('exhausted');
   });
 
-  it('with a budget that is spent is 402, which names the budget and when it renews', async () => {
+  it('with a spent budget gets 402, which names the budget and its renewal', async () => {
     const { apiKey } = await withKey({ usageLimit: parseUsd('0.5'), limitPeriod: 'month' });
     const create = (duration: number): Promise<Answer<ErrorBody & TaskEnvelope>> =>
       call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: { ...VIDEO, duration } });
@@ -186,7 +186,7 @@ describe('an API key', () => {
     expect(refused.body.error.message).to.contain('203.0.113.8');
   });
 
-  it('is not fooled by addresses that the client itself claims', async () => {
+  it('is not fooled by addresses that the client claims', async () => {
     const caller = await withKey({ ipAllowlist: ['203.0.113.7'] });
     const { status } = await use({ ...bearer(caller), 'x-forwarded-for': '203.0.113.7, 198.51.100.1' });
     expect(status).to.equal(403);

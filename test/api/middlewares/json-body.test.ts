@@ -107,7 +107,7 @@ describe('a JSON body', () => {
     await response.body?.cancel();
   });
 
-  it('that nests too deeply is 400, however deep', async () => {
+  it('that nests too deeply is 400 at any depth', async () => {
     // contract 8.2:2 8.2:4
     for (const depth of [33, 1000, 400_000]) {
       for (const [open, close] of [
@@ -121,11 +121,11 @@ describe('a JSON body', () => {
     }
   });
 
-  it('may hold brackets in its texts', async () => {
+  it('may hold brackets in strings', async () => {
     expect((await create(JSON.stringify({ ...VIDEO, prompt: '[{"'.repeat(500) }))).status).to.equal(201);
   });
 
-  it('that ends before its length leaves the server well', async () => {
+  it('that ends before its announced length does not harm the server', async () => {
     const socket = connect(Number(new URL(app.baseUrl).port), '127.0.0.1');
     socket.write(
       `POST /v1/videos/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\n` +

@@ -6,7 +6,7 @@ const LIMIT = 20;
 
 const READ_LIMIT = 30;
 
-/** A request that does something, were it right. */
+/** A request that would create a task if its body were valid. */
 const create = (url: string, { apiKey }: TestCaller): Promise<Answer<ErrorBody>> =>
   call(`${url}/v1/videos/tasks`, { key: apiKey, body: {} });
 const poll = (url: string, { apiKey }: TestCaller): Promise<Answer<ErrorBody>> =>
@@ -20,11 +20,11 @@ describe('the limit of requests', () => {
     second = await app.startSecond();
   });
 
-  /** So many requests at once, through both processes. */
+  /** Sends this many requests at once, through both processes. */
   const burst = (send: typeof create, caller: TestCaller, count: number): Promise<Answer<ErrorBody>[]> =>
     Promise.all(Array.from({ length: count }, (_, index) => send(index % 2 ? second : app.baseUrl, caller)));
 
-  /** Resolves early in a minute, so that what follows does not run into the next. */
+  /** Resolves early in a minute, so that the test ends within the same minute. */
   async function awaitRoomInMinute(): Promise<void> {
     const { rows } = await app.database.raw<{ rows: { left: number }[] }>(
       'SELECT 60 - extract(second FROM now())::float8 AS left',
@@ -33,7 +33,7 @@ describe('the limit of requests', () => {
     if (left < 8) await new Promise((resolve) => setTimeout(resolve, left * 1000 + 100));
   }
 
-  it('lets through exactly as many as allowed in a minute, over all processes together', async () => {
+  it('accepts exactly the allowed number of requests in a minute, over all processes together', async () => {
     // contract 7.2:11 8.1:1 8.1:6 8.1:8
     await awaitRoomInMinute();
     const answers = await burst(create, await app.createAccount(), LIMIT + 15);
@@ -41,7 +41,7 @@ describe('the limit of requests', () => {
     expect(answers.filter(({ status }) => status === 429)).to.have.length(15);
   }).timeout(180_000);
 
-  it('counts requests that only read apart from the others, with a limit of their own', async () => {
+  it('counts reading requests separately, with a limit of their own', async () => {
     // contract 8.1:2
     await awaitRoomInMinute();
     const caller = await app.createAccount();
@@ -52,7 +52,7 @@ describe('the limit of requests', () => {
     expect([status, headers.get('ratelimit-remaining')]).to.deep.equal([400, String(LIMIT - 1)]);
   }).timeout(180_000);
 
-  it('lets a key read as often as it may send other requests, and never less often than all keys', async () => {
+  it('allows a key as many reads as other requests, and never fewer than the default', async () => {
     // contract 8.1:2
     const fast = await app.createAccount({ key: { rateLimitRpm: 500 } });
     const slow = await app.createAccount({ key: { rateLimitRpm: 1 } });

@@ -40,7 +40,7 @@ describe('observing requests', () => {
     return answer.text();
   }
 
-  it('writes one line about each: who asked, for what, and how it went', async () => {
+  it('writes one line about each request: the caller, the request and the outcome', async () => {
     const { headers, body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
       key: apiKey,
       body: { model: 'vidone-3.0', prompt: 'x' },
@@ -77,12 +77,12 @@ describe('observing requests', () => {
     }
   });
 
-  it('keeps the probes of machines out of the usual log', async () => {
+  it('omits probes from the log at the default level', async () => {
     const { headers } = await call(`${app.baseUrl}/healthz`);
     expect(lineOf(headers)).to.include({ level: DEBUG, route: '/healthz' });
   });
 
-  it('measures each under its route, so that clients cannot invent labels', async () => {
+  it('measures each request under its route, so that clients cannot invent labels', async () => {
     const before = (await scrape()).split('\n').length;
     for (let index = 0; index < 20; index += 1) {
       await call(`${app.baseUrl}/made-up-${index}`, { method: `MADEUP${index}` }).catch(() => undefined);

@@ -24,7 +24,7 @@ describe('a rejected user agent', () => {
     });
   }
 
-  it('is turned away before its key and its path are looked at', async () => {
+  it('is rejected before its key and path are checked', async () => {
     // contract 5:22
     const response = await fetch(`${app.baseUrl}/nowhere`, { headers: { 'user-agent': 'BadBot/1' } });
     expect([response.status, await response.text()]).to.deep.equal([403, 'error code: 1010']);

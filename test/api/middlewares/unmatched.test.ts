@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';
 
-describe('what no route takes', () => {
+describe('a request that no route matches', () => {
   const app = useTestApp();
 
   for (const path of [
@@ -123,7 +123,7 @@ describe('what no route takes', () => {
     ['/docs', ['/v1/rerank']],
   ] as const) {
     for (const path of paths) {
-      it(`names what to use instead of ${path}`, async () => {
+      it(`names the endpoint to use instead of ${path}`, async () => {
         // contract 4:1
         const { status, body } = await call<ErrorBody>(app.baseUrl + path, { method: 'POST', body: {} });
         expect([status, body.error.code]).to.deep.equal([404, 'not_found']);
@@ -132,7 +132,7 @@ describe('what no route takes', () => {
     }
   }
 
-  it('names the address where the text address lacks a path', async () => {
+  it('names the other address where the text address lacks a path', async () => {
     const textUrl = await app.startText();
     for (const path of ['/v1/videos/tasks', '/v1/images/generations', '/v1/capabilities/run']) {
       const { status, body } = await call<ErrorBody>(textUrl + path, { method: 'POST', body: {} });

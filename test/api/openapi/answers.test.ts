@@ -24,7 +24,7 @@ interface AskOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: string;
-  /** The values of the path's parameters, in their order. */
+  /** The values of the path parameters, in order. */
   readonly of?: readonly string[];
 }
 
@@ -42,7 +42,7 @@ describe('the description of answers', () => {
     caller = await app.createAccount({ fundedUsd: 50, signupUsd: 5 });
   });
 
-  /** Calls an operation by its described path, and finds its answer described. */
+  /** Calls an operation by its described path, and checks that its answer is described. */
   async function ask(
     operation: string,
     { key = caller.apiKey, body, headers = {}, query = '', of = [] }: AskOptions = {},
@@ -96,7 +96,7 @@ describe('the description of answers', () => {
     expect((await ask('POST /v1/images/tasks', { body: image })).status).to.equal(201);
   });
 
-  it('holds for each way in which a create call is refused', async () => {
+  it('holds for each refusal of a create call', async () => {
     const body = { model: 'vidone-3.0', prompt: 'A kite' };
     const path = 'POST /v1/videos/tasks';
     const poor = await app.createAccount({ fundedUsd: 0.1 });
@@ -184,7 +184,7 @@ describe('the description of answers', () => {
     expect((await ask('GET /admin/v1/tasks')).status).to.equal(401);
   });
 
-  it('holds for what operators do to tasks', async () => {
+  it('holds for the operators’ actions on tasks', async () => {
     await ask('POST /v1/webhooks', { body: { url: LINK } });
     const of = [await createTask()];
     const body = { reason: 'An outage' };
@@ -193,7 +193,7 @@ describe('the description of answers', () => {
     expect((await asOperator('GET /admin/v1/tasks/{task_id}/explanation', { of })).status).to.equal(200);
   });
 
-  it('holds for how the service is', async () => {
+  it('holds for the status of the service', async () => {
     await ask('GET /healthz', { key: '' });
     await ask('GET /readyz', { key: '' });
     await ask('GET /openapi.json', { key: '' });
@@ -213,7 +213,7 @@ describe('the description of answers', () => {
 });
 
 describe('the description of text answers', () => {
-  // What is forwarded as it came may hold more than is described.
+  // A forwarded answer may hold more than is described.
   const checks = schemaChecks({ closed: false });
   let service: TestText;
 

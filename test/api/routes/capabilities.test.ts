@@ -57,7 +57,7 @@ describe('capabilities', function () {
     expect((await post('search', { kind: 'sound' })).status).to.equal(400);
   });
 
-  it('are described by schemas that their examples fit, with limits and prices, and run by the example', async () => {
+  it('are described by schemas that their examples fit, with limits and prices, and run with the example', async () => {
     // contract 4.15:2
     const { body: models } = await call<{ data: { id: string; formats?: string[] }[] }>(`${stack.baseUrl}/v1/models`, {
       key,
@@ -91,7 +91,7 @@ describe('capabilities', function () {
     expect([status, body.error]).to.deep.equal([201, undefined]);
   });
 
-  it('run once for one Idempotency-Key, and show the same task again', async () => {
+  it('run once for one Idempotency-Key, and return the same task again', async () => {
     // contract 4.15:3
     const body = { capability_id: 'vidone-3.0', inputs: { prompt: 'A lighthouse' } };
     const headers = { 'Idempotency-Key': 'one-run' };
@@ -107,14 +107,14 @@ describe('capabilities', function () {
     expect(one.body.data.id).to.equal(other.body.data.id).and.not.equal(first.body.data.id);
   });
 
-  it('answer text at once, as it is asked for', async () => {
+  it('answer text at once, as requested', async () => {
     // contract 4.15:3
     const inputs = { prompt: 'Say exactly: lighthouse', system: 'Be kind.', max_tokens: 500 };
     const { body } = await post<{ data: { text: string } }>('run', { capability_id: 'textc-M3', inputs });
     expect(body.data.text).to.equal('lighthouse');
   });
 
-  it('have errors that lead to the documentation, and are unknown by other names', async () => {
+  it('have errors that link to the documentation, and do not exist under other names', async () => {
     // contract 4.15:5
     for (const path of ['inspect', 'run']) {
       for (const capability_id of ['no-such', 'textm-embed']) {

@@ -35,13 +35,13 @@ describe('a create call', () => {
   const tasksOf = async ({ accountId } = caller): Promise<unknown[]> =>
     app.database('tasks').where({ account_id: accountId });
 
-  /** Neither a task nor money is left of a refused call. */
+  /** Asserts that a refused call leaves neither a task nor a hold. */
   async function expectNothingOf(who: TestCaller): Promise<void> {
     expect(await tasksOf(who)).to.deep.equal([]);
     expect((await reloadAccount(app.database, { id: who.accountId })).fundedReserved).to.equal(0n);
   }
 
-  it('answers 503 with Retry-After while the disk of the database is full, and takes nothing', async () => {
+  it('answers 503 with Retry-After while the disk of the database is full, and stores nothing', async () => {
     await app.database.raw(`
       CREATE FUNCTION fill_disk() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
@@ -119,7 +119,7 @@ describe('a create call', () => {
     await expectNothingOf(caller);
   });
 
-  it('is refused for the first of its faults: key, requests a minute, body, Idempotency-Key, fields, rights, money', async () => {
+  it('reports the first of its faults in the order key, requests a minute, body, Idempotency-Key, fields, rights, money', async () => {
     // contract 4.1:3
     const path = `${app.baseUrl}/v1/videos/tasks`;
     const free = await app.createAccount({ signupUsd: 1, key: { rateLimitRpm: 1 } });
@@ -170,7 +170,7 @@ describe('a create call', () => {
     await expectNothingOf(free);
   });
 
-  it('is 429 user_concurrency_exceeded beyond the tasks that may run at once, exactly, through two processes', async () => {
+  it('is 429 user_concurrency_exceeded beyond exactly the limit of running tasks, through two processes', async () => {
     // contract 7.2:12 7.4:3 8.1:4
     const rich = await app.createAccount({ fundedUsd: 1000 });
     const second = await app.startSecond();
@@ -216,7 +216,7 @@ describe('a create call', () => {
       form.append('file', new Blob([png(64, 64)]), 'input.png');
       const headers = { authorization: `Bearer ${caller.apiKey}` };
       const upload = await fetch(`${app.baseUrl}/v1/files`, { method: 'POST', headers, body: form });
-      // The shape is the subject of the tests of uploads.
+      // The tests of uploads check the shape.
       const { data } = (await upload.json()) as { data: { url: string } };
       expect((await create('images', { ...IMAGE, images: [data.url] })).status).to.equal(201);
       const strict = await startTestApp({ storage: app.storage });
@@ -249,13 +249,13 @@ describe('a create call', () => {
       await expectNothingOf(caller);
     });
 
-    it('is 403 forbidden before any link is asked, on an account that never topped up', async () => {
+    it('is 403 forbidden before any link is requested, on an account that never topped up', async () => {
       const free = await app.createAccount({ signupUsd: 5 });
       const { status, body } = await create('images', { ...IMAGE, images: [`${server.url}/missing.png`] }, free);
       expect([status, body.error.code]).to.deep.equal([403, 'forbidden']);
     });
 
-    it('asks for no link when the key, its limit, the balance or the running tasks do not allow it', async () => {
+    it('requests no link when the key, its limit, the balance or the running tasks do not allow the call', async () => {
       // contract 4.1:4 4.3:15
       const images = [`${server.url}/counted.png`];
       const busy = await app.createAccount({ fundedUsd: 1000 });
@@ -284,7 +284,7 @@ describe('a create call', () => {
       expect((await create('images', { ...IMAGE, images: [] }, free)).status).to.equal(400);
     });
 
-    it('of a video is not looked at: the model judges it later', async () => {
+    it('of a video is not checked: the model judges it later', async () => {
       // contract 4.2:12
       const { status } = await create('videos', { ...VIDEO, images: [`${server.url}/missing.png`] });
       expect(status).to.equal(201);
@@ -332,7 +332,7 @@ describe('a create call that is moderated', () => {
     expect(await tasks()).to.deep.equal(before);
   });
 
-  it('is 503 processing_unavailable, to be repeated, without a verdict', async () => {
+  it('is 503 processing_unavailable, which permits a retry, without a verdict', async () => {
     // contract 4.1:20 7.2:14
     const before = await tasks();
     const headers = { 'idempotency-key': 'again' };
@@ -343,13 +343,13 @@ describe('a create call that is moderated', () => {
     expect((await create({}, headers)).status).to.equal(201);
   });
 
-  it('is not judged when it is not valid', async () => {
+  it('is not judged when it is invalid', async () => {
     const before = asked.length;
     expect((await create({ prompt: 'flag me', duration: 99 })).body.error.code).to.equal('bad_request');
     expect(asked).to.have.length(before);
   });
 
-  it('is not moderated if it would not be paid for', async () => {
+  it('is not moderated if the balance does not cover it', async () => {
     // contract 4.1:4
     const before = asked.length;
     const { apiKey } = await app.createAccount({ fundedUsd: 0.1 });

@@ -9,7 +9,7 @@ import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { call } from '../../support/stack.ts';
 
 const RUNS = { numRuns: 100 };
-/** What nothing a client sends may take. */
+/** A limit that no request may exceed. */
 const TIMEOUT_MS = 10_000;
 
 const FIELDS = [
@@ -34,7 +34,7 @@ const FIELDS = [
   '',
 ] as const;
 
-/** Values that have broken somebody's service before. */
+/** Values that are known to break services. */
 const nasty = fc.constantFrom<unknown>(
   null,
   -1,
@@ -71,7 +71,7 @@ const nasty = fc.constantFrom<unknown>(
 
 const json = fc.oneof(nasty, fc.jsonValue({ maxDepth: 4 }));
 
-/** Bodies that come close to good ones. */
+/** Bodies that are nearly valid. */
 const almostGood = fc
   .tuple(
     fc.constantFrom('vidone-3.0', 'vidtwo-1.1', 'imagea-2.5-sunburst', 'imageb-2', 'textc-M3', '__proto__'),
@@ -180,7 +180,7 @@ const query = fc
       .join('&'),
   );
 
-describe('nothing a client sends', function () {
+describe('no client input', function () {
   this.timeout(120_000);
   let caller: TestCaller;
 
@@ -191,7 +191,7 @@ describe('nothing a client sends', function () {
     caller = await app.createAccount({ fundedUsd: 1000 });
   });
 
-  /** @throws when the answer is a 500, shows insides of the service, or does not come */
+  /** @throws when the answer is a 500, shows internals of the service, or does not arrive */
   async function send(
     method: string,
     path: string,
@@ -218,7 +218,7 @@ describe('nothing a client sends', function () {
     '/v1/webhooks',
     `/v1/webhooks/we_${'0'.repeat(32)}/redeliver`,
   ]) {
-    it(`as a body of ${path} makes a 500, a stack trace or a hang`, async () => {
+    it(`as a body of ${path} causes a 500, a stack trace or a hang`, async () => {
       await fc.assert(
         fc.asyncProperty(body, async (content) => {
           const status = await send('POST', path, {}, content);
@@ -229,7 +229,7 @@ describe('nothing a client sends', function () {
     });
   }
 
-  it('as path, query, headers and body of any route does', async () => {
+  it('as path, query, headers and body of any route causes one', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...ROUTES),
@@ -239,7 +239,7 @@ describe('nothing a client sends', function () {
         body,
         async ([method, route], id, search, sent, content) => {
           const target = `${route.replace(':id', id)}?${search}`;
-          // What the client library itself refuses to send never reaches the service.
+          // The client library refuses to send some inputs, which never reach the service.
           const isSendable = URL.canParse(target, app.baseUrl);
           if (isSendable) await send(method, target, sent, content);
         },
@@ -248,7 +248,7 @@ describe('nothing a client sends', function () {
     );
   });
 
-  it('or an operator sends as NUL, or as an invalid byte, in the path or the query of any endpoint does', async () => {
+  it('with NUL or an invalid byte in the path or the query of any endpoint, from clients or operators, causes one', async () => {
     for (const { method, path, parameters } of endpointsFor({ canTakePayments: false })) {
       const names = parameters.flatMap((parameter) => (parameter['in'] === 'query' ? [String(parameter['name'])] : []));
       for (const broken of ['a%00b', 'a%FFb']) {
@@ -269,7 +269,7 @@ describe('nothing a client sends', function () {
     }
   });
 
-  it('as a form of POST /v1/files does', async () => {
+  it('as a form of POST /v1/files causes one', async () => {
     const form = formOf({ filename: 'a.png', content: 'x'.repeat(64) }, { name: 'note', content: 'y' });
     await fc.assert(
       fc.asyncProperty(
@@ -286,7 +286,7 @@ describe('nothing a client sends', function () {
     expect(await app.storedFiles()).to.deep.equal([]);
   });
 
-  it('as an id on the operators’ side does', async () => {
+  it('as an id of the administration causes one', async () => {
     for (const [method, path] of [
       ['DELETE', '/admin/v1/keys/%00'],
       ['PATCH', '/admin/v1/keys/%00'],
@@ -303,7 +303,7 @@ describe('nothing a client sends', function () {
     }
   });
 
-  it('changes what objects inherit', async () => {
+  it('changes the prototype of objects', async () => {
     await send(
       'POST',
       '/v1/videos/tasks',
@@ -359,7 +359,7 @@ describe('nothing a client sends', function () {
       'POST /v1/files HTTP/1.1\r\nHost: x\r\nExpect: magic\r\nConnection: close\r\nContent-Length: 0\r\n\r\n',
     ],
   ] as const) {
-    it(`as a request ${what} brings the service down`, async () => {
+    it(`as a request ${what} crashes the service`, async () => {
       const socket = connect(Number(new URL(app.baseUrl).port), '127.0.0.1').setTimeout(TIMEOUT_MS, () =>
         socket.destroy(new Error('no answer')),
       );

@@ -81,7 +81,7 @@ describe('OpenAI’s media endpoints', function () {
     return [answer.status, answer.body.error.message];
   };
 
-  it('name fields without effect, and refuse what cannot be done in words', async () => {
+  it('name fields without effect, and refuse those that cannot be expressed in words', async () => {
     // contract 4.14:8
     const { response } = await client.images.generate({ model: IMAGE, prompt: 'x', quality: 'high' }).withResponse();
     expect(response.headers.get('x-genway-ignored')).to.equal('quality');
@@ -101,7 +101,7 @@ describe('OpenAI’s media endpoints', function () {
     ]);
   });
 
-  it('take null for each field with a default, as the type of OpenAI’s SDK has it', async () => {
+  it('accept null for each field with a default, as the type of OpenAI’s SDK does', async () => {
     const nothing = { n: null, size: null, background: null, response_format: null, stream: null, quality: null };
     const { data, response } = await client.images.generate({ model: IMAGE, prompt: 'x', ...nothing }).withResponse();
     expect(data.data).to.have.length(1);
@@ -179,7 +179,7 @@ describe('OpenAI’s media endpoints', function () {
     expect(gone).to.be.instanceOf(NotFoundError);
   });
 
-  it('start a video from a picture, and cancel it when it is deleted before its end', async () => {
+  it('start a video from a picture, and cancel it when it is deleted before it completes', async () => {
     // contract 4.14:5 4.14:6
     const input_reference = await toFile(pngFile({ width: 64, height: 64 }), 'start.png', { type: 'image/png' });
     const video = await client.videos.create({ model: VIDEO, prompt: 'x [sim:stuck]', input_reference });
@@ -189,7 +189,7 @@ describe('OpenAI’s media endpoints', function () {
     expect(await transfersOf(stack, video.id)).to.deep.equal(['reservation', 'refund']);
   });
 
-  it('answers a picture that is not ready by then with 503, and names its task', async () => {
+  it('answer 503 for a picture that is not ready in time, and name its task', async () => {
     // contract 4.14:3
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     const task = await findTask(stack.database, id);
@@ -213,7 +213,7 @@ describe('OpenAI’s media endpoints', function () {
     }
   });
 
-  it('list the sizes that a model has when another is asked for', async () => {
+  it('list the sizes of a model when another size is requested', async () => {
     const refused = await client.videos
       .create({ model: VIDEO, prompt: 'x', size: '1792x1024' })
       .catch((error: unknown) => error);

@@ -21,7 +21,7 @@ describe('an automatic top-up', () => {
   /** The payments of the provider by the id of their attempt. */
   const payments = new Map<string, string>();
   let mood: Mood = 'pays';
-  /** The card that was given on each page. */
+  /** The card entered on each page. */
   const cards = new Map<string, SavedCard>();
 
   const checkout: CheckoutPages = {
@@ -50,7 +50,7 @@ describe('an automatic top-up', () => {
     mood = 'pays';
   });
 
-  /** An account with 5 USD that pays so much below 10 USD. */
+  /** An account with 5 USD that pays this amount below 10 USD. */
   async function lowAccount(amount = '20'): Promise<string> {
     const { id: accountId } = await createAccount(db.database, { fundedUsd: 5 });
     const agreed = { threshold: parseUsd(10), amount: parseUsd(amount), customer: 'cus_1', paymentMethod: 'pm_1' };
@@ -74,7 +74,7 @@ describe('an automatic top-up', () => {
     expect([await fundedOf(accountId), payments.size]).to.deep.equal([parseUsd(25), 1]);
   });
 
-  it('whose answer is lost is asked for again under the same id', async () => {
+  it('is requested again under the same id when its outcome is unknown', async () => {
     const accountId = await lowAccount();
     mood = 'pays, and the answer is lost';
     await passes(2);
@@ -85,7 +85,7 @@ describe('an automatic top-up', () => {
     expect([await fundedOf(accountId), payments.size]).to.deep.equal([parseUsd(25), 1]);
   });
 
-  it('is given up when its answer was lost for most of a day, and never paid twice', async () => {
+  it('is abandoned when its outcome stays unknown for most of a day, and never paid twice', async () => {
     const accountId = await lowAccount();
     mood = 'pays, and the answer is lost';
     await pass();
@@ -99,7 +99,7 @@ describe('an automatic top-up', () => {
     expect((await findAutoTopUp(db.database, accountId))?.stoppedBecause).to.include('did not answer');
   });
 
-  it('is paid once when the address after the page of the card is opened again while the answer is lost', async () => {
+  it('is paid once when the return address of the card page is opened again while the outcome is unknown', async () => {
     const { id: accountId } = await createAccount(db.database, { fundedUsd: 5 });
     const agreed = { threshold: parseUsd(10), amount: parseUsd(20), customer: 'cus_1', paymentMethod: 'pm_1' };
     cards.set('cs_1', { accountId, ...agreed });
@@ -115,7 +115,7 @@ describe('an automatic top-up', () => {
     expect([await fundedOf(accountId), payments.size]).to.deep.equal([parseUsd(25), 1]);
   });
 
-  it('waits for one in progress when another card is given', async () => {
+  it('waits for one in progress when another card is entered', async () => {
     const accountId = await lowAccount();
     mood = 'pays, and the answer is lost';
     await pass();
@@ -126,7 +126,7 @@ describe('an automatic top-up', () => {
     expect(payments.size).to.equal(1);
   });
 
-  it('stops when the card is refused, until a card is given again', async () => {
+  it('stops when the card is refused, until a card is entered again', async () => {
     const accountId = await lowAccount();
     mood = 'refuses';
     await passes(2);
@@ -141,14 +141,14 @@ describe('an automatic top-up', () => {
     expect(await fundedOf(accountId)).to.equal(parseUsd(25));
   });
 
-  it('is made at most so many times a day', async () => {
+  it('is made at most this many times a day', async () => {
     const accountId = await lowAccount('0.50');
     await passes(AUTO_TOP_UP.maxPerDay + 3);
     expect(payments.size).to.equal(AUTO_TOP_UP.maxPerDay);
     expect(await fundedOf(accountId)).to.equal(parseUsd('7.5'));
   });
 
-  it('is not made for an account that is suspended', async () => {
+  it('is not made for a suspended account', async () => {
     const accountId = await lowAccount();
     await db.database('accounts').where({ id: accountId }).update({ suspended_at: new Date() });
     await passes(2);

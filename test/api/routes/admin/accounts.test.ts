@@ -40,7 +40,7 @@ describe('api/routes/admin/accounts', () => {
     return body.data.map(({ id }) => id);
   }
 
-  it('finds accounts by a part of what is known of them, in any case, newest first', async () => {
+  it('finds accounts by a part of a name, id or address, in any case, newest first', async () => {
     // contract 4.11:6
     const acme = await create({ name: 'Acme 100%', email: 'Ada@acme.example', external_id: 'crm-1742' });
     const other = await create({ name: 'Beta of Acme', signup_credit_usd: 5 });
@@ -54,7 +54,7 @@ describe('api/routes/admin/accounts', () => {
     expect(await found('search=Acme&suspended=true')).to.deep.equal([]);
   });
 
-  it('takes the signs of patterns for what they are', async () => {
+  it('treats the wildcards of patterns as ordinary characters', async () => {
     const percent = await create({ name: 'Half_of 50% \\ off' });
     await create({ name: 'Halfxof 500 off' });
     for (const part of ['50% ', 'Half_of', '% \\']) {
@@ -117,7 +117,7 @@ describe('api/routes/admin/accounts', () => {
     expect((await admin(`${path}/keys`)).status).to.equal(404);
   });
 
-  describe('an account that is suspended', () => {
+  describe('a suspended account', () => {
     let caller: TestCaller;
     let taskId = '';
     let texts = '';
@@ -131,7 +131,7 @@ describe('api/routes/admin/accounts', () => {
         body: VIDEO,
       });
       taskId = created.body.data.id;
-      // By now the key is in every cache.
+      // By now every cache holds the key.
       expect(await answers()).to.not.include(401);
       const { body } = await admin<Envelope>(`/accounts/${caller.accountId}/suspend`, {
         reason: 'fraud',
@@ -152,7 +152,7 @@ describe('api/routes/admin/accounts', () => {
       return all.map(({ status }) => status);
     };
 
-    it('has no key that works, in any process, and its owner reads why', async () => {
+    it('has no key that works, in any process, and its owner reads the reason', async () => {
       // contract 4.11:9 5:9 5:15
       expect(await answers()).to.deep.equal([401, 401, 401, 401, 401]);
       const { body } = await call<ErrorBody>(`${texts}/v1/chat/completions`, { key: caller.apiKey, body: CHAT });
@@ -160,11 +160,11 @@ describe('api/routes/admin/accounts', () => {
       expect(body.error.message).to.include('suspended');
     });
 
-    it('keeps its running tasks, which are charged as they end', async () => {
+    it('keeps its running tasks, which are charged when they complete', async () => {
       // contract 4.11:9 5:15
       const { applied } = await finishAsSucceeded(app.database, { id: taskId });
       expect(applied).to.equal(true);
-      // The text processes have returned what they held.
+      // The text processes have returned their holds.
       await eventually(async () => {
         const { body } = await admin<Envelope>(`/accounts/${caller.accountId}`);
         const { available_usd, reserved_usd } = body.data.balances;

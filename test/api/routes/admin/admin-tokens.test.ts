@@ -28,7 +28,7 @@ describe('api/routes/admin/admin-tokens', () => {
   const statusFor = async (key: string): Promise<number> =>
     (await call(`${app.baseUrl}/admin/v1/tasks`, { key })).status;
 
-  it('shows a token once, and stores neither it nor anything that leads to it', async () => {
+  it('shows a token once, and stores neither the token nor anything from which it can be derived', async () => {
     // contract 4.11:42
     const { id, secret } = await create('Ada');
     expect(secret).to.match(/^ga-[0-9a-z]{48}$/);
@@ -78,7 +78,7 @@ describe('api/routes/admin/admin-tokens', () => {
     expect(await lastUse()).to.be.a('date');
   });
 
-  it('makes the name of a token the author of what is done with it', async () => {
+  it('records the name of a token as the author of its changes', async () => {
     // contract 4.11:2
     const { accountId } = await app.createAccount({ fundedUsd: 5 });
     const fay = await create('Fay', 'finance');
@@ -109,7 +109,7 @@ describe('api/routes/admin/admin-tokens', () => {
     }
   });
 
-  it('lists what was changed, by whom and with which token, and nothing that was only read', async () => {
+  it('lists each change with its author and token, and no reads', async () => {
     // contract 4.11:47
     const jan = await create('Jan');
     const account = field(await jan.genway('accounts', 'create', 'Acme'), 'id');
@@ -128,7 +128,7 @@ describe('api/routes/admin/admin-tokens', () => {
       .and.to.contain('more:');
   });
 
-  it('changes nothing that it cannot write down', async () => {
+  it('makes no change that it cannot record', async () => {
     await app.database.raw('ALTER TABLE admin_actions RENAME TO unwritable');
     try {
       const before = await app.database('accounts').count();

@@ -33,7 +33,7 @@ const COLUMNS = { job: 'request', model: 'model', amount: 'cost' } as const;
 describe('the bill of a vendor', () => {
   const app = useTestApp();
   const now = new Date();
-  /** Two months ago, so that the month may be closed whatever day it is. */
+  /** Two months ago, so that the month can be closed on any day of a month. */
   const begin = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 2, 1));
   const month = begin.toISOString().slice(0, 7);
   let caller: TestCaller;
@@ -45,7 +45,7 @@ describe('the bill of a vendor', () => {
     genway = await connectGenway(app);
   });
 
-  /** A render of that upstream, whose job was submitted on that day of the month. @param cost in USD; null if unknown */
+  /** A render of that upstream whose job was submitted on that day. @param cost in USD; null if unknown */
   async function render(upstream: string, jobId: string, cost: string | null, day = 10): Promise<string> {
     const { database } = app;
     const submittedAt = new Date(begin.getTime() + (day - 1) * DAY_MS + DAY_MS / 2);
@@ -70,7 +70,7 @@ describe('the bill of a vendor', () => {
     });
   }
 
-  it('a bill that names no currency after one in another is not read in US dollars', async () => {
+  it('that names no currency after one in another currency is not read in US dollars', async () => {
     const [inYuan, withoutCurrency] = ['request,model,cost\nj,m,¥10\n', 'request,model,cost\nj,m,10\n'];
     expect((await importBill('kling', inYuan, { usd_per_unit: '0.14' })).body.data).to.include({
       billed_usd: '1.4',
@@ -101,7 +101,7 @@ describe('the bill of a vendor', () => {
     return report.findings.map(({ subject, detail }) => `${subject}: ${detail}`);
   }
 
-  it('that has what its renders cost has no differences', async () => {
+  it('has no differences when it agrees with the costs of its renders', async () => {
     // contract 4.11:63
     await render('exact', 'e1', '0.35');
     await render('exact', 'e2', '0.1');
@@ -110,7 +110,7 @@ describe('the bill of a vendor', () => {
     expect(body.data).to.include({ lines: 2, billed_usd: '0.4504' });
   });
 
-  it('differs where it has a job that is not ours, lacks one, or has another price, and nowhere else', async () => {
+  it('differs where it has an unknown job, lacks a job, or has another price, and nowhere else', async () => {
     // contract 4.11:63
     for (const [job, cost] of [
       ['p1', '1'],
@@ -135,7 +135,7 @@ describe('the bill of a vendor', () => {
     expect(await findings(), 'another one instead').to.deep.equal([]);
   });
 
-  it('differs once where each job of a model costs a little too much, and not by what differs anyway', async () => {
+  it('differs once where every job of a model costs slightly too much, and not by the usual deviation', async () => {
     const jobs = ['a1', 'a2', 'a3', 'a4'];
     for (const job of [...jobs, 'a5']) await render('little', job, '0.5');
     const lines = (prices: readonly string[]) => jobs.map((job, at) => `${job},m-1,${prices[at]}\n`).join('');
@@ -151,14 +151,14 @@ describe('the bill of a vendor', () => {
     await genway('months', 'forget-bill', month, 'little');
   });
 
-  it('may have the jobs of the last day in the next month', async () => {
+  it('may list the jobs of the last day in the next month', async () => {
     const lastDay = new Date(Date.UTC(begin.getUTCFullYear(), begin.getUTCMonth() + 1, 0)).getUTCDate();
     await render('late', 'l1', '1', lastDay);
     await render('late', 'l2', '1');
     expect(told((await importBill('late', 'request,model,cost\nl2,m-1,1\n')).body)).to.deep.equal([]);
   });
 
-  it('of sums is compared by model, failed attempts of text among it, whatever else its lines say', async () => {
+  it('of sums is compared by model, including failed attempts of text, whatever else its lines contain', async () => {
     await render('sums', 's1', '0.5');
     await render('sums', 's2', '0.5');
     const rates = { input: 2_000_000_000n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 4_000_000_000n };
@@ -171,7 +171,7 @@ describe('the bill of a vendor', () => {
     await ledger.hold([hold]);
     // 10 tokens of input and 20 of output: 0.1 USD.
     const upstream = { provider: 'sums', format: 'chat-completions', model: 'gpt-5.1' } as const;
-    // An attempt that failed before cost 0.02 USD.
+    // A failed attempt before it cost 0.02 USD.
     const failedAttempts = [usedInVain({ upstream: { provider: 'sums', model: 'gpt-5.1' }, outputTokens: 0 })];
     await ledger.settle([settlementOf(hold, { upstream, failedAttempts })]);
     await ledger.close();
@@ -202,7 +202,7 @@ describe('the bill of a vendor', () => {
     expect(await genway('months', 'forget-bill', month, 'extra')).to.include('is closed');
   });
 
-  it('is imported by the command, whose columns hold for the bills of later months', async () => {
+  it('is imported by the command, whose columns apply to the vendor’s later bills', async () => {
     // contract 4.11:63
     const folder = await mkdtemp(join(tmpdir(), 'genway-bill-'));
     const file = join(folder, 'bill.csv');

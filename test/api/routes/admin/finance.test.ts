@@ -49,7 +49,7 @@ describe('finance', () => {
   }
 
   async function read(path: string): Promise<Body> {
-    // The shape is what the tests are about.
+    // The test checks the shape.
     return (await (await ask(path)).json()) as Body;
   }
 
@@ -107,7 +107,7 @@ describe('finance', () => {
       expect(lines.map((line): unknown => JSON.parse(line))).to.deep.equal(data.toReversed());
     });
 
-    it('is a JSON object a line, oldest first, for programs', async () => {
+    it('is one JSON object per line, oldest first, for programs', async () => {
       // contract 4.11:51
       const response = await ask(`/accounts/${caller.accountId}/ledger`, { accept: 'application/x-ndjson' });
       const kinds = (await response.text())
@@ -118,7 +118,7 @@ describe('finance', () => {
       expect(kinds.slice(0, 2)).to.have.members(['signup_grant', 'topup']);
     });
 
-    it('has each of thousands of transfers once, also those of one moment', async () => {
+    it('has each of thousands of transfers once, including those of one moment', async () => {
       const { accountId } = await app.createAccount();
       await app.database.raw(MANY_ADJUSTMENTS, { accountId, count: 2_500 });
       const csv = await (await ask(`/accounts/${accountId}/ledger`, { accept: 'text/csv' })).text();
@@ -138,7 +138,7 @@ describe('finance', () => {
   });
 
   describe('a statement', () => {
-    it('opens with nothing on the first day; what happened adds up to its closing', async () => {
+    it('opens with zero on the first day; the movements add up to its closing balance', async () => {
       // contract 4.11:19
       const { data } = await read(`/accounts/${caller.accountId}/statements?date=${today}`);
       expect(data['opening']).to.deep.equal({ available_usd: '0', reserved_usd: '0', total_usd: '0' });
@@ -165,7 +165,7 @@ describe('finance', () => {
       expect(data['closing']).to.include({ available_usd: '8.999999999999', reserved_usd: '1' });
     });
 
-    it('opens with the closing of the day before', async () => {
+    it('opens with the closing balance of the day before', async () => {
       // contract 4.11:19
       const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
       const { data } = await read(`/accounts/${caller.accountId}/statements?date=${tomorrow}`);
@@ -174,7 +174,7 @@ describe('finance', () => {
       expect(data['opening']).to.include({ available_usd: '8.999999999999' });
     });
 
-    it('is read from sums of days, which stay when a month is detached from the ledger', async () => {
+    it('is read from daily sums, which stay when a month is detached from the ledger', async () => {
       const { accountId } = await app.createAccount();
       const sum = { account_id: accountId, day: '2025-01-31', transfers: 2 };
       await app.database('daily_transfers').insert([
@@ -259,7 +259,7 @@ describe('finance', () => {
       expect(video).to.include({ input_tokens: '0', charged_usd: '1' });
     });
 
-    it('names of each text request its route, its rates, what was held and who bore what', async () => {
+    it('shows for each text request its route, its rates, its hold and who bore the cost', async () => {
       // contract 4.11:22
       const { data } = await read(`/accounts/${caller.accountId}/usage/requests`);
       expect(data).to.have.length(1);
@@ -298,7 +298,7 @@ describe('finance', () => {
   });
 });
 
-/** Of one moment, so that only their ids tell them apart. */
+/** All of one moment, so that only their ids order them. */
 const MANY_ADJUSTMENTS = /* sql */ `
   INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, account_id, author, reason)
   SELECT 'tr_' || lpad(number::text, 32, '0'), now(), now(), 'adjustment', 'adjustments', 'available', 1, :accountId,

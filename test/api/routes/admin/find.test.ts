@@ -33,7 +33,7 @@ describe('api/routes/admin/find', () => {
   const find = <Body = FoundBody>(id: string): Promise<Answer<Body>> =>
     call<Body>(`${app.baseUrl}/admin/v1/find/${encodeURIComponent(id)}`, { key: app.adminToken });
 
-  /** Finds the account of the caller. @returns the story as one text */
+  /** Finds the account of the caller. @returns the timeline as one text */
   async function storyOf(id: string, kind: string): Promise<string> {
     const { status, body } = await find(id);
     expect(status, `${id}: ${JSON.stringify(body)}`).to.equal(200);
@@ -42,7 +42,7 @@ describe('api/routes/admin/find', () => {
     return body.data.lines.join('\n');
   }
 
-  /** What a completed text request leaves. */
+  /** The rows that a completed text request leaves. */
   async function text(): Promise<NewTextHold> {
     const ledger = openTextLedger(app.databaseUrl);
     try {
@@ -55,7 +55,7 @@ describe('api/routes/admin/find', () => {
     }
   }
 
-  it('leads from a task, its request, its money and its deliveries to the account and the story', async () => {
+  it('finds the account and the timeline by a task, its request, its money and its deliveries', async () => {
     // contract 4.11:10
     const endpoint = await createEndpoint(app.database, { id: caller.accountId });
     const { id: taskId, requestId } = await createTaskRow(app.database, {
@@ -74,7 +74,7 @@ describe('api/routes/admin/find', () => {
     expect(await storyOf(endpoint.id, 'webhookEndpoint')).to.include('https://receiver.test/ is enabled.');
   });
 
-  it('leads from a text request, its HTTP request and its answer to what it cost', async () => {
+  it('finds the cost by a text request, its HTTP request and its answer', async () => {
     // contract 4.11:10
     const { id, requestId } = await text();
     const letters = requestId.slice('req_'.length);
@@ -92,7 +92,7 @@ describe('api/routes/admin/find', () => {
     }
   });
 
-  it('knows a key that was deleted, an account and what operators did to it', async () => {
+  it('finds a deleted key, an account and the actions of operators on it', async () => {
     // contract 4.11:10
     const { accountId, keyId } = await app.createAccount();
     await deleteApiKey(app.database, keyId);
@@ -103,7 +103,7 @@ describe('api/routes/admin/find', () => {
     expect((await find(action.id)).body.data.verdict).to.equal(`suspend of ${accountId} by admin: x`);
   });
 
-  it('knows promo credit, and who gave it', async () => {
+  it('finds promo credit, and its giver', async () => {
     // contract 4.11:10
     const { accountId } = await app.createAccount();
     const { grant } = await grantPromoCredit(app.database, {
@@ -143,7 +143,7 @@ describe('api/routes/admin/find', () => {
   }
 
   for (const id of ['chatcmpl-9Xv', 'nothing', '%00', 'key_', "key_' OR 1=1"]) {
-    it(`answers 404 for ${id}, and says what to look for`, async () => {
+    it(`answers 404 for ${id}, and names the ids that can be looked up`, async () => {
       const { status, body } = await find<ErrorBody>(id);
       expect([status, body.error.code]).to.deep.equal([404, 'not_found']);
       expect(body.error.message).to.match(/x-request-id|Ids begin with|Check that it is whole/);

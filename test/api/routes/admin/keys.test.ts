@@ -16,7 +16,7 @@ describe('api/routes/admin/keys', () => {
     return fetch(keysOfAccount, { method: 'POST', headers, ...(body !== undefined && { body }) });
   }
 
-  it('makes a key without limits of a request without a body', async () => {
+  it('creates a key without limits from a request without a body', async () => {
     // contract 4.11:14 5:6
     const response = await create();
     expect(response.status).to.equal(201);
@@ -25,7 +25,7 @@ describe('api/routes/admin/keys', () => {
       .that.includes({ usage_limit_usd: null, models: null });
   });
 
-  it('refuses a model that is not in the catalogue, when a key is made and when it is changed', async () => {
+  it('refuses a model that is not in the catalogue, when a key is created and when it is changed', async () => {
     // contract 4.11:16
     const made = await create(JSON.stringify({ models: ['textc-M3', 'textc-m3'] }));
     expect([made.status, await made.json()])
@@ -40,7 +40,7 @@ describe('api/routes/admin/keys', () => {
     expect([made.status, changed.status]).to.deep.equal([400, 400]);
   });
 
-  it('lists the keys of an account without the secrets, and not those that were deleted', async () => {
+  it('lists the keys of an account without their secrets, and no deleted keys', async () => {
     // contract 4.11:15
     const { accountId, keyId } = await app.createAccount();
     const base = `${app.baseUrl}/admin/v1`;
@@ -69,7 +69,7 @@ describe('api/routes/admin/keys', () => {
   }
 
   for (const expiresAt of ['0142-10-13T14:03:38.8Z', '1969-12-31T23:59:59Z', '+275760-09-13T00:00:00Z', 'soon']) {
-    it(`refuses to let a key expire at ${expiresAt}`, async () => {
+    it(`refuses the expiry ${expiresAt} for a key`, async () => {
       const { status, body } = await call<ErrorBody>(keysOfAccount, {
         key: app.adminToken,
         body: { expires_at: expiresAt },

@@ -26,7 +26,7 @@ import {
 
 type Row = Readonly<Record<string, string | number | null | VendorCost>>;
 
-/** What a route of text costs, in pico-USD a token. */
+/** The cost of a text route, in pico-USD per token. */
 const DEAR = {
   version: 'dear',
   model: 'textd-v2.5',
@@ -81,7 +81,7 @@ describe('revenue, cost and margin', () => {
         failedAttempts: [usedInVain({ ...usage, upstream: DEAR_ROUTE })],
       },
     );
-    // The upstream may have answered nobody; the second request reached none.
+    // The upstream may have answered the first request, which no client received; the second reached no upstream.
     for (const upstream of [SILENT_ROUTE, null]) {
       await chargeText(
         { model: SILENT_ROUTE.model },
@@ -90,7 +90,7 @@ describe('revenue, cost and margin', () => {
     }
   });
 
-  /** @param cost in USD; null where nobody knows it */
+  /** @param cost in USD; null if unknown */
   async function renderedTask(jobId: string, cost: string | null): Promise<Task> {
     const task = await createTaskRow(app.database, keyOf(caller));
     await submitTask(app.database, task, jobId);
@@ -122,7 +122,7 @@ describe('revenue, cost and margin', () => {
   }
 
   describe('by model and upstream', () => {
-    it('count what was paid, what it cost, and what the cost of failures was', async () => {
+    it('show what was paid, what it cost, and the cost of failures', async () => {
       // contract 4.11:24
       const row = (await rowsOf('/margins')).find(({ model }) => model === 'vidone-3.0');
       expect(row).to.deep.equal({
@@ -138,19 +138,19 @@ describe('revenue, cost and margin', () => {
         cost_usd: 0.75,
         failed_cost_usd: 0.5,
         possible_loss_usd: 0,
-        // Of the two that succeeded, the cost of one is known: 1 - 0.75, less what the failure cost.
+        // Of the two that succeeded, the cost of one is known: 1 - 0.75, less the cost of the failure.
         margin_usd: -0.25,
         margin_percent: -25,
       });
     });
 
-    it('count renders that may have reached no customer', async () => {
+    it('count renders that may not have reached a customer', async () => {
       const rows = (await rowsOf('/margins')).filter(({ model }) => model === FORMULA);
       expect(rows.reduce((sum, { possible_loss_usd: loss }) => sum + Number(loss), 0)).to.equal(1);
       expect(rows.map(({ margin_usd: margin }) => margin)).to.not.include(0);
     });
 
-    it('count what was held for text that no upstream answered in time', async () => {
+    it('count the holds for text that no upstream answered in time', async () => {
       const rows = (await rowsOf('/margins')).filter(({ model }) => model === SILENT_ROUTE.model);
       const held: { held: string } = await app.database('text_requests').where('upstream', 'silent').first('held');
       expect(Number(held.held)).to.be.above(0);
@@ -166,14 +166,14 @@ describe('revenue, cost and margin', () => {
       expect(row?.['revenue_usd']).to.be.above(0);
     });
 
-    it('compute the cost of text from its tokens, also of what failed, under the version that it was answered by', async () => {
+    it('compute the cost of text from its tokens, including failed attempts, by the catalogue version that answered', async () => {
       const lines = (await (await ask('/margins', { accept: 'text/csv' })).text()).split('\r\n');
       expect(lines).to.include(
         'text,textd-v2.5,simulator,dear-1,1,1,0,0.0000000006,0.00000000025,0.00000000025,0,0.0000000001,16.6',
       );
     });
 
-    it('take costs of a version that had none, but never others', async () => {
+    it('take the costs of a version that had none, but never replace its costs', async () => {
       const { database } = app;
       const { pricing } = DEAR;
       const cheaper = { ...DEAR, pricing: { ...pricing, rates: { ...pricing.rates, output: 1n } } };
@@ -185,7 +185,7 @@ describe('revenue, cost and margin', () => {
       await recordTextCosts(database, [{ ...cheaper, version: 'cheaper' }]);
     });
 
-    it('leave out what was created outside the period', async () => {
+    it('exclude requests that were created outside the period', async () => {
       // contract 4.11:24
       expect(await rowsOf('/margins?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z')).to.deep.equal([]);
       expect((await ask('/margins?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z')).status).to.equal(400);
@@ -204,7 +204,7 @@ describe('revenue, cost and margin', () => {
   });
 
   describe('render by render', () => {
-    it('name the job, what the vendor reported and what it cost', async () => {
+    it('show the job, the vendor’s report and the cost', async () => {
       // contract 4.11:25
       const row = (await rowsOf('/renders')).find(({ task_id: id }) => id === rendered.id);
       expect(row).to.include({ upstream: 'simulator', upstream_model: 'm', job_id: 'job_1', revenue_usd: 1 });
@@ -224,7 +224,7 @@ describe('revenue, cost and margin', () => {
       expect([first.data.length, second.data.length, second.next_cursor]).to.deep.equal([3, 1, null]);
     });
 
-    it('are all rows as JSON lines and as CSV', async () => {
+    it('export all rows as JSON lines and as CSV', async () => {
       // contract 4.11:25 4.11:51
       const lines = (await (await ask('/renders', { accept: 'application/x-ndjson' })).text()).trimEnd().split('\n');
       expect(lines.map((line) => JSON.parse(line).object)).to.deep.equal(Array(4).fill('render'));
@@ -234,7 +234,7 @@ describe('revenue, cost and margin', () => {
     });
   });
 
-  it('are shown with a task, and appear in its story', async () => {
+  it('appear with a task, and in its timeline', async () => {
     const { data: task } = JSON.parse(await (await ask(`/tasks/${rendered.id}`)).text());
     expect(task).to.deep.include({
       provider: 'simulator',

@@ -29,7 +29,7 @@ describe('api/routes/admin/models', () => {
   const createVideo = (headers: Record<string, string> = {}) =>
     call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key: caller.apiKey, body: VIDEO, headers });
 
-  it('refuses a disabled media model with 503, keeps nothing of it, and takes it again once it is enabled', async () => {
+  it('refuses a disabled media model with 503, keeps nothing of the request, and accepts it again once it is enabled', async () => {
     // contract 2.3:5 4.11:41 7.2:14
     const reserved = () => app.database('accounts').where({ id: caller.accountId }).first('funded_reserved');
     const before = await reserved();
@@ -43,7 +43,7 @@ describe('api/routes/admin/models', () => {
     expect((await createVideo()).status).to.equal(201);
   });
 
-  it('repeats the answer of a task that was created before its model was disabled', async () => {
+  it('replays the answer of a task that was created before its model was disabled', async () => {
     const headers = { 'idempotency-key': 'before' };
     const created = await createVideo(headers);
     await genway('models', 'disable', VIDEO.model, '--reason', 'a test');
@@ -66,7 +66,7 @@ describe('api/routes/admin/models', () => {
     });
   }
 
-  it('is obeyed by other processes by themselves', async () => {
+  it('applies to other processes without a restart', async () => {
     // contract 4.11:41
     const log = pino({ level: 'silent' });
     const other = startModelControl({ database: app.database, log, pauseMs: 5 });
@@ -87,7 +87,7 @@ describe('api/routes/admin/models', () => {
     expect((await call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: VIDEO })).status).to.equal(403);
   });
 
-  it('lists models with who disabled them and why', async () => {
+  it('lists models with the operator who disabled them and the reason', async () => {
     // contract 4.11:40
     await genway('models', 'disable', VIDEO.model, '--reason', 'wrong colours', '--author', 'Ada');
     const list = await genway('models', 'list');
@@ -95,7 +95,7 @@ describe('api/routes/admin/models', () => {
     expect(list).to.match(new RegExp(`^${TEXT_MODEL} +text +\\S.* +true`, 'm'));
   });
 
-  it('knows no model that the catalogue does not have', async () => {
+  it('answers 404 for a model that is not in the catalogue', async () => {
     expect(await genway('models', 'disable', 'nobody/1', '--reason', 'a test')).to.contain('There is no such model.');
   });
 });

@@ -14,7 +14,7 @@ import { newHold, openTextLedger, settlementOf } from '../../../support/text-mon
 
 type Row = Readonly<Record<string, string | number | null>>;
 
-/** The month so many months before this one, and a moment in it. */
+/** The month this many months before the current one, and a moment in it. */
 function monthBefore(months: number): { readonly name: string; readonly moment: Date } {
   const now = new Date();
   const moment = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 15));
@@ -53,7 +53,7 @@ describe('api/routes/admin/months', () => {
     return lines.map((line): Row => JSON.parse(line));
   }
 
-  it('exports every transfer of every account with usage, revenue, and why a refund was given', async () => {
+  it('exports every transfer of every account with usage, revenue, and the reason of each refund', async () => {
     // contract 4.11:20
     const one = await app.createAccount({ fundedUsd: 10 });
     const other = await app.createAccount({ fundedUsd: 10 });
@@ -94,7 +94,7 @@ describe('api/routes/admin/months', () => {
     expect(line).to.include(accountId).and.include(`"'=HYPERLINK(""http://evil.test"")"`);
   });
 
-  it('closes a month once, by whom and with what its books were; corrections are booked in the open month', async () => {
+  it('closes a month once, and records the operator and the balances; corrections are booked in the open month', async () => {
     // contract 4.11:21
     const { accountId } = await app.createAccount();
     await adjustmentIn(accountId, past.moment);
@@ -115,7 +115,7 @@ describe('api/routes/admin/months', () => {
     expect(await genway('months', 'list')).to.include(past.name);
   });
 
-  it('is found by reconciliation when a row of a closed month was changed past the rules', async () => {
+  it('is reported by reconciliation when a row of a closed month was changed past the rules', async () => {
     const copy = await app.database.transaction();
     try {
       await copy.raw('SET LOCAL session_replication_role = replica');
@@ -155,7 +155,7 @@ describe('api/routes/admin/months', () => {
     await finish(0);
   });
 
-  it('refuses to close a month that has not ended, a month out of order, and anything that is not a month', async () => {
+  it('refuses to close a month that is not over, a month out of order, and an invalid month', async () => {
     // contract 4.11:21
     const close = (month: string) =>
       call<ErrorBody>(`${app.baseUrl}/admin/v1/months/${month}/close`, { key: app.adminToken, method: 'POST' });

@@ -70,7 +70,7 @@ describe('operators', function () {
     return task;
   }
 
-  it('cancel a task: its job is cancelled, its price given back, and its failure announced', async () => {
+  it('cancel a task: its job is cancelled, its price refunded, and its failure announced', async () => {
     // contract 3:5 3:13 4.11:28
     const { id } = await stuckTask();
     const { status, body } = await act(id, 'cancel', { reason: 'the provider has lost it', author: 'Ada' });
@@ -87,7 +87,7 @@ describe('operators', function () {
       .and.to.have.nested.property('[0].status', 'cancelled');
   });
 
-  it('cancel a task once, however often they ask', async () => {
+  it('cancel a task once, however often they request it', async () => {
     const { id } = await stuckTask();
     const answers = await Promise.all([act(id, 'cancel'), act(id, 'cancel', { reason: 'another' })]);
     await taskWhenFinal(stack, apiKey, id);
@@ -98,7 +98,7 @@ describe('operators', function () {
     expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'refund']);
   });
 
-  it('cannot cancel a task that is final, or do anything without a reason or to no task', async () => {
+  it('cannot cancel a final task, act without a reason, or act on a task that does not exist', async () => {
     // contract 4.11:28 4.11:29
     const { id } = await succeededTask();
     const refusals = await Promise.all([
@@ -175,7 +175,7 @@ describe('operators', function () {
       expect(story).to.include('task: Ended as succeeded').and.not.include('hidden');
     });
 
-    it('read it as text, when they ask for text', async () => {
+    it('read it as text when they request text', async () => {
       // contract 4.11:27
       const answer = await fetch(`${stack.baseUrl}/admin/v1/tasks/${task.id}/explanation`, {
         headers: { authorization: `Bearer ${stack.adminToken}`, accept: 'text/plain' },
@@ -188,7 +188,7 @@ describe('operators', function () {
     });
   });
 
-  it('read what a task is at, here and in the Temporal UI', async () => {
+  it('read the current step of a task, here and in the Temporal UI', async () => {
     const { id } = await stuckTask();
     await waitUntil(async () => expect((await explain(id)).workflow?.pending[0]).to.include('heartbeat'), {
       timeoutMs: WAIT_MS,
@@ -227,7 +227,7 @@ describe('operators', function () {
       }
     });
 
-    it('leave a task that still holds its price by a termination, and bring it to its end by a reset', async () => {
+    it('leave a task with its hold by a termination, and complete it by a reset', async () => {
       const { id } = await createTask(stack, apiKey, 'x [sim:render_ms=1500]');
       await taskWhen(stack, apiKey, id, 'processing');
       await stack.temporal.workflow.getHandle(id).terminate('a test');
@@ -243,7 +243,7 @@ describe('operators', function () {
       expect(await simulatorJobs(stack, id)).to.have.length(1);
     });
 
-    it('can have a task refunded at once, after a termination, by cancelling it', async () => {
+    it('can refund a task at once after a termination, by cancelling it', async () => {
       const { id } = await stuckTask();
       await stack.temporal.workflow.getHandle(id).terminate('a test');
       const { body } = await act(id, 'cancel');
@@ -330,7 +330,7 @@ describe('operators without Temporal', () => {
   });
 });
 
-/** Runs the workflow anew from its first decision, or from the one before its last step. @returns its outcome */
+/** Resets the workflow to its first decision, or to the one before its last step. @returns its outcome */
 async function resetWorkflow({ temporal }: TestStack, taskId: string, from: 'first' | 'last'): Promise<unknown> {
   const { events } = await temporal.workflow.getHandle(taskId).fetchHistory();
   const decisions = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);

@@ -6,7 +6,7 @@ import { call } from '../../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'x' };
 const TEXT = 'textg-6-sol';
-/** A version is valid 5 seconds after it was written. */
+/** A version is valid 5 seconds after it is written. */
 const WAIT = { timeoutMs: 20_000, pauseMs: 100 };
 
 interface Model {
@@ -65,7 +65,7 @@ describe('price lists', () => {
         { price_list: string | null; input_tokens: string; output_tokens: string; charge: string; held: string }[]
       >('price_list', 'input_tokens', 'output_tokens', 'charge', 'held');
 
-  it('are what GET /v1/models shows to the keys of their accounts, on both addresses, and to no others', async () => {
+  it('appear in GET /v1/models for the keys of their accounts, on both addresses, and for no others', async () => {
     // contract 4.6:5 8.6:1
     for (const at of [app.baseUrl, text]) {
       expect((await modelOf(caller, TEXT, at)).prices).to.include({ input: 2, output: 3 });
@@ -107,7 +107,7 @@ describe('price lists', () => {
     expect(printed).to.include('price_list').and.to.include('partners@1');
   });
 
-  it('change by a new version: what was charged, and what repeats it, keeps the old one', async () => {
+  it('change by a new version: charged requests and their replays keep the old one', async () => {
     // contract 4.11:54 4.11:55 8.6:5 8.6:6 8.6:7
     const headers = { 'idempotency-key': 'before' };
     const before = await createVideo(caller, headers);
@@ -136,7 +136,7 @@ describe('price lists', () => {
     expect(exported).to.include('partners@1').and.to.include('partners@2');
   });
 
-  it('leave an account that goes back to the catalogue', async () => {
+  it('no longer apply to an account that returns to the catalogue', async () => {
     // contract 2.1:22 4.11:56
     const shown = await genway('accounts', 'price', caller.accountId, '--no-price-list', '--reason', 'no partner');
     expect(field(shown, 'price_list')).to.equal('-');
@@ -144,7 +144,7 @@ describe('price lists', () => {
     expect((await createVideo(caller)).body.data.usage).to.not.have.property('price_list');
   });
 
-  it('show every model by the catalogue and by the list, and what is sold below cost', async () => {
+  it('show every model’s price by the catalogue and by the list, and the models sold below cost', async () => {
     // contract 4.11:55
     const { body } = await admin('/price-lists/partners?version=1');
     expect(body.data['models']).to.deep.include({
@@ -242,7 +242,7 @@ describe('price lists', () => {
       expect([status, body.error.code]).to.deep.equal([409, 'idempotency_conflict']);
     });
 
-    it('where there is no such list, version or account', async () => {
+    it('where the list, version or account does not exist', async () => {
       const none = 'acc_000000000000000000000000000000ab';
       for (const [path, body, method] of [
         ['/price-lists/none', undefined, undefined],

@@ -29,11 +29,11 @@ describe('reconciliations', () => {
       method,
       headers: { authorization: `Bearer ${app.adminToken}` },
     });
-    // The shape is what the tests are about.
+    // The test checks the shape.
     return { status: response.status, ...((await response.json()) as Body) };
   }
 
-  it('start when an operator asks, and have a report when they have ended', async () => {
+  it('start when an operator requests one, and have a report when they complete', async () => {
     // contract 4.11:48
     const { status, data } = await ask('POST');
     expect(status).to.equal(201);
@@ -51,7 +51,7 @@ describe('reconciliations', () => {
     expect(report['checks']).to.deep.equal([{ check: 'key_usage', question: 'Is it?', findings: 1, duration_ms: 3 }]);
   });
 
-  it('give their findings whole as CSV and as JSON lines', async () => {
+  it('export all their findings as CSV and as JSON lines', async () => {
     // contract 4.11:51
     const { data } = await ask('POST');
     const finding = { check: 'key_usage', subject: 'key_2', detail: 'wrong, "very"', remedy: 'correct it' };
@@ -78,7 +78,7 @@ describe('reconciliations', () => {
     expect(data[0]).to.not.have.property('findings');
   });
 
-  it('are not noted when Temporal does not take them', async () => {
+  it('are not recorded when Temporal does not accept them', async () => {
     isTemporalDown = true;
     expect((await ask('POST')).status).to.equal(503);
     isTemporalDown = false;

@@ -83,7 +83,7 @@ describe('api/routes/admin/upstreams', () => {
     return call<ErrorBody & { data: Record<string, unknown> }>(url, { key: app.adminToken, body });
   }
 
-  it('shows each way to a model: four characters of its key, its health, and its requests', async () => {
+  it('shows each route of a text model: four characters of its key, its health, and its requests', async () => {
     // contract 4.11:35
     const [one, two, ...others] = await rows();
     expect(others).to.deep.equal([]);
@@ -138,7 +138,7 @@ describe('api/routes/admin/upstreams', () => {
     expect(await mediaRow()).to.include({ state: 'resting', cause: 'operator' });
   });
 
-  it('shows in the timeline of a request each route that was tried, with the words of the upstream', async () => {
+  it('shows in the timeline of a request each attempted route, with the upstream’s message', async () => {
     status = 429;
     words = '{"error":{"message":"Too many of you"}}';
     const requestId = (await ask()).headers.get('x-request-id') ?? '';
@@ -156,7 +156,7 @@ describe('api/routes/admin/upstreams', () => {
     );
   });
 
-  it('takes an upstream out of service, so that it gets no requests, and puts it back', async () => {
+  it('disables an upstream, so that it gets no requests, and enables it again', async () => {
     // contract 4.11:36
     const rested = await order('simulator', 'rest', { seconds: 600, reason: 'maintenance', author: 'Ada' });
     expect(rested.status).to.equal(200);
@@ -172,7 +172,7 @@ describe('api/routes/admin/upstreams', () => {
     expect((await ask()).status).to.equal(200);
   });
 
-  it('forgets what was wrong with an upstream when it is taken back', async () => {
+  it('clears the recorded failures of an upstream when it is enabled again', async () => {
     // contract 4.11:36
     status = 402;
     await ask();
@@ -181,7 +181,7 @@ describe('api/routes/admin/upstreams', () => {
     expect((await rows())[0]).to.deep.include({ state: 'ok', cause: null });
   });
 
-  it('holds in every process, also in those that start later', async () => {
+  it('applies in every process, including those that start later', async () => {
     // contract 4.11:36
     const upstreams = createTextUpstreams(
       [{ name: 'simulator', apiKeys: ['k'], baseUrls: baseUrlsAt(upstream.url) }],
@@ -207,7 +207,7 @@ describe('api/routes/admin/upstreams', () => {
     await upstreams.close();
   });
 
-  it('refuses names that no model has a route to, and rests without an end or a reason', async () => {
+  it('refuses names to which no model has a route, and an open circuit without an end or a reason', async () => {
     // contract 4.11:36
     expect((await order('nobody', 'rest', { seconds: 1, reason: 'x' })).status).to.equal(404);
     expect((await order('nobody', 'resume', {})).status).to.equal(404);

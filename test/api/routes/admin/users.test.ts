@@ -99,7 +99,7 @@ describe('api/routes/admin/users', () => {
     expect((await visitor.get(link)).status).to.equal(410);
   });
 
-  it('changes name and staff role, and takes the role away', async () => {
+  it('changes name and staff role, and removes the role', async () => {
     // contract 4.11:43
     const { id } = await invite('role@example.com');
     const changed = await genway('users', 'update', id, '--name', 'Rosa', '--staff-role', 'readonly');
@@ -119,7 +119,7 @@ describe('api/routes/admin/users', () => {
     expect(field(await genway('users', 'update', id, '--no-second-factor'), 'has_second_factor')).to.equal('false');
   });
 
-  it('gives and takes accounts, at once', async () => {
+  it('grants and revokes accounts, at once', async () => {
     // contract 4.11:46
     const other = await app.createAccount();
     const { id, path } = await invite('moves@example.com');

@@ -15,7 +15,7 @@ type Envelope = { readonly data: Readonly<Record<string, unknown>> };
 describe('/v1/balance', () => {
   const app = useTestApp();
 
-  it('shows what the account has, what is held of it, and what is left of the key', async () => {
+  it('shows the balance of the account, its holds, and the remaining limit of the key', async () => {
     // contract 2.9:1 4.9:1
     const caller = await app.createAccount({ fundedUsd: 3, signupUsd: 2, key: { usageLimit: 4n * 10n ** 12n } });
     await createTaskRow(app.database, { id: caller.keyId, accountId: caller.accountId });
@@ -45,7 +45,7 @@ describe('/v1/balance', () => {
     });
   });
 
-  it('shows what of it expires, and when', async () => {
+  it('shows which part of the balance expires, and when', async () => {
     // contract 2.9:1 4.11:13 5:18
     const caller = await app.createAccount({ fundedUsd: 3, signupUsd: 2 });
     const expiresAt = Math.floor(Date.now() / 1000) + 86_400;
@@ -82,7 +82,7 @@ describe('/v1/balance', () => {
     expect((await fetch(`${app.baseUrl}/v1/balance`)).status).to.equal(401);
   });
 
-  it('lists what changed it, each with its amount and the balance after it', async () => {
+  it('lists the changes of the balance, each with its amount and the balance after it', async () => {
     // contract 2.9:6 2.9:7 2.9:8 2.9:9 4.9:5
     const caller = await app.createAccount({ fundedUsd: 3 });
     const key = { id: caller.keyId, accountId: caller.accountId };
@@ -138,7 +138,7 @@ describe('/v1/balance', () => {
     expect(body.data).to.deep.equal([]);
   });
 
-  it('exports what changed it whole, oldest first', async () => {
+  it('exports all changes of the balance, oldest first', async () => {
     // contract 4.9:5
     const { apiKey } = await app.createAccount({ fundedUsd: 3, signupUsd: 2 });
     const response = await fetch(`${app.baseUrl}/v1/balance/entries`, {
@@ -149,7 +149,7 @@ describe('/v1/balance', () => {
     expect(lines.map((line) => line.split(',').slice(2, 5).join(' '))).to.deep.equal(['signup_grant 2 2', 'topup 3 5']);
   });
 
-  it('lists the receipts of the account, and shows each to it and to operators alone', async () => {
+  it('lists the receipts of the account, and shows each only to the account and to operators', async () => {
     // contract 4.9:7 4.11:64
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
     const taxes = [{ name: 'VAT', percent: '25' }];

@@ -35,7 +35,7 @@ const MIB = 2 ** 20;
 const PNG = png(64, 64);
 const VIDEO_HEAD = Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0'.padEnd(64, '\0'), 'latin1');
 
-/** The beginning of a file of each of the ten types. */
+/** The first bytes of a file of each of the ten types. */
 const TYPES = [
   ['png', 'image/png', '\x89PNG\r\n\x1a\n\0\0\0\rIHDR'],
   ['jpg', 'image/jpeg', '\xff\xd8\xff\xe0\0\x10JFIF'],
@@ -92,7 +92,7 @@ describe('POST /v1/files', () => {
   });
 
   for (const [type, mimeType, head] of TYPES) {
-    it(`accepts ${type}, whatever name and type the client gives it`, async () => {
+    it(`accepts ${type} under any name and type that the client sends`, async () => {
       // contract 2.7:3 4.5:3
       const content = Buffer.from(head.padEnd(64, '\0'), 'latin1');
       const { status, data } = await upload({ filename: 'file.txt', type: 'text/html', content });
@@ -127,7 +127,7 @@ describe('POST /v1/files', () => {
     expect(data.filename).to.equal('灯台.png');
   });
 
-  it('keeps the part of a name that can be stored', async () => {
+  it('keeps the storable part of a name', async () => {
     // contract 2.7:5
     const long = await upload({ filename: '灯'.repeat(400), content: PNG });
     expect(long.data.filename).to.equal('灯'.repeat(255));
@@ -138,7 +138,7 @@ describe('POST /v1/files', () => {
     ]);
   });
 
-  it('takes a part without a filename when it says that it is binary', async () => {
+  it('accepts a part without a filename when its type is binary', async () => {
     // contract 2.7:5
     const { status, data } = await upload({ type: 'application/octet-stream', content: PNG });
     expect([status, data.filename]).to.deep.equal([201, null]);
@@ -222,13 +222,13 @@ describe('POST /v1/files', () => {
     expect([status, error.code]).to.deep.equal([413, 'read_request_body_failed']);
   });
 
-  it('answers 413 at once to a length that is too large', async () => {
+  it('answers 413 at once to an announced length that is too large', async () => {
     // contract 4.5:5
     const { status } = await send(Buffer.alloc(120 * MIB));
     expect(status).to.equal(413);
   });
 
-  it('leaves nothing behind when the client stops halfway', async () => {
+  it('leaves nothing stored when the client stops halfway', async () => {
     const before = await app.storedFiles();
     const form = formOf({ filename: 'a.png', content: Buffer.concat([PNG, Buffer.alloc(MIB)]) });
     const client = request(`${app.baseUrl}/v1/files`, {
@@ -254,7 +254,7 @@ describe('POST /v1/files', () => {
     expect(response.status).to.equal(401);
   });
 
-  it('needs no Idempotency-Key, and makes a file each time', async () => {
+  it('needs no Idempotency-Key, and creates a file for each request', async () => {
     const [first, second] = [
       await upload({ filename: 'a.png', content: PNG }),
       await upload({ filename: 'a.png', content: PNG }),
@@ -263,7 +263,7 @@ describe('POST /v1/files', () => {
   });
 });
 
-describe('what an account has uploaded', () => {
+describe('the uploads of an account', () => {
   const QUOTA = { bytes: 10 * MIB, files: 5 };
   const UNPAID = { bytes: 4 * MIB, files: 3 };
   const EXPIRY_MS = 7 * 86_400_000;
@@ -278,7 +278,7 @@ describe('what an account has uploaded', () => {
   const ask = <Body>(method: string, path: string, { apiKey }: TestCaller): Promise<Answer<Body & ErrorBody>> =>
     call(`${app.baseUrl}/v1/files${path}`, { method, key: apiKey });
 
-  /** @param announced whether the client says beforehand how long the form is */
+  /** @param announced whether the client sends the length of the form in advance */
   async function upload(caller: TestCaller, bytes = PNG.byteLength, announced = true): Promise<Reply> {
     const content = Buffer.concat([PNG, Buffer.alloc(bytes - PNG.byteLength)]);
     const form = formOf({ filename: 'a.png', content });
@@ -298,7 +298,7 @@ describe('what an account has uploaded', () => {
     return rows.reduce((total, { bytes }) => total + Number(bytes), 0);
   }
 
-  it('is listed, newest first and in pages, to that account only', async () => {
+  it('are listed, newest first and in pages, to that account only', async () => {
     // contract 4.5:12 4.10:4
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
     const ids = [];
@@ -312,7 +312,7 @@ describe('what an account has uploaded', () => {
     expect((await ask('GET', '?cursor=x', caller)).status).to.equal(400);
   });
 
-  it('is listed page by page to the OpenAI SDK, and to no end for parameters that there are not', async () => {
+  it('are listed page by page to the OpenAI SDK, and the list ends with unknown parameters, too', async () => {
     const caller = await app.createAccount();
     const ids = [];
     for (let count = 0; count < 3; count += 1) ids.unshift((await upload(caller)).data.id);
@@ -327,7 +327,7 @@ describe('what an account has uploaded', () => {
     ]);
   });
 
-  it('is shown as it was answered, and as a stranger’s to others', async () => {
+  it('are shown as when they were created, and are 404 for others', async () => {
     // contract 2.7:8 4.5:10 4.5:13
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
     const { data } = await upload(caller);
@@ -339,7 +339,7 @@ describe('what an account has uploaded', () => {
     }
   });
 
-  it('is deleted with its file, and makes room', async () => {
+  it('are deleted with their files, and free their quota', async () => {
     // contract 4.5:14
     const caller = await app.createAccount();
     const [first] = [await upload(caller), await upload(caller), await upload(caller)];
@@ -354,7 +354,7 @@ describe('what an account has uploaded', () => {
 
   for (const announced of [true, false]) {
     const how = announced ? 'whose length is announced' : 'of unknown length';
-    it(`never exceeds its quota of bytes, by however many uploads at once ${how}`, async () => {
+    it(`never exceed the quota of bytes, by however many uploads at once ${how}`, async () => {
       // contract 4.5:8 4.5:9 7.2:6
       const caller = await app.createAccount();
       const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller, 1.5 * MIB, announced)));
@@ -368,14 +368,14 @@ describe('what an account has uploaded', () => {
     });
   }
 
-  it('never exceeds its quota of files, by however many uploads at once', async () => {
+  it('never exceed the quota of files, by however many uploads at once', async () => {
     // contract 4.5:8 4.5:9
     const caller = await app.createAccount();
     const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller)));
     expect(answers.filter(({ status }) => status === 201)).to.have.length(UNPAID.files);
   });
 
-  it('may be more once the account has topped up', async () => {
+  it('have a larger quota once the account has topped up', async () => {
     // contract 4.5:8
     const caller = await app.createAccount({ fundedUsd: 1 });
     const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller, 1.5 * MIB)));
@@ -384,7 +384,7 @@ describe('what an account has uploaded', () => {
     expect(answers.find(({ status }) => status === 403)?.error.message).to.not.contain('top up');
   });
 
-  it('counts nothing of uploads that were refused or stopped', async () => {
+  it('do not count towards the quota when they were refused or stopped', async () => {
     const caller = await app.createAccount();
     const stored = await app.storedFiles();
     for (const bytes of [3, 3.5]) expect((await upload(caller, bytes * MIB)).status).to.equal(bytes === 3 ? 201 : 403);
@@ -399,7 +399,7 @@ describe('what an account has uploaded', () => {
     expect(await app.storedFiles()).to.have.length(stored.length + 1);
   });
 
-  it('is kept once a task was created with it, and not before', async () => {
+  it('are kept once a task was created with them, and not before', async () => {
     // contract 1:4 2.7:7 2.7:8 4.5:2 4.5:11
     const caller = await app.createAccount({ fundedUsd: 1 });
     const [used, unused] = [await upload(caller), await upload(caller)];
@@ -417,7 +417,7 @@ describe('what an account has uploaded', () => {
     expect(await shown(unused)).to.include({ used_at: null });
   });
 
-  it('is not kept by the tasks of other accounts', async () => {
+  it('are not kept by the tasks of other accounts', async () => {
     // contract 2.7:7
     const [caller, other] = [await app.createAccount(), await app.createAccount({ fundedUsd: 1 })];
     const { data } = await upload(caller);
@@ -428,7 +428,7 @@ describe('what an account has uploaded', () => {
   });
 });
 
-/** A file of so many bytes that is made as it is sent. */
+/** A file of this many bytes, produced while it is sent. */
 function longForm(head: Buffer, bytes: number): ReadableStream {
   const [start, end] = splitForm(head);
   const zeros = Buffer.alloc(MIB);
@@ -443,7 +443,7 @@ function longForm(head: Buffer, bytes: number): ReadableStream {
   });
 }
 
-/** What stands in a form up to the end of the file's first bytes, and what comes after the file. */
+/** The parts of a form before and after the content of the file. */
 function splitForm(head: Buffer): [Buffer, Buffer] {
   const form = formOf({ filename: 'large', content: head });
   const end = form.indexOf(head) + head.byteLength;

@@ -95,7 +95,7 @@ describe('the body of an image task', () => {
       expect(parse(imagea({ aspect_ratio: 'auto' })).render).to.include({ width: 1024, height: 1024 });
     });
 
-    it('shapes the frame', () => {
+    it('determines the shape of the frame', () => {
       expect(parse(imagea({ aspect_ratio: '16:9', resolution: '4K' })).render).to.include({
         width: 3840,
         height: 2160,
@@ -138,7 +138,7 @@ describe('the body of an image task', () => {
       ['2576x2304', 2576, 2304, '0.16'],
       ['3840x2160', 3840, 2160, '0.16'],
     ] as const) {
-      it(`${size} renders just that and costs ${usd}`, () => {
+      it(`${size} renders exactly this size and costs ${usd}`, () => {
         // contract 4.3:7
         const request = parse(imagea({ size }));
         expect(request.render).to.include({ width, height });
@@ -171,7 +171,7 @@ describe('the body of an image task', () => {
       }
     });
 
-    it('replaces resolution and aspect_ratio: neither can come with it, not even as the default', () => {
+    it('replaces resolution and aspect_ratio: neither is allowed with it, not even with the default', () => {
       // contract 4.3:7
       expect(refusalOf(imagea({ size: '1024x1024', resolution: '1K' }))).to.equal(
         'Cannot combine "size" with "resolution"',

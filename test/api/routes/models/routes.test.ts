@@ -93,7 +93,7 @@ describe('GET /v1/models', () => {
     );
   });
 
-  it('lists only the models of the group of the key, and knows no other', async () => {
+  it('lists only the models of the group of the key, and answers 404 for others', async () => {
     // contract 4.6:1 4.6:2
     const models = ['textg-6-sol', 'vidone-3.0', 'a-model-that-was-withdrawn'];
     const { apiKey: grouped } = await app.createAccount({ fundedUsd: 1, key: { models } });
@@ -102,7 +102,7 @@ describe('GET /v1/models', () => {
     expect([other.status, other.body.error.code]).to.deep.equal([404, 'not_found']);
   });
 
-  it('lists before the first top-up only what is free, and the rest with the reason on demand', async () => {
+  it('lists only free models before the first top-up, and on request the others with the reason', async () => {
     const { apiKey: poor } = await app.createAccount();
     const free = [...CATALOGUE.textModels.values()].filter((model) => model.free && !model.requiresTopUp);
     expect(free).to.have.length.above(0);
@@ -115,7 +115,7 @@ describe('GET /v1/models', () => {
     }
   });
 
-  it('leaves out what operators disabled, and text whose upstreams they took out of service', async () => {
+  it('omits models that operators disabled, and text models whose upstreams they disabled', async () => {
     const order = async (path: string): Promise<void> => {
       const body = { reason: 'maintenance', author: 'Ada', ...(path.endsWith('/rest') && { seconds: 60 }) };
       const { status } = await call(`${app.baseUrl}/admin/v1/${path}`, { key: app.adminToken, body });
@@ -135,7 +135,7 @@ describe('GET /v1/models', () => {
     expect(await reasonOf('textg-6-sol')).to.equal(undefined);
   });
 
-  it('names for each model that is left out the reason for which calls are refused', () => {
+  it('names for each omitted model the reason for which calls are refused', () => {
     const video = CATALOGUE.videoModels.get('vidone-3.0') ?? expect.fail();
     const text = CATALOGUE.textModels.get('textg-6-sol') ?? expect.fail();
     const free = CATALOGUE.textModels.get('texth-3.8-flash-free') ?? expect.fail();
@@ -165,7 +165,7 @@ describe('GET /v1/models', () => {
     expect(await client.models.retrieve('texti-k3')).to.include({ id: 'texti-k3', object: 'model', created: CREATED });
   });
 
-  it('lists those of the native format to its SDK, and shows each', async () => {
+  it('lists the models of the native format to its SDK, and shows each', async () => {
     // contract 4.6:4
     const client = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: app.baseUrl } });
     const names: (string | undefined)[] = [];
@@ -177,7 +177,7 @@ describe('GET /v1/models', () => {
     expect(other.status).to.equal(404);
   });
 
-  it('shows what a video model takes and costs', async () => {
+  it('shows the limits and prices of a video model', async () => {
     // contract 2.8:2 4.6:2
     const model = await get('vidtwo-1.1');
     expect(model.kind).to.equal('video');
@@ -197,7 +197,7 @@ describe('GET /v1/models', () => {
     });
   });
 
-  it('shows what an image model takes and costs', async () => {
+  it('shows the limits and prices of an image model', async () => {
     // contract 2.8:3
     const model = await get('imagea-2.5-sunburst');
     expect(model.kind).to.equal('image');
@@ -209,7 +209,7 @@ describe('GET /v1/models', () => {
     });
   });
 
-  it('shows what a text model takes and costs, with its tiers and peaks', async () => {
+  it('shows the limits and prices of a text model, with its tiers and peaks', async () => {
     // contract 2.8:4
     const flat = await get('texte-3');
     expect(flat).to.deep.include({
@@ -261,7 +261,7 @@ interface Situation {
   readonly hasRoute?: boolean;
 }
 
-/** Why a model cannot be called; an ordinary situation but for what is given. */
+/** Returns why a model cannot be called. The parameters override an ordinary situation. */
 function whyIn(
   model: MediaModel | TextModel,
   { models, hasToppedUp = true, isDisabled = false, hasRoute = true }: Situation,
@@ -275,7 +275,7 @@ function whyIn(
 }
 
 describe('the creation time of models', () => {
-  it('is that of the edition of the catalogue, and 0 when the edition is not called by its date', () => {
+  it('is that of the edition of the catalogue, and 0 when the edition is not a date', () => {
     const model = CATALOGUE.videoModels.get('vidone-3.0') ?? expect.fail();
     expect(presentModel(model, { version: '2026-10-01' })).to.include({ created: CREATED });
     for (const version of ['autumn', '2026-13-01', '2026'])

@@ -42,7 +42,7 @@ describe('POST /v1/payment-events', () => {
     return `pi_${payments}`;
   }
 
-  /** A payment of 12.34 USD, as the provider announces that it succeeded. */
+  /** A payment of 12.34 USD, as the payment provider's event of its success. */
   function intentSucceeded(changes: Fields = {}): Fields {
     const object = {
       id: newPaymentId(),
@@ -56,7 +56,7 @@ describe('POST /v1/payment-events', () => {
     return { id: 'evt_1', object: 'event', type: 'payment_intent.succeeded', livemode: true, data: { object } };
   }
 
-  /** The same, as the page on which it was paid announces it. */
+  /** The same payment, as the event of its checkout page. */
   function checkoutCompleted(changes: Fields = {}, type = 'checkout.session.completed'): Fields {
     const object = {
       id: 'cs_1',
@@ -72,7 +72,7 @@ describe('POST /v1/payment-events', () => {
     return { id: 'evt_2', object: 'event', type, data: { object } };
   }
 
-  /** @param cents all refunds of the payment together */
+  /** @param cents total of all refunds of the payment */
   function refunded(paymentId: string | null, cents: number, changes: Fields = {}): Fields {
     const object = { id: 'ch_1', payment_intent: paymentId, amount_refunded: cents, currency: 'usd', ...changes };
     return { id: 'evt_3', object: 'event', type: 'charge.refunded', data: { object } };
@@ -141,7 +141,7 @@ describe('POST /v1/payment-events', () => {
     expect(await credited()).to.deep.equal([['12340000000000', `payment:${id}`]]);
   });
 
-  it('ends the attempt of the automatic top-up whose answer was lost', async () => {
+  it('completes the attempt of the automatic top-up whose outcome is unknown', async () => {
     const agreed = { threshold: parseUsd(20), amount: parseUsd('12.34'), customer: 'cus_1', paymentMethod: 'pm_1' };
     await setAutoTopUp(app.database, { accountId, ...agreed });
     const attempt = (await claimTopUps(app.database, 10)).find((claimed) => claimed.accountId === accountId);
@@ -158,7 +158,7 @@ describe('POST /v1/payment-events', () => {
     expect(await attemptNow()).to.deep.equal({ attempt_id: null, paid_count: 1 });
   });
 
-  it('credits nothing that an operator has credited by hand under the reference of the payment', async () => {
+  it('credits nothing for a payment that an operator has credited by hand under its reference', async () => {
     const id = newPaymentId();
     await fetch(`${app.baseUrl}/admin/v1/accounts/${accountId}/topups`, {
       method: 'POST',
@@ -169,7 +169,7 @@ describe('POST /v1/payment-events', () => {
     expect(await credited()).to.have.length(1);
   });
 
-  it('takes a payment that was credited with another amount or to another account, and reports it as a finding', async () => {
+  it('accepts a payment that was credited with another amount or to another account, and reports it as a finding', async () => {
     const id = newPaymentId();
     await announce(intentSucceeded({ id }));
     const otherAmount = await announce(intentSucceeded({ id, amount_received: 9 }));
@@ -238,7 +238,7 @@ describe('POST /v1/payment-events', () => {
     });
   });
 
-  it('takes any of several signatures, as while the secret is being changed', async () => {
+  it('accepts any of several signatures, as while the secret is being changed', async () => {
     const body = JSON.stringify(intentSucceeded());
     const [timestamp, signature] = sign(body).split(',');
     const other = `v1=${'0'.repeat(64)}`;
@@ -246,7 +246,7 @@ describe('POST /v1/payment-events', () => {
     expect(answer.status).to.equal(200);
   });
 
-  it('takes an event that is nearly five minutes old', async () => {
+  it('accepts an event that is nearly five minutes old', async () => {
     const body = JSON.stringify(intentSucceeded());
     expect((await post(body, { 'stripe-signature': sign(body, { ageSeconds: 290 }) })).status).to.equal(200);
   });
@@ -276,7 +276,7 @@ describe('POST /v1/payment-events', () => {
     ['of a checkout that costs nothing', () => checkoutCompleted({ amount_total: 0 })],
     ['of a subscription', () => checkoutCompleted({ mode: 'subscription', payment_intent: null })],
   ] as const satisfies readonly (readonly [string, () => unknown])[]) {
-    it(`takes and ignores an event ${what}`, async () => {
+    it(`accepts and ignores an event ${what}`, async () => {
       const { status, data } = await announce(event());
       expect([status, data?.outcome]).to.deep.equal([200, 'ignored']);
       expect(data?.reason).to.be.a('string').that.is.not.equal('');
@@ -289,7 +289,7 @@ describe('POST /v1/payment-events', () => {
     expect([status, data?.outcome]).to.deep.equal([200, 'credited']);
   });
 
-  describe('of a payment that went back to its payer', () => {
+  describe('of a payment that was returned to its payer', () => {
     async function creditedPayment(): Promise<string> {
       const id = newPaymentId();
       await announce(intentSucceeded({ id }));
@@ -300,7 +300,7 @@ describe('POST /v1/payment-events', () => {
     const fundedNow = async () => (await findAccount(app.database, accountId))?.fundedAvailable;
     const isSuspended = async () => (await findAccount(app.database, accountId))?.suspendedAt !== null;
 
-    it('takes back each refund once, however often and late it is announced', async () => {
+    it('debits each refund once, however often and late it is announced', async () => {
       const id = await creditedPayment();
       expect(await outcomeOf(refunded(id, 200))).to.equal('taken_back');
       expect(await outcomeOf(refunded(id, 200))).to.equal('noted');
@@ -312,14 +312,14 @@ describe('POST /v1/payment-events', () => {
       expect(await fundedNow()).to.equal(0n);
     });
 
-    it('takes back a refund that was announced before the payment', async () => {
+    it('debits a refund that was announced before the payment', async () => {
       const id = newPaymentId();
       expect(await outcomeOf(refunded(id, 1_000))).to.equal('noted');
       expect(await outcomeOf(intentSucceeded({ id }))).to.equal('credited');
       expect(await fundedNow()).to.equal(parseUsd('2.34'));
     });
 
-    it('suspends the account of a new dispute once, and gives back what it took when the dispute is won', async () => {
+    it('suspends the account of a new dispute once, and returns the debited amount when the dispute is won', async () => {
       const id = await creditedPayment();
       expect(await outcomeOf(disputed(id))).to.equal('taken_back');
       expect([await fundedNow(), await isSuspended()]).to.deep.equal([parseUsd('2.34'), true]);
@@ -330,7 +330,7 @@ describe('POST /v1/payment-events', () => {
       expect([await fundedNow(), await isSuspended()]).to.deep.equal([parseUsd('12.34'), false]);
     });
 
-    it('suspends the account when a payment is credited that was disputed before, once and unless it was won', async () => {
+    it('suspends the account once when a disputed payment is credited, unless the dispute was won', async () => {
       const id = newPaymentId();
       expect(await outcomeOf(disputed(id))).to.equal('noted');
       expect([await outcomeOf(intentSucceeded({ id })), await isSuspended()]).to.deep.equal(['credited', true]);
@@ -343,7 +343,7 @@ describe('POST /v1/payment-events', () => {
       expect([await outcomeOf(intentSucceeded({ id: won })), await isSuspended()]).to.deep.equal(['credited', false]);
     });
 
-    it('suspends the account when a disputed payment is credited by hand, and no second time when it is announced', async () => {
+    it('suspends the account when a disputed payment is credited by hand, and not again when it is announced', async () => {
       const id = newPaymentId();
       await announce(disputed(id));
       const { status } = await call(`${app.baseUrl}/admin/v1/accounts/${accountId}/topups`, {
@@ -357,7 +357,7 @@ describe('POST /v1/payment-events', () => {
       expect(await isSuspended()).to.equal(false);
     });
 
-    it('ends the same whether the payment or its dispute is announced first, or both at once', async () => {
+    it('has the same outcome whether the payment or its dispute is announced first, or both at once', async () => {
       for (let round = 0; round < 10; round++) {
         const id = newPaymentId();
         const before = (await fundedNow()) ?? 0n;
@@ -369,7 +369,7 @@ describe('POST /v1/payment-events', () => {
       }
     });
 
-    it('takes what the account has left, and reports the rest as a finding', async () => {
+    it('debits the remaining balance of the account, and reports the rest as a finding', async () => {
       const id = await creditedPayment();
       await adjust(app.database, { accountId, amount: -parseUsd(10), author: 'ada', reason: 'spent' });
       expect(await outcomeOf(refunded(id, 1_234))).to.equal('taken_back');
@@ -382,7 +382,7 @@ describe('POST /v1/payment-events', () => {
     });
   });
 
-  it('is described where it is served', async () => {
+  it('is in the API description where it is served', async () => {
     const served: unknown = await (await fetch(`${app.baseUrl}/openapi.json`)).json();
     expect(served).to.have.nested.property('paths./v1/payment-events.post');
     const document = createOpenApiDocument(endpointsFor({ canTakePayments: true }), CATALOGUE);

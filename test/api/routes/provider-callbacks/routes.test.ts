@@ -85,7 +85,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect(announced).to.deep.equal([taskId]);
   });
 
-  it('reveals the outcome of a submission whose answer was lost', async () => {
+  it('reveals the outcome of a submission whose outcome was unknown', async () => {
     const taskId = await newTask();
     await openTaskSubmission(app.database, { id: taskId }, { provider: 'studio' });
     expect((await announce(taskId)).status).to.equal(204);
@@ -95,7 +95,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect(announced).to.deep.equal([taskId]);
   });
 
-  it('changes nothing about a job that is known', async () => {
+  it('changes nothing about a known job', async () => {
     const taskId = await newTask();
     const submission = await openTaskSubmission(app.database, { id: taskId }, { provider: 'studio' });
     const settlement = { outcome: 'accepted', learntFrom: 'the answer', jobId: 'job_0' } as const;
@@ -121,7 +121,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   describe('about a job that no task waits for', () => {
     const GIVEN_UP = { outcome: 'unknown', learntFrom: 'nothing' } as const;
 
-    /** A task of `studio` whose submission was given up. */
+    /** A task of `studio` whose submission was abandoned. */
     async function givenUp(): Promise<string> {
       const id = await newTask();
       await settleSubmission(
@@ -135,7 +135,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     const announceJob = (id: string, jobId: string): Promise<Answer<ErrorBody>> =>
       announce(id, { body: JSON.stringify({ id: jobId, key: id }) });
 
-    it('cancels it, if its submission was given up and the task refunded', async () => {
+    it('cancels the job, if its submission was abandoned and the task refunded', async () => {
       const id = await givenUp();
       await finishAsFailed(app.database, { id });
       expect((await announceJob(id, 'job_refunded')).status).to.equal(204);
@@ -143,7 +143,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
       expect(announced).to.deep.equal([]);
     });
 
-    it('cancels it, if the task has another job by now, also at another upstream', async () => {
+    it('cancels the job, if the task has another job by now, also at another upstream', async () => {
       for (const provider of ['studio', 'other']) {
         const id = await givenUp();
         const second = await openTaskSubmission(app.database, { id }, { attempt: 2, provider });
@@ -156,7 +156,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
       }
     });
 
-    it('cancels it, if the task failed before the outcome of its submission was known, and records the outcome', async () => {
+    it('cancels the job, if the task failed before the outcome of its submission was known, and records the outcome', async () => {
       const id = await newTask();
       await openTaskSubmission(app.database, { id }, { provider: 'studio' });
       await finishAsFailed(app.database, { id });
@@ -165,7 +165,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
       expect((await listSubmissions(app.database, id))[0]).to.include({ jobId: 'job_of_the_failed' });
     });
 
-    it('leaves it alone if it belongs to another task', async () => {
+    it('does not cancel a job that belongs to another task', async () => {
       const owner = await newTask();
       await openTaskSubmission(app.database, { id: owner }, { provider: 'studio' });
       await announceJob(owner, 'job_of_the_owner');
@@ -173,7 +173,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
       expect(cancelled).to.deep.equal([]);
     });
 
-    it('is 503 while it cannot be cancelled, so that the provider repeats it', async () => {
+    it('is 503 while the job cannot be cancelled, so that the provider repeats it', async () => {
       const id = await givenUp();
       await finishAsFailed(app.database, { id });
       isVendorDown = true;
@@ -215,7 +215,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expectRefusal(await announce(taskId, { body }), [404, 'not_found']);
   });
 
-  it('has nothing to pass on about a task that has ended', async () => {
+  it('has no effect on a final task', async () => {
     const taskId = await newTask();
     await finishAsSucceeded(app.database, { id: taskId });
     expect((await announce(taskId)).status).to.equal(204);
@@ -256,7 +256,7 @@ describe('a task whose provider announces the end of its job', function () {
     await Promise.all([stack.api.start(), stack.worker.start()]);
   });
 
-  it('ends then, and not at the next poll', async () => {
+  it('completes at that moment, and not at the next poll', async () => {
     const { apiKey } = await stack.createAccount();
     // Polls come 3 s and 6 s after the start; the job ends between them.
     const { id } = await createTask(stack, apiKey, 'A lighthouse [sim:render_ms=4500]');
@@ -269,7 +269,7 @@ describe('a task whose provider announces the end of its job', function () {
     expect(steps?.flat()).to.deep.equal(['dispatch', 'awaitResult', 'jobEnded', 'awaitResult', 'storeResult']);
   });
 
-  it('was preceded by telling the provider where to announce it', async () => {
+  it('sends the provider its callback address', async () => {
     const { apiKey } = await stack.createAccount();
     const { id } = await createTask(stack, apiKey, 'A lighthouse');
     await waitUntil(async () => expect(await simulatorJobs(stack, id)).to.have.length(1), { timeoutMs: 30_000 });

@@ -50,7 +50,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     });
   });
 
-  it('asks for a poll after 5 seconds for an image', async () => {
+  it('tells clients to poll an image after 5 seconds', async () => {
     // contract 2.1:10 2.1:17
     const { id } = await newTask({ kind: 'image', model: 'imagea-2.5-sunburst', billableDurationSeconds: null });
     const task = await poll(id);
@@ -65,7 +65,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     expect(await poll(id)).to.include({ status: 'processing', stage: 'processing', poll_after_seconds: 8 });
   });
 
-  it('shows a task that succeeded, and no longer asks for polls', async () => {
+  it('shows a task that succeeded, without a polling interval', async () => {
     // contract 2.1:6 2.1:7 2.1:9 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:21 2.2:2 2.2:3 2.2:4 2.2:5 2.2:6 4.4:1
     const { id } = await newTask();
     await finishAsSucceeded(app.database, { id });
@@ -147,7 +147,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     });
   }
 
-  it('shows how long such tasks take, once enough have completed', async () => {
+  it('shows the usual duration of such tasks, once enough have completed', async () => {
     // contract 2.1:11
     const model = `model-${caller.accountId}`;
     const running = await newTask({ model });
@@ -179,7 +179,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     }
   });
 
-  it('is open to every key of the account, whatever models it may call', async () => {
+  it('is open to every key of the account, whatever its models', async () => {
     const { id } = await newTask();
     await app
       .database('api_keys')
@@ -267,7 +267,7 @@ describe('GET /v1/tasks', () => {
     '?model=%00',
     '?model=%FF',
   ]) {
-    it(`is never broken by ${query}`, async () => {
+    it(`never fails by ${query}`, async () => {
       const { status } = await call(`${app.baseUrl}/v1/tasks${query}`, { key: caller.apiKey });
       expect(status).to.be.oneOf([200, 400]);
     });

@@ -3,13 +3,13 @@ import { usagePeriod } from '../../../../api/routes/usage/period.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 
 describe('the period of a usage report', () => {
-  it('is the last 30 days, with the first from its beginning, when no time is named', () => {
+  it('is by default the last 30 days, with the whole first day', () => {
     // contract 4.9:3
     const to = new Date('2026-10-31T12:34:56Z');
     expect(usagePeriod({ from: undefined, to })).to.deep.equal({ from: new Date('2026-10-02T00:00:00Z'), to });
   });
 
-  it('is 92 days at the most', () => {
+  it('is at most 92 days', () => {
     // contract 4.9:3
     const from = new Date('2026-01-01T00:00:00Z');
     const to = new Date('2026-04-03T00:00:00Z');

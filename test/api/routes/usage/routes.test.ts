@@ -44,7 +44,7 @@ describe('usage', () => {
 
   async function get(path: string, { apiKey } = caller): Promise<Page & { status: number }> {
     const response = await fetch(app.baseUrl + path, { headers: { authorization: `Bearer ${apiKey}` } });
-    // The shape is what the tests are about.
+    // The test checks the shape.
     return { status: response.status, ...((await response.json()) as Page) };
   }
 
@@ -68,7 +68,7 @@ describe('usage', () => {
     expect(data[1]).to.include({ model: 'vidone-3.0', billable_duration_seconds: 5 });
   });
 
-  it('is summed up over the days that are asked for', async () => {
+  it('is summed up over the requested days', async () => {
     // contract 4.9:3
     const { data } = await get(`/v1/usage?from=${today}`);
     expect(data.map(({ date }) => date)).to.deep.equal([today, today]);
@@ -85,7 +85,7 @@ describe('usage', () => {
     expect(second.next_cursor).to.equal(null);
   });
 
-  it('is the account’s own', async () => {
+  it('covers only the account of the key', async () => {
     const other = await app.createAccount({ fundedUsd: 1 });
     expect((await get('/v1/usage', other)).data).to.deep.equal([]);
     expect((await get('/v1/usage/requests', other)).data).to.deep.equal([]);
@@ -115,7 +115,7 @@ describe('usage', () => {
     ]);
   });
 
-  it('shows the outcome of each text request, and is filtered by key, model and time', async () => {
+  it('shows the outcome of each text request, and filters by key, model and time', async () => {
     // contract 2.9:5 4.9:4
     const other = await app.createAccount({ fundedUsd: 10 });
     const key = { id: other.keyId, accountId: other.accountId };
@@ -135,7 +135,7 @@ describe('usage', () => {
     expect(await outcomesOf(`from=${today}T00:00:00Z`)).to.have.length(3);
   });
 
-  it('refuses a cursor that is not its own', async () => {
+  it('refuses a cursor of another list', async () => {
     const cursor = Buffer.from(JSON.stringify(['task_1'])).toString('base64url');
     expect((await get(`/v1/usage/requests?cursor=${cursor}`)).error?.code).to.equal('bad_request');
   });

@@ -19,7 +19,7 @@ const vidtwo = (overrides: object = {}): object => ({
   ...overrides,
 });
 
-/** Every sentence of contract 4.2, and those about what it leaves open: other models, and text that nobody keeps. */
+/** Every sentence of contract 4.2, and the cases that it leaves open: other models, and text that cannot be stored. */
 const SENTENCE = new RegExp(
   `^(?:${[
     'accepted',
@@ -106,7 +106,7 @@ describe('the body of a video task', () => {
       });
     }
 
-    it('must be text that can be stored', () => {
+    it('must be storable text', () => {
       // contract 4.2:32
       for (const prompt of ['a\0b', '\uD800', 'a\uDC00b']) {
         expect(refusalOf(vidone({ prompt }))).to.match(/^"prompt" must not contain/);
@@ -158,7 +158,7 @@ describe('the body of a video task', () => {
       });
     }
 
-    it('reports too many links before a bad one', () => {
+    it('reports too many links before an invalid one', () => {
       expect(refusalOf(vidone({ images: [...links(10), 'x'] }))).to.equal('"images" accepts at most 10 items');
     });
 
@@ -243,7 +243,7 @@ describe('the body of a video task', () => {
     }
   });
 
-  it('refuses a duration beyond what numbers can say', () => {
+  it('refuses a duration beyond the range of numbers', () => {
     for (const duration of ['1e400', '-1e400', '9'.repeat(400)]) {
       const body: unknown = JSON.parse(`{"model":"vidone-3.0","prompt":"A lighthouse","duration":${duration}}`);
       expect(refusalOf(body)).to.equal('"duration" is outside its supported range');
@@ -362,7 +362,7 @@ describe('the body of a video task', () => {
       });
     }
 
-    it('keeps the prompt as it was written', () => {
+    it('keeps the prompt unchanged', () => {
       const prompt = '  A\nlighthouse — 灯塔 🌊 e\u0301 ';
       expect(parse(vidone({ prompt })).render.prompt).to.equal(prompt);
     });
@@ -417,7 +417,7 @@ describe('the body of a video task', () => {
     const value = fc.oneof(
       fc.jsonValue({ stringUnit: 'binary' }),
       fc.constantFrom(5, '720p', '16:9', [link()], 'A lighthouse'),
-      // What JSON.parse makes of numbers that are too large.
+      // JSON.parse turns numbers that are too large into infinity.
       fc.constantFrom(Infinity, -Infinity, 2 ** 60),
     );
     const body = fc

@@ -26,7 +26,7 @@ describe('api/routes/webhooks/administration', () => {
     expect(await genway('webhooks', 'list', '--account-id', accountId)).to.include('http://127.0.0.1:9/hook');
   });
 
-  it('refuses an address that its owner could not register either, and an account that is not there', async () => {
+  it('refuses an address that its owner could not register either, and an account that does not exist', async () => {
     // contract 4.11:30
     const { accountId } = await app.createAccount();
     const create = (account: string, url: string) =>
@@ -47,7 +47,7 @@ describe('api/routes/webhooks/administration', () => {
     expect(listed).to.not.include(healthy.id);
   });
 
-  it('sends the failed deliveries of an endpoint again, and none of others', async () => {
+  it('redelivers the failed deliveries of an endpoint, and none of others', async () => {
     // contract 4.11:32
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
     const [one, other] = [

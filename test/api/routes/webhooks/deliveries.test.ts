@@ -62,7 +62,7 @@ describe('the delivery log', () => {
     expect(row).to.include({ attempts: 7, workflow_started_at: null });
   });
 
-  it('sends nothing again after 100 attempts, nor to an endpoint that is disabled', async () => {
+  it('redelivers nothing after 100 attempts, nor to a disabled endpoint', async () => {
     // contract 4.7:14 4.7:15
     const { id } = await webhooks.create(URL);
     const { id: deliveryId } = await webhooks.test(id);
@@ -74,7 +74,7 @@ describe('the delivery log', () => {
     expect(await statusOf(path, { method: 'POST' })).to.equal(400);
   });
 
-  it('sends again what failed in a time, and nothing else', async () => {
+  it('redelivers the failed deliveries of a period, and nothing else', async () => {
     // contract 4.7:10 4.7:11
     const { id } = await webhooks.create(URL);
     const [failed, pending] = [await webhooks.test(id), await webhooks.test(id)];
@@ -92,7 +92,7 @@ describe('the delivery log', () => {
     ]);
   });
 
-  it('reports how many are left when a period holds more deliveries than one call repeats', async () => {
+  it('reports the remaining deliveries when a period holds more than one call repeats', async () => {
     // contract 4.7:10 4.7:12
     const { id } = await webhooks.create(URL);
     const common = { account_id: accountId, created_at: new Date() };
@@ -103,7 +103,7 @@ describe('the delivery log', () => {
       .insert(events.map((event) => ({ ...common, id: newId('delivery'), event_id: event.id, endpoint_id: id })));
     const started = { workflow_started_at: new Date() };
     await app.database('deliveries').where({ endpoint_id: id }).update(started);
-    // Those of the first call are pending still, and are not sent again twice.
+    // The deliveries of the first call are still pending, and are not redelivered twice.
     for (const rest of [
       { count: 200, left: 5, has_more: true },
       { count: 5, left: 0, has_more: false },
@@ -113,14 +113,14 @@ describe('the delivery log', () => {
     }
   });
 
-  it('refuses an account more tests and more redeliveries in a minute than others can bear, and says how long', async () => {
+  it('limits an account’s tests and redeliveries in a minute, and reports when to retry', async () => {
     // contract 4.7:13 8.1:5
     const { id } = await webhooks.create(URL);
     const { id: deliveryId } = await webhooks.test(id);
     for (const path of [`/${id}/test`, `/${id}/redeliver`, `/${id}/deliveries/${deliveryId}/redeliver`]) {
       const body = path === `/${id}/redeliver` ? { from: 0 } : {};
       const answers = await Promise.all(
-        // Two minutes' worth and one more, should a minute end meanwhile.
+        // Two minutes' worth and one more, in case a minute ends meanwhile.
         Array.from({ length: 121 }, () => call(`${app.baseUrl}/v1/webhooks${path}`, { key: apiKey, body })),
       );
       const refused = answers.filter(({ status }) => status === 429);
@@ -141,7 +141,7 @@ describe('the delivery log', () => {
     { from: 0, to: null },
     { from: 0, status: 'x' },
   ]) {
-    it(`refuses to send again ${JSON.stringify(body)}`, async () => {
+    it(`refuses to redeliver ${JSON.stringify(body)}`, async () => {
       // contract 4.7:11
       const { id } = await webhooks.create(URL);
       expect(await statusOf(`/v1/webhooks/${id}/redeliver`, { body })).to.equal(400);
@@ -160,7 +160,7 @@ describe('the delivery log', () => {
     expect((await list(`account_id=${accountId}&task_id=task_${'0'.repeat(32)}`)).body.data).to.deep.equal([]);
   });
 
-  it('lets operators send any delivery again', async () => {
+  it('lets operators redeliver any delivery', async () => {
     // contract 4.11:34
     const { id } = await webhooks.create(URL);
     const { id: deliveryId } = await webhooks.test(id);
@@ -172,7 +172,7 @@ describe('the delivery log', () => {
     expect(await statusOf(missing, { method: 'POST', key: app.adminToken })).to.equal(404);
   });
 
-  it('refuses operators a malformed id, status or cursor, and everybody else', async () => {
+  it('refuses operators a malformed id, status or cursor, and refuses everybody else', async () => {
     // contract 4.11:33
     for (const query of ['account_id=x', 'endpoint_id=%00', 'task_id=1', 'status=lost', 'cursor=x', 'limit=0']) {
       expect((await list(query)).status, query).to.equal(400);

@@ -30,7 +30,7 @@ describe('webhook endpoints', () => {
     return answer.body.data;
   }
 
-  it('are created with a secret that is shown this once, kept encrypted and never logged', async () => {
+  it('are created with a secret that is shown once, kept encrypted and never logged', async () => {
     // contract 2.4:7 4.7:1 4.7:3
     const { id, secret } = await create({ url: URL, description: 'Orders' });
     expect(secret).to.match(/^whsec_/);
@@ -49,7 +49,7 @@ describe('webhook endpoints', () => {
     expect(app.logged()).to.not.include(secret);
   });
 
-  it('get both task events by default, each once', async () => {
+  it('subscribe to both task events by default, each once', async () => {
     // contract 2.4:3
     expect(await create()).to.deep.include({ events: ['task.succeeded', 'task.failed'], enabled: true });
     expect(await create({ url: URL, events: ['task.failed', 'task.failed'] })).to.deep.include({
@@ -133,7 +133,7 @@ describe('webhook endpoints', () => {
     expect(seen.flat()).to.deep.equal(created.toReversed().sort().toReversed());
   });
 
-  it('change what is given and keep the rest', async () => {
+  it('change the given fields and keep the rest', async () => {
     // contract 2.4:2 2.4:6 4.7:4
     const { id, ...created } = await create({ url: URL, description: 'Orders' });
     const changed = await send(`/v1/webhooks/${id}`, { method: 'PATCH', body: { events: ['task.failed'] } });
@@ -204,7 +204,7 @@ describe('webhook endpoints', () => {
   });
 });
 
-/** Every call on an endpoint and on a delivery of it. */
+/** Every call on an endpoint and on one of its deliveries. */
 const callsOn = (endpointId: string, deliveryId: string) =>
   [
     { path: `/v1/webhooks/${endpointId}`, method: 'GET' },
