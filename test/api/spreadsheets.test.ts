@@ -1,4 +1,4 @@
-/** Exports as a spreadsheet reads them, in both conventions of decimals: every number is a number, and every time a time. */
+/** Exports as a spreadsheet reads them, with decimal points and commas: numbers stay numbers, and times stay times. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { initSync, Model } from '@ironcalc/wasm';
@@ -7,7 +7,7 @@ import { type DecimalMark, toCsv } from '../../api/exports.ts';
 import { ADMIN_BALANCE_ENTRY } from '../../api/routes/admin/present-finance.ts';
 import type { BalanceEntry } from '../../db/queries/balance-entries.ts';
 
-/** What a cell holds, by the numbers of Excel's function TYPE. */
+/** The type of a cell, by the numbers of Excel's function TYPE. */
 const TYPES: Readonly<Record<number, string>> = { 1: 'number', 2: 'text', 4: 'boolean' };
 
 const ENTRY: BalanceEntry = {
@@ -28,7 +28,7 @@ const ENTRY: BalanceEntry = {
   author: null,
   reason: null,
 };
-/** An amount that a point and a comma read alike would make a thousand times as large. */
+/** An amount that becomes a thousand times as large when its decimal point is read as a thousands separator. */
 const OTHER: BalanceEntry = { ...ENTRY, amount: 1_234_000_000_000n, balance: 2_256_999_996_850_000n };
 
 const CONVENTIONS: readonly { decimal: DecimalMark; locale: string; separator: string }[] = [
@@ -65,7 +65,7 @@ describe('an export in a spreadsheet', () => {
       expect(sheet.getFormattedCellValue(0, 10, 2)).to.equal('0');
     });
 
-    it(`has times that a spreadsheet reckons with, and text that stays text, where decimals have a ${decimal}`, async () => {
+    it(`has times that a spreadsheet can calculate with, and text that stays text, where decimals have a ${decimal}`, async () => {
       const { sheet, columnOf } = await open();
       sheet.setUserInput(0, 10, 1, `=DATEVALUE(LEFT(A2${separator}10))`);
       sheet.setUserInput(0, 10, 2, `=TIMEVALUE(MID(A2${separator}12${separator}8))*86400`);
@@ -95,7 +95,7 @@ describe('an export in a spreadsheet', () => {
   });
 });
 
-/** The cells of a line, as RFC 4180 has them. */
+/** The cells of a line, per RFC 4180. */
 function cellsOf(line: string, separator: string): readonly string[] {
   const cell = new RegExp(`(?:^|${separator})(?:"((?:[^"]|"")*)"|([^"${separator}]*))`, 'g');
   return Array.from(line.matchAll(cell), ([, quoted, plain = '']) => quoted?.replaceAll('""', '"') ?? plain);

@@ -12,7 +12,7 @@ import { type TurnWatch, watchTurns } from '../support/turns.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 
-/** Memory that is given back is counted as time of the processor too, and comes now and then. */
+/** Garbage collection counts as processor time too, and occurs now and then. */
 const ATTEMPTS = 4;
 const MIB = 2 ** 20;
 
@@ -32,8 +32,8 @@ const USER = { role: 'user', content: 'Say exactly: hello' };
 const LONG_ANSWER = { role: 'user', content: '[long answer]' };
 const LONG_TEXT = 'Hello, world. '.repeat((15 * MIB) / 14);
 /**
- * The longest that a process may keep others waiting, in time of the processor: what this machine takes to write and read the
- * long text as JSON, three times over, and 100 ms on a fast one.
+ * The longest processor time for which a process may delay other requests: three times what this machine takes to write
+ * and read the long text as JSON, and 100 ms on a fast machine.
  */
 const MOST_HELD_UP_MS = Math.max(100, 3 * Math.min(...list(3, timeOfLongText)));
 
@@ -43,7 +43,7 @@ function timeOfLongText(): number {
   return performance.now() - before;
 }
 
-/** Requests that each held the process up for seconds. */
+/** Requests that each once blocked the process for seconds. */
 const ATTACKS: Readonly<Record<string, { readonly path: string; readonly body: () => object | string }>> = {
   'a link that a regular expression chokes on': {
     path: '/v1beta/models/texth-4-argon:generateContent',
@@ -92,7 +92,7 @@ const ATTACKS: Readonly<Record<string, { readonly path: string; readonly body: (
   },
 };
 
-/** An upstream that answers at great length where it is asked to, and otherwise has the simulator answer. */
+/** An upstream that returns a very long answer on request, and otherwise forwards to the simulator. */
 async function answerAtLength(
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -180,7 +180,7 @@ describe('other clients of a process are served', function () {
     return Number(/^process_resident_memory_bytes (.+)$/m.exec(await response.text())?.[1]);
   }
 
-  /** The longest that others were held up while an attack went on; of some attempts the one that was disturbed least. */
+  /** The longest delay of other requests during an attack, in the least disturbed of several attempts. */
   async function heldUpMs(attack: () => Promise<unknown>): Promise<number> {
     let heldUp = Infinity;
     for (let attempt = 0; attempt < ATTEMPTS && heldUp > MOST_HELD_UP_MS; attempt += 1) {
@@ -271,7 +271,7 @@ describe('other clients of a process are served', function () {
         `Content-Type: application/json\r\nContent-Length: ${32 * MIB}\r\n\r\n"`,
     );
     for (let sent = 0; sent < 31 && socket.writable; sent += 1) {
-      // The callback comes with an error when the connection is gone.
+      // The callback receives an error when the connection is gone.
       await new Promise((resolve) => socket.write(Buffer.alloc(MIB, 'x'), resolve));
     }
   }

@@ -8,7 +8,7 @@ import { FORM_HEADERS, formOf } from '../support/forms.ts';
 import { startTestText, type TestText } from '../support/text.ts';
 
 const MIB = 2 ** 20;
-/** Far less than the time for which a refused client may go on sending. */
+/** Far less than the time for which a refused client may continue to send. */
 const SOON_MS = 4_000;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -16,9 +16,9 @@ interface Refusal {
   readonly status: number;
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** More than is sent. */
+  /** A length larger than the sent body. */
   readonly announcedBytes?: number;
-  /** What the path gets, so that it is none of any endpoint. */
+  /** A suffix that makes a path match no endpoint. */
   readonly suffix?: string;
 }
 
@@ -30,13 +30,13 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   'from a client that is turned away': { status: 403, headers: { 'user-agent': 'unwanted/1.0' } },
 };
 
-/** Answers to a good key. */
+/** The answers to requests with a valid key. */
 const LATER_REFUSALS: Readonly<Record<string, Refusal>> = {
   'that announces too much': { status: 413, announcedBytes: 300 * MIB },
   'beyond the limit of requests': { status: 429 },
 };
 
-/** What stands in a path where its form is looked at; anything else does elsewhere. */
+/** Path parameters where the endpoint checks their form; elsewhere any value does. */
 const VALUES: Readonly<Record<string, string>> = {
   model: 'texth-4-argon',
   webhook_id: newId('webhookEndpoint'),
@@ -48,7 +48,7 @@ function filled(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, (_parameter, name: string) => VALUES[name] ?? 'x');
 }
 
-describe('an answer that comes before the body was read', function () {
+describe('an answer that is sent before the body was read', function () {
   this.timeout(120_000);
   let app: TestApp;
   let text: TestText;
@@ -84,7 +84,7 @@ describe('an answer that comes before the body was read', function () {
     readonly announcedBytes?: number | undefined;
   }
 
-  /** Sends a request and gives back its answer, also when it comes before all was sent. */
+  /** Sends a request and returns its answer, also when it arrives before the whole body was sent. */
   function send(agent: Agent, url: string, { method, headers, body, announcedBytes }: Sent): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const length = announcedBytes ?? body.byteLength;
@@ -102,7 +102,7 @@ describe('an answer that comes before the body was read', function () {
     });
   }
 
-  /** Sends a request that is refused, and then one of another key, as a client does that keeps its connection. */
+  /** Sends a request that is refused, and then one of another key on the same connection, as a pooling client does. */
   async function expectRefusal(
     url: string,
     sent: Sent,
@@ -138,13 +138,13 @@ describe('an answer that comes before the body was read', function () {
   async function refuseEverywhere(refusal: Refusal, authorizationOf: (isText: boolean) => Promise<string | null>) {
     const other = { app: (await app.createAccount()).apiKey, text: text.apiKey };
     for (const { method, path, isText, isRead } of endpoints) {
-      // These are signed instead, which is told by the body alone.
+      // These are signed instead, which only the body shows.
       const isSigned = path.startsWith('/v1/provider-callbacks') || path.startsWith('/v1/payment-events');
       if (isSigned && refusal.status !== 405 && refusal.status !== 404 && refusal.status !== 403) continue;
-      // These count as reads, of which there may be many.
+      // These count as reads, which have a high limit.
       if (refusal.status === 429 && isRead === true) continue;
       const authorization = await authorizationOf(isText);
-      // The operators' side has no limits of requests.
+      // The administration has no limits of requests.
       if (authorization !== null && path.startsWith('/admin/')) continue;
       const url = (isText ? text.baseUrl : app.baseUrl) + path + (refusal.suffix ?? '');
       const headers = {
@@ -166,17 +166,17 @@ describe('an answer that comes before the body was read', function () {
   const announced = ({ announcedBytes }: Refusal) => ({ announcedBytes });
 
   for (const [how, refusal] of Object.entries(REFUSALS)) {
-    it(`to a request ${how} leaves the connection to others, at every endpoint`, async () => {
+    it(`to a request ${how} keeps the connection usable, at every endpoint`, async () => {
       await refuseEverywhere(refusal, async () => null);
     });
   }
 
   for (const [how, refusal] of Object.entries(LATER_REFUSALS)) {
-    it(`to a request ${how} leaves the connection to others, at every endpoint`, async () => {
+    it(`to a request ${how} keeps the connection usable, at every endpoint`, async () => {
       const settings = refusal.status === 429 ? { rateLimitRpm: 1 } : {};
       const { apiKey } = await app.createAccount({ key: settings });
       const textKey = await text.createKey(settings);
-      // At every endpoint again, since the minute may turn meanwhile.
+      // All endpoints again, since the minute may end in between.
       const useUp = async (isText: boolean): Promise<unknown> => {
         if (isText) return text.post('/v1/chat/completions', {}, { apiKey: textKey });
         const headers = { authorization: `Bearer ${apiKey}` };
@@ -190,7 +190,7 @@ describe('an answer that comes before the body was read', function () {
     });
   }
 
-  it('to an upload of a type that is not taken leaves the connection to others', async () => {
+  it('to an upload of a refused type keeps the connection usable', async () => {
     const { apiKey } = await app.createAccount({ fundedUsd: 1 });
     const body = formOf({ filename: 'a.html', content: '<p>'.repeat(MIB) });
     const headers = { ...FORM_HEADERS, authorization: `Bearer ${apiKey}` };

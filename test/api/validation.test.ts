@@ -25,7 +25,7 @@ describe('validation of bodies', () => {
     });
   }
 
-  it('reports the error of the field that comes first in the schema, however the body is ordered', () => {
+  it('reports the error of the field that comes first in the schema, whatever the order of the body', () => {
     // contract 4.1:8
     expect(refusalOf({ foo: 1, other: 1, list: [], second: 'c', first: 4 })).to.equal('"first" must be a string');
     expect(refusalOf({ foo: 1, other: 1, list: [], second: 'c', first: 'x' })).to.equal(
@@ -48,7 +48,7 @@ describe('validation of bodies', () => {
     expect(refusalOf({ first: '' })).to.equal('"first" has an unsupported length');
   });
 
-  it('refuses text that the database cannot keep', () => {
+  it('refuses text that the database cannot store', () => {
     // contract 4.2:32
     for (const text of ['a\0', '\uD83D', '\uDE00', '\uDE00\uD83D']) {
       expect(refusalOf({ first: text })).to.equal('"first" must not contain NUL characters or unpaired surrogates');
@@ -57,7 +57,7 @@ describe('validation of bodies', () => {
   });
 
   for (const field of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '']) {
-    it(`takes ${JSON.stringify(field)} for an unknown field`, () => {
+    it(`treats ${JSON.stringify(field)} as an unknown field`, () => {
       const body: unknown = JSON.parse(`{"first":"x",${JSON.stringify(field)}:{"first":"y"}}`);
       expect(refusalOf(body)).to.equal(`unknown field: ${field}`);
     });
@@ -68,7 +68,7 @@ describe('validation of bodies', () => {
     expect(refusalOf(body)).to.equal('"first" is required');
   });
 
-  it('answers one sentence to a hundred thousand faults', () => {
+  it('answers one sentence to a hundred thousand errors', () => {
     const many = Array.from({ length: 100_000 }, (_, index) => index);
     expect(refusalOf({ first: 'x', list: many })).to.equal('"list" accepts at most 2 items');
     const fields = Object.fromEntries(many.map((index) => [`field${index}`, index]));

@@ -31,7 +31,7 @@ describe('a create call whose commit is not acknowledged', () => {
     await Promise.all([proxy.close(), database.destroy()]);
   });
 
-  /** A creator whose one connection takes statements and gives no answers. */
+  /** A task creator whose one connection accepts statements and returns no answers. */
   async function createUnheard() {
     const createTask = createTaskCreator({
       storage: { keyOf: () => null },
@@ -63,7 +63,7 @@ describe('a create call whose commit is not acknowledged', () => {
     return { created, tasks };
   }
 
-  it('is answered with what was committed, once another connection reveals it', async () => {
+  it('is answered with the committed task, once another connection reveals it', async () => {
     const { created, tasks } = await createUnheard();
     const { status, taskId } = await created;
     expect(status).to.equal(201);

@@ -5,7 +5,7 @@ import { deleteEndUserBudget, setEndUserBudget } from '../../../db/queries/end-u
 import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
-describe('the budgets that a text process knows', () => {
+describe('the end-user budgets in a text process', () => {
   let database: Database;
   let findBudget: FindBudget;
   let id: string;
@@ -32,7 +32,7 @@ describe('the budgets that a text process knows', () => {
     return { id, budgetsVersion: row.budgets_version };
   };
 
-  it('are read once for all end users, also for those without one', async () => {
+  it('are read once for all end users, including those without one', async () => {
     const caller = await account();
     const found = await Promise.all(['alice', 'bob', 'carol', 'alice'].map((name) => findBudget(caller, name)));
     expect(found.map((budget) => budget?.endUser)).to.deep.equal(['alice', 'bob', undefined, 'alice']);
@@ -52,7 +52,7 @@ describe('the budgets that a text process knows', () => {
     expect(statements).to.equal(1);
   });
 
-  it('of an account that never had one cost no statement', async () => {
+  it('of an account without budgets cost no statement', async () => {
     const other = await createAccount(database);
     statements = 0;
     expect(await findBudget({ id: other.id, budgetsVersion: 0 }, 'alice')).to.equal(null);

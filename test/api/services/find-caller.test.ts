@@ -26,7 +26,7 @@ describe('the pepper of API keys', () => {
     ['asked each time', createFindCaller],
     ['remembered', createCachedFindCaller],
   ] as const) {
-    it(`can be replaced while keys of before go on working, which their next use moves (${which})`, async () => {
+    it(`can be replaced while older keys remain valid, which their next use rehashes (${which})`, async () => {
       const { database } = testDatabase;
       const { id, secret } = await createKeyUnder(oldPepper);
       expect(await create(database, [newPepper])(secret), 'no overlap').to.equal(null);

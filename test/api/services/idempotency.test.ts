@@ -49,7 +49,7 @@ describe('an Idempotency-Key', () => {
     expect(await countOf('tasks')).to.equal(1);
   });
 
-  it('takes the same JSON value for the same body, however it is written', async () => {
+  it('treats the same JSON value as the same body, however it is written', async () => {
     // contract 4.1:13
     const first = await create('k');
     const reordered = '{ "duration": 5.0,\n "prompt": "A \\u006cighthouse", "model": "vidone-3.0" }';
@@ -100,7 +100,7 @@ describe('an Idempotency-Key', () => {
     expect([status, headers.get('idempotent-replayed')]).to.deep.equal([201, null]);
   });
 
-  /** The digest that the create call of these tests has. */
+  /** The digest of the create call of these tests. */
   async function digestOf(): Promise<Buffer> {
     const other = await app.createAccount({ fundedUsd: 1 });
     await create('digest', { as: other });
@@ -145,7 +145,7 @@ describe('an Idempotency-Key', () => {
     expect((await create('k')).status).to.equal(201);
   });
 
-  it('is the account’s own, and that of all its keys', async () => {
+  it('is shared by the keys of an account, and by no other account', async () => {
     // contract 4.1:11
     const stranger = await app.createAccount({ fundedUsd: 10 });
     const [own, foreign] = [await create('k'), await create('k', { as: stranger })];
@@ -164,7 +164,7 @@ describe('an Idempotency-Key', () => {
     }
   });
 
-  it('makes one task and one reservation of 50 requests at once, through two processes', async () => {
+  it('creates one task and one reservation from 50 requests at once, through two processes', async () => {
     const second = await app.startSecond();
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) => create('k', { baseUrl: index % 2 ? second : app.baseUrl })),
@@ -179,13 +179,13 @@ describe('an Idempotency-Key', () => {
     );
   });
 
-  it('does not replay to a key that may no longer call', async () => {
+  it('does not replay to a key that may no longer make the call', async () => {
     await create('k');
     await updateApiKey(app.database, caller.keyId, { disabled: true });
     expect((await create('k')).status).to.equal(401);
   });
 
-  it('is not kept readable: the stored response is encrypted', async () => {
+  it('is not stored in plain text: the stored response is encrypted', async () => {
     const { body } = await create('k');
     const row = await app.database('idempotency_keys').where({ account_id: caller.accountId }).first('encrypted_body');
     expect(row.encrypted_body.includes(body.data.id)).to.equal(false);

@@ -50,7 +50,7 @@ const PATHS: Readonly<Record<string, RequestListener>> = {
   '/ranged.png': (incoming, answer) => answer.writeHead(incoming.headers.range ? 206 : 400).end(png(64, 64)),
 };
 
-/** A storage to which no link leads. */
+/** A storage that no link leads to. */
 const NO_STORAGE = { keyOf: () => null, read: async () => null };
 
 async function* bytesOf(file: Buffer | undefined): AsyncGenerator<Uint8Array> {
@@ -70,7 +70,7 @@ function sendWithoutEnd(answer: Parameters<RequestListener>[1]): void {
 describe('api/services/image-links', () => {
   let server: Receiver;
   let client: GuardedClient;
-  /** What the server was asked for. */
+  /** The requests that the server received. */
   const asked: string[] = [];
 
   before(async () => {
@@ -92,7 +92,7 @@ describe('api/services/image-links', () => {
   async function messageFor(...paths: readonly string[]): Promise<string> {
     const urls = paths.map((path) => (path.startsWith('/') ? server.url + path : path));
     try {
-      // A check of its own each time: none remembers what another refused.
+      // A new check each time: it does not remember refusals by another.
       await createImageLinkCheck({ client, storage: NO_STORAGE, timeoutMs: 1000 })(urls);
     } catch (error) {
       if (error instanceof ServiceError) return `${error.code}: ${error.message}`;
@@ -156,7 +156,7 @@ describe('api/services/image-links', () => {
     expect(failure).to.be.instanceOf(ServiceError).with.property('message').that.contains('"images[1]"');
   });
 
-  describe('asks others as little as possible', () => {
+  describe('requests as little as possible', () => {
     const check = (paths: readonly string[], checker = createImageLinkCheck({ client, storage: NO_STORAGE })) =>
       checker(paths.map((path) => server.url + path)).then(
         () => 'accepted',
@@ -175,7 +175,7 @@ describe('api/services/image-links', () => {
       expect(await check(['/a.png', '/gif-named.png', '/gif-named.png'])).to.match(/^"images\[1\]"/);
     });
 
-    it('three requests a link at most, redirects included', async () => {
+    it('at most three requests for a link, redirects included', async () => {
       // contract 4.3:15
       expect(await check(['/moved-thrice.png'])).to.contain('redirected too often');
       expect(asked).to.deep.equal(['/moved-thrice.png', '/moved-twice.png', '/moved.png']);
@@ -183,13 +183,13 @@ describe('api/services/image-links', () => {
       expect(asked.length).to.be.at.most(3 * 17);
     });
 
-    it('nothing again about a link that was refused within the minute', async () => {
+    it('nothing again for a link that was refused within the minute', async () => {
       // contract 4.3:16
       const checker = createImageLinkCheck({ client, storage: NO_STORAGE });
       const first = await check(['/missing.png'], checker);
       expect(first).to.contain('status 404');
       expect(await check(['/a.png', '/missing.png'], checker)).to.equal(first.replace('[0]', '[1]'));
-      // Late requests of the test before may still come in.
+      // Late requests of the test before may still arrive.
       expect(asked.filter((path) => !path.startsWith('/round'))).to.deep.equal(['/missing.png']);
     });
 

@@ -32,7 +32,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
     call<Created>(`${app.baseUrl}/v1/videos/tasks`, { key: caller.apiKey, body: VIDEO, headers: KEY });
   const tasks = () => app.database('tasks').where({ account_id: caller.accountId }).pluck('id');
 
-  /** Begins the call, and loses what the database says of its commit. */
+  /** Starts the call, and discards the database's answer to its commit. */
   async function createUnheard(): Promise<{ answer: ReturnType<typeof create> }> {
     const { answer } = await app.database.transaction(async (transaction) => {
       await transaction('accounts').where({ id: caller.accountId }).forNoKeyUpdate();
@@ -54,7 +54,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
     return { answer };
   }
 
-  it('is answered with what was committed', async () => {
+  it('is answered with the committed response', async () => {
     const { answer } = await createUnheard();
     proxy.reset();
     const { status, body } = await answer;
@@ -62,7 +62,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
     expect(await tasks()).to.deep.equal([body.data.id]);
   });
 
-  it('gets what was committed by its repetition when it could not be answered itself', async () => {
+  it('is answered by its repetition with the committed response when the first answer was lost', async () => {
     const { answer } = await createUnheard();
     proxy.refuseNew();
     proxy.reset();

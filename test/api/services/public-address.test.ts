@@ -12,7 +12,7 @@ describe('api/services/public-address', () => {
     });
   }
 
-  it('passes a name that leads only to public addresses, and looks up that name', async () => {
+  it('accepts a name that leads only to public addresses, and looks up that name', async () => {
     const asked: string[] = [];
     const resolve = async (name: string): Promise<string[]> => {
       asked.push(name);
@@ -22,7 +22,7 @@ describe('api/services/public-address', () => {
     expect(asked).to.deep.equal(['hooks.example.com']);
   });
 
-  it('passes a name that does not resolve yet, since every delivery is checked again', async () => {
+  it('accepts a name that does not resolve yet, since every delivery is checked again', async () => {
     await createAddressCheck({
       allowPrivateAddresses: false,
       resolve: () => Promise.reject(new Error('no such name')),

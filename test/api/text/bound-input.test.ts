@@ -11,7 +11,7 @@ import { FORMATS } from '../../../text/formats.ts';
 import { renderMedia } from '../../../text/generate-content/media.ts';
 import { textRequest } from '../../text/support.ts';
 
-/** First and last characters of what random text is made of. */
+/** First and last characters of the alphabets of random text. */
 const ALPHABETS = [
   'az',
   'AZ',
@@ -36,8 +36,8 @@ const ALPHABETS = [
 const OPTIONS = { model: 'any', apiKey: 'sk-any' };
 const WORDS = 'Of all the things that a gateway has to count, tokens are the ones it can least be sure of. '.repeat(50);
 
-describe('the most tokens of a text', () => {
-  it('are no fewer than the vocabularies of the day make of random characters of one alphabet', () => {
+describe('the maximum of tokens of a text', () => {
+  it('is no less than current vocabularies make of random characters of one alphabet', () => {
     const alphabet = constantFrom(...ALPHABETS);
     const seed = integer({ min: 1, max: 2 ** 31 - 2 });
     assert(
@@ -51,16 +51,16 @@ describe('the most tokens of a text', () => {
     );
   });
 
-  it('are about two and a half times as many as those of plain English', () => {
+  it('is about two and a half times the tokens of plain English', () => {
     expect(mostTokensOf(WORDS)).to.be.within(2 * encodeO200k(WORDS).length, 3 * encodeO200k(WORDS).length);
   });
 
-  it('are not counted beyond what is enough', () => {
+  it('is not counted beyond the needed number', () => {
     expect(mostTokensOf('1'.repeat(1_000), 10)).to.equal(10);
   });
 });
 
-describe('the most tokens of an input', () => {
+describe('the maximum of tokens of an input', () => {
   const model = modelOf('texth-3.8-flash');
   const link = (url: string, mediaType?: string): Source => ({ kind: 'url', url, ...(mediaType && { mediaType }) });
   const file = (source: Source): FilePart => ({ type: 'file', source });
@@ -91,24 +91,24 @@ describe('the most tokens of an input', () => {
     ['a document', file({ kind: 'base64', mediaType: 'application/pdf', data: 'AAAA' }), 'document'],
   ];
   for (const [name, part, kind] of CASES) {
-    it(`of ${name} are those of the dearest ${kind}`, () => {
+    it(`of ${name} is that of the most expensive ${kind}`, () => {
       expect(mostOf([part]) - mostOf([])).to.be.within(model.mediaTokens[kind], model.mediaTokens[kind] + 100);
     });
   }
 
-  it('are the most for a video', () => {
+  it('is the largest for a video', () => {
     const { video, ...others } = model.mediaTokens;
     expect(Math.max(...Object.values(others))).to.be.lessThan(video);
   });
 
-  it('count what tools return, and tools', () => {
+  it('counts tools and their results', () => {
     const content = [image(link('https://example.com/a.png'))];
     const turns = [{ role: 'tool', parts: [{ type: 'tool-result', callId: 'a', content }] }] as const;
     expect(mostOf([], { turns })).to.be.greaterThan(model.mediaTokens.image);
     expect(mostOf([], { tools: [{ name: 'look', description: WORDS }] })).to.be.greaterThan(mostTokensOf(WORDS));
   });
 
-  it('count forwarded text, whether or not it is read here', () => {
+  it('counts forwarded text, whether or not Genway reads it', () => {
     const bodies: readonly JsonObject[] = [
       { messages: [{ role: 'assistant', content: 'Hi', reasoning_content: 'a', reasoning: WORDS }] },
       { messages: [{ role: 'user', content: [{ type: 'document', title: 'a', context: WORDS }] }] },
@@ -120,7 +120,7 @@ describe('the most tokens of an input', () => {
     expect(maxInputTokens(textRequest(), { metadata: { words: WORDS } }, model)).to.be.lessThan(100);
   });
 
-  it('count no data of media as text, also within a data URL', () => {
+  it('counts no media data as text, also within a data URL', () => {
     const data = 'QUJD'.repeat(10_000);
     const url = `data:image/png;base64,${data}`;
     const turns = [{ role: 'user', parts: [image({ kind: 'base64', mediaType: 'image/png', data })] }] as const;
@@ -131,7 +131,7 @@ describe('the most tokens of an input', () => {
     }
   });
 
-  it('count schemas as they are sent where references are not followed', () => {
+  it('counts schemas as they are sent where references are not resolved', () => {
     const parameters = {
       $defs: { long: { type: 'object', description: WORDS } },
       properties: Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`p${index}`, { $ref: '#/$defs/long' }])),
@@ -143,7 +143,7 @@ describe('the most tokens of an input', () => {
     expect(mostOf([], { tools })).to.be.greaterThan(encodeO200k(sent).length);
   });
 
-  it('are never more than the context', () => {
+  it('never exceeds the context', () => {
     const videos = Array.from({ length: 5 }, () => file(link('https://example.com/long.mp4')));
     expect(mostOf(videos)).to.equal(2_097_152);
     const text = [{ type: 'text', text: '漢'.repeat(1_000_000) }] as const;
@@ -151,14 +151,14 @@ describe('the most tokens of an input', () => {
     expect(mostOfAll(textRequest({ turns: [{ role: 'user', parts: text }] }), small)).to.equal(256_000);
   });
 
-  it('hold for images, because they are sent as images', () => {
+  it('holds for images, because they are sent as images', () => {
     expect(renderMedia(image(link('https://example.com/what')))).to.deep.equal({
       fileData: { mimeType: 'image/jpeg', fileUri: 'https://example.com/what' },
     });
   });
 });
 
-/** Of a request whose body says no more than it. */
+/** The input of a request whose body holds nothing else. */
 function mostOfAll(request: TextRequest, model: TextModel): number {
   return maxInputTokens(request, { turns: request.turns, tools: request.tools }, model);
 }
@@ -169,7 +169,7 @@ function modelOf(id: string): TextModel {
   return model;
 }
 
-/** By a generator of its own, so that a seed makes the same text again. */
+/** Random text from a seeded generator, so that a seed reproduces it. */
 function randomText(range: string, seed: number, length: number): string {
   const first = range.charCodeAt(0);
   const last = range.charCodeAt(1);

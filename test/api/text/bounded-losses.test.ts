@@ -1,6 +1,6 @@
 /**
- * Whatever clients send, and however many requests run at once: an account or key costs the operator at most the price of
- * 1,024 output tokens a request beyond what it has. Clients are random; the upstream makes as much as it is let.
+ * Whatever clients send, and however many requests run at once, an account or key costs the operator at most the price
+ * of 1,024 output tokens per request beyond its balance. Clients are random; the upstream generates as much as it may.
  */
 import { expect } from 'chai';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
@@ -25,9 +25,9 @@ import { createAccount, reloadAccount } from '../../support/factories.ts';
 import { ASK, modelVia, useTestText, type TestText } from '../../support/text.ts';
 
 const RUNS = 25;
-/** 4 USD per million output tokens, as the models of these tests cost. */
+/** 4 USD per million output tokens, the price of the models of these tests. */
 const TOLERANCE: PicoUsd = 1_024n * 4_000_000n;
-/** What each format calls the bound and the number of answers. */
+/** The fields of each format for the bound and for the number of answers. */
 const BOUND_FIELDS: Readonly<Record<WireFormatName, (bound: number) => JsonObject>> = {
   'chat-completions': (bound) => ({ max_completion_tokens: bound }),
   responses: (bound) => ({ max_output_tokens: bound }),
@@ -41,7 +41,7 @@ const client = record({
   stream: boolean(),
   bound: oneof(constant(null), integer({ min: 1, max: 4_000 }), integer({ min: 1, max: 100_000 })),
   choices: oneof(constant(1), integer({ min: 2, max: 8 })),
-  // All of it is said, or next to nothing.
+  // Genway receives all of the answer, or almost nothing.
   output: oneof(
     record({ said: constant(true), tokens: integer({ min: 1, max: 300 }) }),
     record({ said: constant(false), tokens: constantFrom(20, 5_000, 50_000, 400_000) }),
@@ -63,7 +63,7 @@ describe('a text request', () => {
 
   let answered = 0;
 
-  it('costs the operator next to nothing beyond what its account and its key have', async () => {
+  it('costs the operator next to nothing beyond the balance of its account and the limit of its key', async () => {
     await assert(
       asyncProperty(scenario, async ({ balanceUsd, keyLimitUsd, clients, rounds }) => {
         const balance = parseUsd(balanceUsd.toFixed(6));
@@ -89,7 +89,7 @@ describe('a text request', () => {
         expect(fundedAvailable).to.equal(balance - (charged - absorbed));
         expect(absorbed <= tolerance, `${absorbed} absorbed`).to.equal(true);
         if (usageLimit !== null) expect(charged <= usageLimit + tolerance, `${charged} charged`).to.equal(true);
-        // Otherwise the upstreams would have made more than is in the books.
+        // Otherwise the upstreams would have generated more than the ledger shows.
         expect(await text.measured()).to.not.match(/genway_text_usage_clamped_total\{/);
       }),
       { numRuns: RUNS, endOnFailure: true },
@@ -109,7 +109,7 @@ async function send(text: TestText, apiKey: string, one: Client): Promise<number
     await answer.text();
     return answer.status;
   } catch (error) {
-    // A stream whose format has no frame for errors is broken off.
+    // A stream whose format has no frame for errors is cut off.
     if (!leaving.signal.aborted && !(error instanceof TypeError)) throw error;
     return null;
   } finally {

@@ -6,14 +6,14 @@ import { ASK, modelVia, textModel, useTestText } from '../../support/text.ts';
 import { eventsOfText } from '../../text/support.ts';
 
 const fullVia = (format: WireFormatName): string => `full-via-${format}`;
-/** A model whose upstream takes no schema, and whose answers are checked. */
+/** A model whose upstream accepts no schema, and whose answers Genway checks. */
 const byTool = (format: WireFormatName): string => `by-tool-via-${format}`;
 const CHECKED = 'checked-via-chat-completions';
 const PLAIN = 'full-without-reasoning';
 
 const SCHEMA = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
-/** How a client of each format asks for an answer by the schema. */
+/** The fields of each format that request an answer by the schema. */
 const BY_SCHEMA: Readonly<Record<WireFormatName, object>> = {
   'chat-completions': { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: SCHEMA } } },
   responses: { text: { format: { type: 'json_schema', name: 'answer', schema: SCHEMA } } },
@@ -40,7 +40,7 @@ describe('models with full compatibility', () => {
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
 
-  // Every pair of formats is in features.test.ts.
+  // features.test.ts covers every pair of formats.
   for (const [index, client] of WIRE_FORMAT_NAMES.entries()) {
     const upstream = WIRE_FORMAT_NAMES[(index + 1) % WIRE_FORMAT_NAMES.length] ?? client;
     for (const model of [fullVia(upstream), byTool(upstream)]) {
@@ -52,7 +52,7 @@ describe('models with full compatibility', () => {
     }
   }
 
-  it('answer in JSON over upstreams that can only be asked in words', async () => {
+  it('answer in JSON over upstreams that only accept the request in words', async () => {
     for (const model of [fullVia('messages'), byTool('chat-completions')]) {
       const fields = { response_format: { type: 'json_object' } };
       const { status, text: answer } = await ask('chat-completions', model, fields);
@@ -60,7 +60,7 @@ describe('models with full compatibility', () => {
     }
   });
 
-  it('charge an answer that is not the JSON that was asked for, and end it with an error, whole and streamed', async () => {
+  it('charge an answer that is not the requested JSON, and end it with an error, whole and streamed', async () => {
     // contract 8.3:14 4.8:19
     for (const stream of [false, true]) {
       const asked = [BY_SCHEMA['chat-completions'], { response_format: { type: 'json_object' } }] as const;
@@ -90,14 +90,14 @@ describe('models with full compatibility', () => {
     }
   });
 
-  it('leave out a reasoning effort that the model does not have, and name it', async () => {
+  it('omit a reasoning effort that the model does not have, and name it', async () => {
     const { status, headers } = await ask('chat-completions', PLAIN, { reasoning_effort: 'high' });
     expect([status, headers.get('x-genway-ignored')]).to.deep.equal([200, 'reasoning_effort']);
     const [sent] = await text.seen(1);
     expect(sent?.body).to.not.have.property('reasoning_effort');
   });
 
-  it('show thinking on messages only where it is asked for, and its text only where that is not omitted', async () => {
+  it('show thinking on messages only on request, and its text only where the request does not omit it', async () => {
     const prompt = 'Think. [sim:reasoning=4]';
     for (const upstream of WIRE_FORMAT_NAMES) {
       const shown = async (fields: object): Promise<string> => {
@@ -116,7 +116,7 @@ describe('models with full compatibility', () => {
     }
   });
 
-  it('show thoughts in the native format only where they are asked for', async () => {
+  it('show thoughts in the native format only on request', async () => {
     for (const upstream of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
         const prompt = 'Think. [sim:reasoning=4]';
@@ -139,7 +139,7 @@ describe('models with full compatibility', () => {
     ];
 
     for (const upstream of ['chat-completions', 'messages', 'generate-content'] as const) {
-      it(`call the client’s own tools, and take their results, over ${upstream}`, async () => {
+      it(`call the client’s own tools, and accept their results, over ${upstream}`, async () => {
         const client = new OpenAI({ apiKey: text.apiKey, baseURL: `${text.baseUrl}/v1` });
         const prompt = 'Call files__read with {"city":"Oslo"} and apply_patch with {"input":"*** Begin\\n"}';
         const events = await text.post('/v1/responses', {
@@ -174,14 +174,14 @@ describe('models with full compatibility', () => {
       });
     }
 
-    it('send the vendor’s own upstream the tools as they are, without those that it would run', async () => {
+    it('forward the tools unchanged to the vendor’s own upstream, without the vendor’s built-in tools', async () => {
       const { status } = await ask('responses', fullVia('responses'), { tools: [tools[0], tools[2]] });
       const [sent] = await text.seen(1);
       expect(status).to.equal(200);
       expect(sent?.body['tools']).to.deep.equal([tools[0]]);
     });
 
-    it('restrict the tools to those that are allowed', async () => {
+    it('restrict the tools to the allowed ones', async () => {
       const look = { type: 'function', name: 'look', parameters: SCHEMA };
       const tool_choice = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'look' }] };
       await ask('responses', fullVia('messages'), { tools: [...tools, look], tool_choice });
@@ -195,7 +195,7 @@ describe('models with full compatibility', () => {
 describe('models with the compatibility of the specification', () => {
   const text = useTestText();
 
-  it('take settings that ask for nothing on the responses format, whatever the family', async () => {
+  it('accept settings that request nothing on the responses format, whatever the family', async () => {
     for (const fields of [
       { reasoning: {} },
       { text: {} },
@@ -209,7 +209,7 @@ describe('models with the compatibility of the specification', () => {
     expect(refused.status).to.equal(400);
   });
 
-  it('name what the contract accepts without effect', async () => {
+  it('name the fields that the contract accepts without effect', async () => {
     const { path, body } = ASK['generate-content']('texth-3.8-flash', 'Hi', false);
     const response = await text.post(path, { ...body, ...BY_SCHEMA['generate-content'], toolConfig: 'anything' });
     expect(response.status).to.equal(200);
@@ -218,7 +218,7 @@ describe('models with the compatibility of the specification', () => {
     );
   });
 
-  it('take the effort minimal on chat-completions as the lowest that the model offers', async () => {
+  it('accept the effort minimal on chat-completions as the lowest effort of the model', async () => {
     const { path, body } = ASK['chat-completions']('textg-6.1-sol', 'Hi', false);
     const response = await text.post(path, { ...body, reasoning_effort: 'minimal' });
     const [sent] = await text.seen(1);

@@ -1,4 +1,4 @@
-/** Clients that leave, clients that are slow, answers that take long: contract 8.3, and what is settled then. */
+/** Clients that leave, clients that are slow, answers that take long: contract 8.3, and their settlement. */
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -19,7 +19,7 @@ import {
 
 const SEVENTY_WORDS = 'and so it went on and on '.repeat(10);
 
-/** The beginnings of streams, and how many tokens of them their clients got. */
+/** The first parts of streams, and how many of their tokens the clients received. */
 const BEGINNINGS: readonly [WireFormatName, string, readonly string[], number][] = [
   [
     'messages',
@@ -75,7 +75,7 @@ describe('text endpoints', () => {
   let text: TestText;
   let upstream: Receiver;
   let script: RequestListener;
-  /** Answers that the upstream began, and what resolves when their connections close. */
+  /** Answers that the upstream started, and promises that resolve when their connections close. */
   let answers: ServerResponse[] = [];
   let closed: Promise<unknown>[] = [];
 
@@ -109,7 +109,7 @@ describe('text endpoints', () => {
     closed = [];
   });
 
-  /** What was charged for each request, in the order in which they were settled. */
+  /** The charge of each request, in the order of settlement. */
   async function charges(): Promise<readonly { outcome: string; input: number; output: number; charge: bigint }[]> {
     await text.idle();
     const rows: { outcome: string; input_tokens: string; output_tokens: string; charge: string }[] = await text
@@ -194,7 +194,7 @@ describe('text endpoints', () => {
       const socket = await rawRequest(text, path, first, { ...heads[0] });
       socket.write(requestText(text, path, second, { ...heads[1] }));
       await eventually(() => text.charges.length === held + 2);
-      // The second has more to say than is kept for it.
+      // The second answer is longer than its buffer.
       await new Promise((resolve) => setTimeout(resolve, 300));
       socket.destroy();
       await text.idle();
@@ -202,7 +202,7 @@ describe('text endpoints', () => {
       expect(text.outcomes.map(({ usage }) => usage?.outputTotal)).to.have.members([10, 20_000]);
     });
 
-    it('between the last text and the usage, charge what was reasoned in secret', async () => {
+    it('between the last text and the usage, charge the hidden reasoning', async () => {
       let end = (): void => {};
       script = (_request, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -251,7 +251,7 @@ describe('text endpoints', () => {
       }
     });
 
-    it('from a free model, end the call of the upstream at once', async () => {
+    it('from a free model, end the upstream call at once', async () => {
       // contract 8.3:12
       script = (_request, response) => response.writeHead(200).write(': thinking\n\n');
       const leaving = new AbortController();
@@ -281,11 +281,11 @@ describe('text endpoints', () => {
       expect((await charges()).at(-1)).to.include({ outcome: 'disconnected', charge: 0n });
     });
 
-    it('before its body is whole, never call the model', async () => {
+    it('before its body is complete, never call the model', async () => {
       for (let count = 0; count < 20; count += 1) {
         const headers = { 'content-length': '1000', expect: '100-continue' };
         const socket = await rawRequest(text, '/v1/messages', '{"model":', headers);
-        // The server has the request when it says that it waits for more.
+        // The server has the request when it answers 100 Continue.
         await once(socket, 'data');
         socket.destroy();
       }
@@ -295,17 +295,17 @@ describe('text endpoints', () => {
     });
   });
 
-  describe('when the client has left and the upstream does not come to its end', () => {
+  describe('when the client has left and the upstream does not complete', () => {
     before(() => start({ settings: { readOnMs: 200 } }));
     after(stop);
 
-    /** What the operator may have lost, in USD. */
+    /** The largest possible loss of the operator, in USD. */
     async function possibleLoss(): Promise<number> {
       const line = /^genway_text_possible_loss_usd_total\{upstream="scripted"\} (.*)$/m.exec(await text.measured());
       return Number(line?.[1] ?? 0);
     }
 
-    /** @param said what the upstream sends of its answer; null for not even its head */
+    /** @param said the part of the answer that the upstream sends; null for not even the headers */
     async function leaveBehind(model: string, stream: boolean, said: string | null): Promise<void> {
       script = (_request, response) => {
         if (said === null) return;
@@ -328,7 +328,7 @@ describe('text endpoints', () => {
       ['a whole answer', 'texta-messages', false, ['{"content":', '\n{']],
       ['a stream that was announced', 'texta-messages', true, [announcement]],
     ] as const) {
-      it(`give up in a while and charge all that was held for ${what}`, async () => {
+      it(`give up after a while and charge the whole hold for ${what}`, async () => {
         // contract 8.3:12
         for (const said of beginnings) {
           await leaveBehind(model, stream, said);
@@ -344,7 +344,7 @@ describe('text endpoints', () => {
       ['a stream of a format that announces answers', 'texta-messages', true, keepAlives],
       ['a stream of a model that may think in secret', 'texta-chat-completions', true, keepAlives],
     ] as const) {
-      it(`charge nothing for ${what} of which no byte came, and count the possible loss`, async () => {
+      it(`charge nothing for ${what} of which no byte arrived, and count the possible loss`, async () => {
         // contract 8.3:12
         for (const said of beginnings) {
           const before = await possibleLoss();
@@ -357,7 +357,7 @@ describe('text endpoints', () => {
       });
     }
 
-    it('leave no connection to the upstream behind', async () => {
+    it('close the connection to the upstream', async () => {
       script = (_request, response) => response.writeHead(200).write(': still here\n\n');
       answers = [];
       text.outcomes.length = 0;
@@ -376,7 +376,7 @@ describe('text endpoints', () => {
 
   describe('when the service itself cuts a stream', () => {
     for (const [format, habit, events, delivered] of BEGINNINGS) {
-      it(`charge what was delivered, where an upstream of ${format} ${habit}`, async () => {
+      it(`charge the delivered part, where an upstream of ${format} ${habit}`, async () => {
         await start();
         const stream = events.map((data) => `event: ${/"type":"([^"]+)"/.exec(data)?.[1]}\ndata: ${data}\n\n`).join('');
         script = (_request, response) => response.writeHead(200).write(stream);
@@ -436,7 +436,7 @@ describe('text endpoints', () => {
         socket.pause();
         await eventually(() => text.outcomes.length === 0 && written > 0);
         let before = -1;
-        // The upstream comes to a halt as soon as the buffers of the sockets are full.
+        // The upstream stops as soon as the buffers of the sockets are full.
         await eventually(async () => {
           const halted = written === before;
           before = written;
@@ -450,7 +450,7 @@ describe('text endpoints', () => {
       });
     }
 
-    it('give up one that takes nothing at all for too long', async () => {
+    it('cut off a client that reads nothing for too long', async () => {
       // contract 8.2:9
       const socket = await ask(text, 'chat-completions');
       socket.pause();
@@ -460,7 +460,7 @@ describe('text endpoints', () => {
       socket.destroy();
     });
 
-    it('deliver all of it in the end', async () => {
+    it('deliver the whole answer in the end', async () => {
       const response = await text.ask('chat-completions', 'texta-chat-completions', 'Hi', { stream: true });
       let length = 0;
       for await (const bytes of response.body ?? []) length += bytes.length;
@@ -488,7 +488,7 @@ describe('text endpoints', () => {
       }
     });
 
-    it('end one whose answer has begun as well', async () => {
+    it('also cut off a whole answer that has started', async () => {
       // contract 8.3:1
       script = (_request, response) => response.writeHead(200).write('{"choices":');
       expect((await text.ask('messages', 'texta-chat-completions', 'Hi')).status).to.equal(503);
@@ -511,10 +511,10 @@ describe('text endpoints', () => {
 
     for (const format of WIRE_FORMAT_NAMES) {
       const frame = FORMATS[format].client.keepAliveFrame;
-      it(`send clients of ${format} ${frame === null ? 'nothing' : 'what they skip'}`, async () => {
+      it(`send clients of ${format} ${frame === null ? 'nothing' : 'frames that they ignore'}`, async () => {
         // contract 8.3:3
         const prompt = 'Say exactly: at last [sim:delay_ms=150,chunk_ms=100]';
-        // The simulator is slow with the first byte of its answer, too; only what comes after it counts as silence.
+        // The simulator also delays the first byte of its answer; only the time after that byte counts as silence.
         const response = await text.ask(format, modelVia('messages'), prompt, { stream: true });
         const body = await response.text();
         expect(body).to.contain('last');
@@ -524,7 +524,7 @@ describe('text endpoints', () => {
     }
   });
 
-  it('settle every request that is under way when they stop', async () => {
+  it('settle every request in progress when they stop', async () => {
     await start();
     script = (_request, response) => response.writeHead(200).write(': still here\n\n');
     const asked = text.ask('messages', 'texta-messages', 'Hi', { stream: true }).catch(() => null);
@@ -536,7 +536,7 @@ describe('text endpoints', () => {
   });
 });
 
-/** Reads a stream until it has told something. */
+/** Reads a stream until it has sent some text. */
 async function readUntil(response: Response, sign: string): Promise<void> {
   const reader = response.body?.getReader();
   let told = '';
@@ -547,7 +547,7 @@ async function readUntil(response: Response, sign: string): Promise<void> {
   }
 }
 
-/** A streaming request on a socket whose reading the test controls, after its answer has begun. */
+/** A streaming request on a socket that the test reads, after its answer has started. */
 async function ask(text: TestText, format: WireFormatName): Promise<Socket> {
   const { path, body } = ASK[format]('texta-chat-completions', 'Hi', true);
   const payload = JSON.stringify(body);

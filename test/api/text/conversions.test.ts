@@ -8,7 +8,7 @@ import { answerOfStream, eventsOfText } from '../../text/support.ts';
 import { ASK, modelVia, useTestText } from '../../support/text.ts';
 import { resultOf } from '../../text/answers.ts';
 
-/** How each format bounds the output. */
+/** The field of each format that bounds the output. */
 const BUDGET: Readonly<Record<WireFormatName, JsonObject>> = {
   'chat-completions': { max_tokens: 20 },
   responses: { max_output_tokens: 20 },
@@ -16,7 +16,7 @@ const BUDGET: Readonly<Record<WireFormatName, JsonObject>> = {
   'generate-content': { generationConfig: { maxOutputTokens: 20 } },
 };
 
-/** How each format asks for stop sequences; responses has none. */
+/** The field of each format for stop sequences; responses has none. */
 const STOP: Readonly<Partial<Record<WireFormatName, JsonObject>>> = {
   'chat-completions': { stop: 'STOP' },
   messages: { stop_sequences: ['STOP'] },
@@ -30,7 +30,7 @@ function textOf({ choices }: TextResult): string {
 describe('text endpoints', () => {
   const text = useTestText();
 
-  /** What a client reads, in the whole answer and in the stream, neither of which shows reasoning on the native format. */
+  /** The text that a client reads, whole and streamed; neither shows reasoning on the native format. */
   async function answers(
     client: WireFormatName,
     upstream: WireFormatName,
@@ -52,7 +52,7 @@ describe('text endpoints', () => {
   }
 
   for (const upstream of WIRE_FORMAT_NAMES) {
-    it(`answer functions, as chat completions called tools before, from an upstream that speaks ${upstream}`, async () => {
+    it(`answer legacy functions of chat completions from an upstream that speaks ${upstream}`, async () => {
       // contract 4.8.1:14 4.8.1:28
       const question = { role: 'user', content: 'Call look with {"place":"the sea"}' };
       const functions = [{ name: 'look', parameters: { type: 'object', properties: { place: { type: 'string' } } } }];
@@ -110,7 +110,7 @@ describe('text endpoints', () => {
         }
       });
 
-      it(`answer ${client} with nothing but the reason when reasoning took the budget of ${upstream}`, async () => {
+      it(`answer ${client} with nothing but the finish reason when reasoning used the token limit of ${upstream}`, async () => {
         // contract 4.8:9 4.8:11 4.8.1:29 4.8.3:18
         for (const answer of await answers(client, upstream, 'Hi [sim:reasoning=50]', BUDGET[client])) {
           expect(textOf(answer)).to.equal('');

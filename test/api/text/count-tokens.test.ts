@@ -8,7 +8,7 @@ import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { ASK, modelVia, startTestText, textModel, type TestText, useTestText } from '../../support/text.ts';
 
-/** A tool, as each format declares it. */
+/** The declaration of a tool in each format. */
 const TOOLS = {
   messages: [{ name: 'look', input_schema: { type: 'object' } }],
   responses: [{ type: 'function', name: 'look', parameters: { type: 'object' } }],
@@ -18,7 +18,7 @@ const PROMPT = 'Name three lighthouses of the North Sea. '.repeat(50);
 describe('a count of input tokens', () => {
   const text = useTestText();
 
-  it('answers the SDKs of both formats, near to what the model reports, and costs nothing', async () => {
+  it('answers the SDKs of both formats, is close to the model’s usage, and costs nothing', async () => {
     // contract 4.8:34 4.8:35
     const anthropic = new Anthropic({ apiKey: text.apiKey, baseURL: text.baseUrl });
     const openai = new OpenAI({ apiKey: text.apiKey, baseURL: `${text.baseUrl}/v1` });
@@ -65,7 +65,7 @@ describe('a count of input tokens', () => {
     }
   }
 
-  it('is limited like reads, and taken from a key that has spent its limit', async () => {
+  it('is limited like reads, and available to a key that has spent its limit', async () => {
     // contract 4.8:35
     const apiKey = await text.createKey({ rateLimitRpm: 1, usageLimit: 0n });
     const body = { model: 'textc-M3', messages: [{ role: 'user', content: 'Hi' }] };
@@ -76,7 +76,7 @@ describe('a count of input tokens', () => {
     expect(statuses).to.deep.equal([200, 200, 200]);
   });
 
-  it('refuses in the envelope of the format', async () => {
+  it('refuses requests in the envelope of the format', async () => {
     const missing = await text.post('/v1/messages/count_tokens', { model: 'textc-M3' });
     expect([missing.status, await missing.json()]).to.containSubset([
       400,
@@ -147,7 +147,7 @@ describe('a vendor that counts input tokens', () => {
     ['breaks off', (request) => request.socket.destroy(), 30_000],
     ['is silent', () => {}, 30_000],
   ] as const satisfies readonly (readonly [string, RequestListener, number])[]) {
-    it(`leaves it to Genway when it ${what}, and is not asked again for a while`, async () => {
+    it(`leaves the count to Genway when it ${what}, and receives no further count for a while`, async () => {
       // contract 4.8:34
       answer = wrong;
       expect(await countedBy()).to.equal('genway');
@@ -161,7 +161,7 @@ describe('a vendor that counts input tokens', () => {
     });
   }
 
-  it('leaves it to Genway when it refuses a request, and is asked about the next', async () => {
+  it('leaves the count to Genway when it refuses a request, and receives the next count', async () => {
     answer = status(400);
     expect([await countedBy(), await countedBy()]).to.deep.equal(['genway', 'genway']);
     expect(asked).to.have.length(2);

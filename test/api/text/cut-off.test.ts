@@ -16,7 +16,7 @@ describe('the cut-off of text requests', function () {
     key = (await stack.createAccount()).apiKey;
   });
 
-  it('ends those that do not stream on the address of everything, and none on the address of text', async () => {
+  it('ends requests that do not stream on the api address, and none on the text address', async () => {
     // contract 8.3:2
     const statusesOf = (body: object) =>
       Promise.all(

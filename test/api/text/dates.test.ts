@@ -3,11 +3,11 @@ import { useTestText } from '../../support/text.ts';
 
 const TEN_MINUTES_MS = 600_000;
 
-/** As on a machine whose own clock is ten minutes late. */
+/** Simulates a machine whose clock is ten minutes late. */
 describe('the clock of the database', () => {
   const text = useTestText({ clock: { nowMs: () => Date.now() + TEN_MINUTES_MS } });
 
-  it('dates text requests, and not what they took', async () => {
+  it('dates text requests, but does not measure their duration', async () => {
     const response = await text.ask('chat-completions', 'textd-v2.5', 'Hello');
     expect(response.status, await response.text()).to.equal(200);
     await text.idle();

@@ -4,8 +4,8 @@ import { watchDepartures, type Ending } from '../../../api/text/departures.ts';
 
 const LONG_MS = 5_000;
 
-describe('the calls that clients left behind', () => {
-  it('are ended in a while, but not when they ended before', async () => {
+describe('upstream calls whose clients left', () => {
+  it('are cut off after a while if they have not completed', async () => {
     const departures = watchDepartures(20);
     const ended: string[] = [];
     departures.begin('acc_1', (ending) => ended.push(`first ${ending}`));
@@ -14,7 +14,7 @@ describe('the calls that clients left behind', () => {
     expect(ended).to.deep.equal(['first unfinished']);
   });
 
-  it('are no more than a thousand of one account, and leave room for others', () => {
+  it('are at most a thousand per account, and leave room for other accounts', () => {
     const departures = watchDepartures(LONG_MS);
     const ended: Ending[] = [];
     const end = (ending: Ending): void => void ended.push(ending);
@@ -31,7 +31,7 @@ describe('the calls that clients left behind', () => {
     for (const forget of forgets) forget();
   });
 
-  it('are no more than four thousand in all', () => {
+  it('are at most four thousand in total', () => {
     const departures = watchDepartures(LONG_MS);
     let ended = 0;
     const forgets = Array.from({ length: 4_001 }, (_, index) =>
@@ -41,7 +41,7 @@ describe('the calls that clients left behind', () => {
     for (const forget of forgets) forget();
   });
 
-  it('are cut with all connections when the service stops', async () => {
+  it('are cut off with all connections when the service stops', async () => {
     const departures = watchDepartures(LONG_MS);
     const ended: Ending[] = [];
     const forget = departures.begin('acc_1', (ending) => ended.push(ending));

@@ -1,4 +1,4 @@
-/** Embeddings over real sockets: the simulator as the upstream, and receivers that answer what it never would. */
+/** Embeddings over real sockets: from the simulator, and from servers with answers that it never gives. */
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import OpenAI from 'openai';
@@ -34,7 +34,7 @@ async function lastRow(text: TestText) {
 describe('POST /v1/embeddings', () => {
   const text = useTestText();
 
-  it('gives the OpenAI SDK the same vectors, which it asks for in base64, as those of numbers', async () => {
+  it('returns the same vectors in base64, which the OpenAI SDK requests, as in numbers', async () => {
     // contract 4.8.5:4 4.8.5:5 4.8.5:6 4.8.5:7 4.8.5:8
     const openai = new OpenAI({ apiKey: text.apiKey, baseURL: `${text.baseUrl}/v1` });
     const input = ['A lighthouse', 'A red kite'];
@@ -83,7 +83,7 @@ describe('POST /v1/embeddings', () => {
     });
   }
 
-  it('charges its own count if the upstream reports none', async () => {
+  it('charges Genway’s own count if the upstream reports none', async () => {
     const input = ['Name three lighthouses of the North Sea.', 'And one of the Baltic [sim:no_usage]'];
     const { usage } = await embeddedIn(await text.post('/v1/embeddings', { model: MODEL, input, dimensions: 4 }));
     expect(usage.prompt_tokens).to.be.within(15, 30);
@@ -110,7 +110,7 @@ describe('POST /v1/embeddings', () => {
     [{ model: MODEL, input: 'a', dimensions: 0 }, '"dimensions" must be between 1 and 65536'],
     [{ model: MODEL, input: 'a', stream: true }, 'unknown field: stream'],
   ] as const) {
-    it(`refuses what it does not take: ${message}`, async () => {
+    it(`refuses requests with: ${message}`, async () => {
       // contract 4.8.5:1 4.8.5:2 4.8.5:3 4.8.5:4 4.8.5:5 8.2:3
       const before = text.charges.length;
       const response = await text.post('/v1/embeddings', body);
@@ -122,7 +122,7 @@ describe('POST /v1/embeddings', () => {
     });
   }
 
-  it('leads from a model that makes none, and to it from the formats of text', async () => {
+  it('names the endpoint or list to use when the model and the endpoint do not match', async () => {
     // contract 4.8.5:2 4.8.5:12
     const refused = async (path: string, body: object) => {
       const response = await text.post(path, body);
@@ -140,7 +140,7 @@ describe('POST /v1/embeddings', () => {
     ]);
   });
 
-  it('is known by the list of models', async () => {
+  it('is known to the list of models', async () => {
     // contract 2.8:4
     const response = await fetch(`${text.baseUrl}/v1/models/${MODEL}`, {
       headers: { authorization: `Bearer ${text.apiKey}` },
@@ -154,7 +154,7 @@ describe('POST /v1/embeddings', () => {
     });
   });
 
-  it('keeps to the models, the limit and the rate of its key, and to the money that there is', async () => {
+  it('enforces the models, the limit and the rate of its key, and the balance', async () => {
     // contract 4.8.5:1
     const statusWith = async (apiKey: string, input: unknown = 'Hi') =>
       (await text.post('/v1/embeddings', { model: MODEL, input }, { apiKey })).status;
@@ -249,7 +249,7 @@ describe('embeddings of an upstream', () => {
       response.end(body);
   const ask = (fields: object, model = 'alone') => text.post('/v1/embeddings', { model, input: 'Hi', ...fields });
 
-  it('that ignores the encoding are converted to it', async () => {
+  it('that ignore the requested encoding are converted to it', async () => {
     // contract 4.8.5:4
     const floats = [0.25, -1.5, 3];
     const base64 = Buffer.from(Float32Array.from(floats).buffer).toString('base64');
@@ -265,7 +265,7 @@ describe('embeddings of an upstream', () => {
     }
   });
 
-  it('that reports only a total are charged by it', async () => {
+  it('with only a total in their usage are charged by the total', async () => {
     answer = always(answerOf([[1]], { usage: { total_tokens: 12 } }));
     expect((await embeddedIn(await ask({}))).usage).to.deep.equal({ prompt_tokens: 12, total_tokens: 12 });
     expect(await lastRow(text)).to.include({ input_tokens: '12', estimated: false });
@@ -284,7 +284,7 @@ describe('embeddings of an upstream', () => {
     expect((await embeddedIn(response)).data).to.have.length(2);
   });
 
-  it('come from the next upstream when the first is silent before its first vector, and from it when it is after that', async () => {
+  it('come from the next upstream when the first is silent before its first vector, and fail when it is silent later', async () => {
     answer = () => {};
     await embeddedIn(await ask({}, 'in-pairs'));
     expect(asked).to.deep.equal(['one', 'two']);
@@ -349,7 +349,7 @@ describe('embeddings of an upstream', () => {
     });
   }
 
-  it('are charged by the own count to a client that left, if the upstream does not finish in time', async () => {
+  it('are charged by Genway’s own count to a client that left, if the upstream does not finish in time', async () => {
     // contract 4.8.5:11
     answer = (_request, response) => {
       response.write(answerOf([[1], [2]]).slice(0, 80));
@@ -371,7 +371,7 @@ describe('embeddings of an upstream', () => {
     });
   });
 
-  it('are no larger to hold than a vector: one that never ends is cut', async () => {
+  it('need no more memory than one vector: a vector that never ends is cut off', async () => {
     answer = (_request, response) => {
       response.write('{"data":[{"embedding":[1');
       const more = (): boolean => response.writable && response.write(',1'.repeat(64 * 1024)) && more();

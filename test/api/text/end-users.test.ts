@@ -1,4 +1,4 @@
-/** End users as requests name them: their budgets, and what is recorded of them. */
+/** End users named in requests: their budgets, and their records. */
 import { expect } from 'chai';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { startOfPeriod } from '../../../domain/api-key.ts';
@@ -63,7 +63,7 @@ describe('end users', () => {
     ['`user` of embeddings', '/v1/embeddings', { model: 'textm-embed', input: 'Hello', user: 'alice' }],
   ];
   for (const [what, path, body] of NAMED) {
-    it(`are named by ${what}, and refused there once their budget is spent`, async () => {
+    it(`are named by ${what}, and get an error there once their budget is spent`, async () => {
       // contract 5:23 5:24
       const answer = await post(path, { model: MODEL, ...body });
       expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
@@ -90,7 +90,7 @@ describe('end users', () => {
     ['/v1/videos', { model: 'vidone-3.0', prompt: 'A lighthouse' }],
   ];
   for (const [path, body] of MEDIA) {
-    it(`are named by \`user\` of ${path}, and refused there at once what their budget does not cover`, async () => {
+    it(`are named by \`user\` of ${path}, and are refused there at once when their budget does not cover the request`, async () => {
       // contract 2.1:23 4.2:34 4.3:19 5:23
       await setBudget('alice', '0.001', 'month');
       const create = (user: string | null) =>
@@ -106,14 +106,14 @@ describe('end users', () => {
     });
   }
 
-  it('are those of the first field, if a request names several', async () => {
+  it('are named by the first field if a request names several', async () => {
     // contract 5:24
     await chat({ user: 'bob', safety_identifier: 'alice' });
     await chat({ user: 'bob', safety_identifier: '' });
     expect(await recordedNames(2)).to.deep.equal(['alice', 'bob']);
   });
 
-  it('read what is left of their budget and when it renews, while others go on', async () => {
+  it('read the remainder of their budget and its renewal, while others continue', async () => {
     // contract 5:23 4.11:62
     await setBudget('alice', '0.000001', 'month');
     await untilRefused({ user: 'alice' });
@@ -155,7 +155,7 @@ describe('end users', () => {
     expect(await genway('budgets', 'delete', budget.id)).to.include('There is no such budget');
   });
 
-  it('have at most so many budgets in an account', async () => {
+  it('have at most this many budgets in an account', async () => {
     // contract 4.11:62
     await app.database.raw(
       `INSERT INTO end_user_budgets (id, account_id, end_user, usage_limit, limit_period)
@@ -169,7 +169,7 @@ describe('end users', () => {
     await app.database('end_user_budgets').where({ account_id: caller.accountId }).delete();
   });
 
-  it('with names that no database stores are known by what can be stored of them', async () => {
+  it('whose names the database cannot store are known by the storable part', async () => {
     // contract 5:25
     const names = ['a\0b', '\ud800', 'x'.repeat(2 ** 20), '😀'.repeat(200), '"\\,(){}', `'; DROP TABLE tasks; --`];
     for (const user of names) expect((await chat({ user })).status, user.slice(0, 20)).to.equal(200);
@@ -187,7 +187,7 @@ describe('end users', () => {
     ]);
   });
 
-  it('are summed up by what they were charged, for the account and in an export', async () => {
+  it('have summed charges for the account and in an export', async () => {
     // contract 2.9:10 4.9:6 4.11:22 4.11:51
     await chat({ user: 'alice' });
     await chat({ user: 'bob' });
@@ -217,7 +217,7 @@ describe('end users', () => {
 });
 
 describe('the name of an end user', () => {
-  it('is as the client sent it, up to its 128th character, which may be any of Unicode', () => {
+  it('is stored as sent, up to its 128th character, which may be any of Unicode', () => {
     // contract 5:25
     expect(endUserName('user-1742')).to.equal('user-1742');
     expect(Array.from(endUserName('é😀'.repeat(100)))).to.have.length(128);

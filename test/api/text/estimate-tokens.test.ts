@@ -16,7 +16,7 @@ function image(bytes: number): JsonObject {
 describe('the estimate of a request’s input', () => {
   const words = 'The quick brown fox jumps over the lazy dog. '.repeat(100);
 
-  it('is that of its text, tools and history included', () => {
+  it('covers its text, tools and history', () => {
     const alone = estimate({ messages: [{ role: 'user', content: words }] });
     expect(alone).to.be.within(900, 1_100);
     const tools = [{ type: 'function', function: { name: 'look', description: words } }];
@@ -34,12 +34,12 @@ describe('the estimate of a request’s input', () => {
     expect(estimate({ messages: history })).to.be.within(3_800, 4_300);
   });
 
-  it('does not go by how a client writes its JSON', () => {
+  it('does not depend on the formatting of a client’s JSON', () => {
     const body = (text: string): JsonObject => ({ messages: [{ role: 'user', content: text }] });
     expect(estimate(JSON.parse(JSON.stringify(body('\u6f22\u5b57'))))).to.equal(estimate(body('漢字')));
   });
 
-  it('goes by the number of images, not by their size', () => {
+  it('depends on the number of images, not on their size', () => {
     const estimates = [1_000, 1_000_000].map((bytes) =>
       estimate({ messages: [{ role: 'user', content: [image(bytes)] }] }),
     );
@@ -48,7 +48,7 @@ describe('the estimate of a request’s input', () => {
     expect(two).to.be.within(3_200, 3_300);
   });
 
-  it('goes by the size of files, and sees into tool results', () => {
+  it('depends on the size of files, and includes tool results', () => {
     const source = { kind: 'base64', mediaType: 'application/pdf', data: 'A'.repeat(1_000_000) } as const;
     const content = [{ type: 'file', source }] as const;
     const turns: readonly Turn[][] = [

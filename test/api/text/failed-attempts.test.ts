@@ -17,7 +17,7 @@ const CHUNK =
 
 const eventOf = (data: string): string => `event: ${/"type":"([^"]+)"/.exec(data)?.[1]}\ndata: ${data}\n\n`;
 
-describe('an attempt of a text request that fails', () => {
+describe('a failed attempt of a text request', () => {
   let text: TestText;
   let first: Receiver;
   let script: (response: ServerResponse) => void;
@@ -46,7 +46,7 @@ describe('an attempt of a text request that fails', () => {
     response.write(frames.join(''), () => setImmediate(() => response.destroy()));
   }
 
-  /** Asks, and returns the request with the rows of its attempts. */
+  /** Sends a request, and returns its row with the rows of its attempts. */
   async function ask(format: 'messages' | 'chat-completions', model: string) {
     const answer = await text.ask(format, model, PROMPT, { stream: true });
     await answer.text().catch(() => '');
@@ -59,7 +59,7 @@ describe('an attempt of a text request that fails', () => {
     return { request, attempts };
   }
 
-  it('has a row with the usage that its upstream had reported, beside the request that another one answered', async () => {
+  it('has a row with the usage that its upstream reported, beside the request that another upstream answered', async () => {
     script = (response) => stream(response, eventOf(STARTED), eventOf(OVERLOADED));
     const { request, attempts } = await ask('messages', 'over');
     expect(request).to.include({ outcome: 'succeeded', upstream: 'simulator' });
@@ -70,7 +70,7 @@ describe('an attempt of a text request that fails', () => {
     expect(kept).to.include({ accountName: 'Test', inputTokens: '9', cost: null });
   });
 
-  it('has a row with what Genway counted, where the answer was cut off', async () => {
+  it('has a row with Genway’s own count, where the answer was cut off', async () => {
     script = (response) => stream(response, `data: ${CHUNK}\n\n`);
     const { request, attempts } = await ask('chat-completions', 'alone');
     expect(request.outcome).to.equal('failed');
@@ -80,14 +80,14 @@ describe('an attempt of a text request that fails', () => {
     expect(Number(attempts[0].output_tokens)).to.be.above(5);
   });
 
-  it('has one row, also where the request fails with it', async () => {
+  it('has exactly one row, also where the request fails with it', async () => {
     script = (response) => stream(response, ...[STARTED, BEGUN, SAID].map(eventOf));
     const { request, attempts } = await ask('messages', 'over');
     expect(request).to.include({ outcome: 'failed', upstream: 'first' });
     expect(attempts.map(({ input_tokens }) => input_tokens)).to.deep.equal(['9']);
   });
 
-  it('has no row where it used nothing, nor has an attempt that was answered', async () => {
+  it('has no row where it used nothing, nor has a successful attempt', async () => {
     script = (response) => response.writeHead(503).end('{}');
     const { request, attempts } = await ask('messages', 'over');
     expect([request.outcome, attempts]).to.deep.equal(['succeeded', []]);

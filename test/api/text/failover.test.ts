@@ -1,6 +1,6 @@
 /**
- * Upstreams that fail before their answer begins: who answers instead, what is charged, how many were asked; and who is left
- * alone for a while, why, and how it comes back.
+ * Upstreams that fail before their answer starts: which upstream answers instead, the charge, the number of calls;
+ * and which circuit opens, why, and when it closes.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { expect } from 'chai';
@@ -17,7 +17,7 @@ type Script = (request: IncomingMessage, response: ServerResponse, format: WireF
 
 interface Fault {
   readonly name: string;
-  /** In which answers it can occur; in both when left out. */
+  /** The kinds of answers in which the fault can occur; both if omitted. */
   readonly of?: 'streams' | 'whole answers';
   readonly script: Script;
 }
@@ -29,7 +29,7 @@ const ERRORS: Readonly<Record<WireFormatName, string>> = {
   'generate-content': '{"error":{"code":503,"status":"UNAVAILABLE","message":"No."}}',
 };
 
-/** What upstreams say before they know whether they can answer. */
+/** The part of an answer that upstreams send before they know whether they can answer. */
 const ANNOUNCEMENTS: Readonly<Record<WireFormatName, string>> = {
   'chat-completions': '{"id":"x","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}',
   responses: '{"type":"response.created","response":{"id":"resp_1","status":"in_progress"}}',
@@ -42,7 +42,7 @@ function frame(data: string): string {
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${data}\n\n`;
 }
 
-/** Sends the beginning of a successful answer, and then does something once it is on its way. */
+/** Sends the start of a successful answer, and then runs the action once it is on its way. */
 function begin(response: ServerResponse, text: string, then: () => void = () => {}): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   response.flushHeaders();
@@ -109,11 +109,11 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-describe('an upstream that fails before its answer begins', () => {
+describe('an upstream that fails before its answer starts', () => {
   let text: TestText;
   let first: Receiver;
   let dead: Receiver;
-  /** What the first upstream does, and what it was asked: with which key, for which model. */
+  /** The answer of the first upstream, and the key and model of the requests that it received. */
   let script: Script;
   let calls: { readonly key: string; readonly model: string }[] = [];
   /** A key of another account. */
@@ -128,7 +128,7 @@ describe('an upstream that fails before its answer begins', () => {
     const baseUrls = baseUrlsAt(first.url);
     text = await startTestText({
       upstreamClock: () => nowMs,
-      // Clients are kept waiting before the next upstream is asked.
+      // Clients wait before Genway calls the next upstream.
       settings: { keepAliveMs: SILENCE_MS / 2 },
       upstreams: [
         { name: 'first', apiKeys: ['k-1'], baseUrls, firstByteTimeoutMs: SILENCE_MS, silenceTimeoutMs: SILENCE_MS },
@@ -181,7 +181,7 @@ describe('an upstream that fails before its answer begins', () => {
         const url = request.url ?? '';
         const { headers } = request;
         const key = [headers.authorization, headers['x-api-key'], headers['x-goog-api-key']].find(Boolean);
-        // What Genway sends is a request of the format.
+        // Genway sends a request of the format.
         const { model = url } = JSON.parse(body) as { model?: string };
         calls.push({ key: String(key).replace('Bearer ', ''), model });
         answer(request, response, formatOf(url));
@@ -189,7 +189,7 @@ describe('an upstream that fails before its answer begins', () => {
     };
   }
 
-  /** Asks, and waits until the request is settled. */
+  /** Sends a request, and waits until it is settled. */
   async function ask(
     model: string,
     { format = 'chat-completions', ...options }: AskOptions & { readonly format?: WireFormatName } = {},
@@ -200,7 +200,7 @@ describe('an upstream that fails before its answer begins', () => {
     return { status: response.status, body, retryAfter: response.headers.get('retry-after') };
   }
 
-  /** Asks as another account. */
+  /** Sends a request of another account. */
   async function askAsStranger(model: string, user = 'stranger'): Promise<void> {
     stranger ??= await text.createKey({}, (await createAccount(text.database, { fundedUsd: 100 })).id);
     const body = { model, user, messages: [{ role: 'user', content: PROMPT }] };
@@ -223,7 +223,7 @@ describe('an upstream that fails before its answer begins', () => {
 
       const charges = new Map<string, string>();
 
-      /** What the answer costs when the second upstream is the only one. */
+      /** The price of the answer when the second upstream is the only one. */
       async function chargeAlone(format: WireFormatName, stream: boolean): Promise<string> {
         const name = `${format} ${stream}`;
         if (!charges.has(name)) {
@@ -233,7 +233,7 @@ describe('an upstream that fails before its answer begins', () => {
         return charges.get(name) ?? '';
       }
 
-      /** Asserts that the second upstream answers, and that its answer costs what it costs alone. */
+      /** Asserts that the second upstream answers, and that its answer has the price that it has alone. */
       async function expectSecond(model: string, asked: number, streams: readonly boolean[]): Promise<void> {
         for (const format of clients) {
           for (const stream of streams) {
@@ -265,7 +265,7 @@ describe('an upstream that fails before its answer begins', () => {
       }
 
       for (const status of [400, 413, 422]) {
-        it(`is not when it refuses the request with ${status}`, async () => {
+        it(`is not followed by the next when it refuses the request with ${status}`, async () => {
           // contract 7.2:28
           script = (_request, response) => response.writeHead(status).end('{}');
           const asked = await ask(`over-${upstream}`);
@@ -276,7 +276,7 @@ describe('an upstream that fails before its answer begins', () => {
     });
   }
 
-  it('is followed by two others at most, each asked once', async () => {
+  it('is followed by at most two others, each called once', async () => {
     // contract 7.2:28
     script = (_request, response) => response.writeHead(500).end();
     expect((await ask('five-routes')).status).to.equal(503);
@@ -294,7 +294,7 @@ describe('an upstream that fails before its answer begins', () => {
     expect(await lastCharge()).to.deep.include({ charge: '0', outcome: 'failed' });
   });
 
-  it('is passed over where its format cannot say what is asked', async () => {
+  it('is skipped where its format cannot express the request', async () => {
     script = (_request, response) => response.end('{}');
     const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
     const body = {
@@ -305,7 +305,7 @@ describe('an upstream that fails before its answer begins', () => {
     expect(calls).to.have.length(0);
   });
 
-  it('makes its client wait if any upstream asked for that, for the shortest time', async () => {
+  it('makes its client wait if any upstream requested a wait, for the shortest time', async () => {
     // contract 7.2:29
     script = (_request, response) => {
       const waits: Readonly<Record<string, string>> = { a: '9', b: '4' };
@@ -316,7 +316,7 @@ describe('an upstream that fails before its answer begins', () => {
     expect(await ask('five-routes')).to.include({ status: 429, retryAfter: '4' });
   });
 
-  it('passes on what it said about the request, without what does not concern the client', async () => {
+  it('passes on its message about the request, without the parts that do not concern the client', async () => {
     // contract 7.2:27
     const tell = (message: string): void => {
       script = (_request, response) => response.writeHead(400).end(JSON.stringify({ error: { message } }));
@@ -351,12 +351,12 @@ describe('an upstream that fails before its answer begins', () => {
     );
   });
 
-  describe('rests', () => {
+  describe('has an open circuit', () => {
     const healthy: Script = (_request, response) =>
       response.end('{"choices":[{"message":{"content":"from the first"},"finish_reason":"stop"}]}');
     const failing: Script = (_request, response) => response.writeHead(500).end();
 
-    /** Asks, and says who was asked. */
+    /** Sends a request, and returns which upstreams were called. */
     async function askedFor(model: string, times = 1): Promise<string[]> {
       calls = [];
       for (let count = 0; count < times; count += 1) await ask(model);
@@ -395,19 +395,19 @@ describe('an upstream that fails before its answer begins', () => {
       expect(await askedFor('over-patient', 3)).to.have.length(3);
     });
 
-    it('when its streams begin and break off', async () => {
+    it('when its streams start and break off', async () => {
       const begun = frame('{"choices":[{"index":0,"delta":{"content":"Hi"}}]}');
       script = (_request, response) => begin(response, begun, () => response.destroy());
       for (let count = 0; count < 5; count += 1) await ask('over-chat-completions', { stream: true });
       expect(await askedFor('over-chat-completions')).to.deep.equal([]);
     });
 
-    it('not for what is wrong with requests', async () => {
+    it('not after errors of requests', async () => {
       script = (_request, response) => response.writeHead(400).end();
       expect(await askedFor('over-chat-completions', 8)).to.have.length(8);
     });
 
-    it('not for clients that leave at once, but for five in a row that waited for ten seconds in vain', async () => {
+    it('not after clients that leave at once, but after five in a row that waited ten seconds in vain', async () => {
       const hanging: ServerResponse[] = [];
       script = (_request, response) => void hanging.push(response);
       const leaveAfter = async (waitMs: number): Promise<void> => {
@@ -421,7 +421,7 @@ describe('an upstream that fails before its answer begins', () => {
       };
       for (let count = 0; count < 7; count += 1) await leaveAfter(9_000);
       for (let count = 0; count < 5; count += 1) await leaveAfter(10_000);
-      // Genway learns of it that the last one left, in its own time.
+      // Genway learns with a delay that the last client left.
       await eventually(async () => {
         const asked = hanging.length;
         const leaving = new AbortController();
@@ -438,14 +438,14 @@ describe('an upstream that fails before its answer begins', () => {
     });
 
     for (const status of [403, 404]) {
-      it(`for ${status} only when two accounts got it: one may have asked for a file that is not there`, async () => {
+      it(`after ${status} only when two accounts received it: one may have requested a file that does not exist`, async () => {
         script = (_request, response) => response.writeHead(status).end('{}');
         expect(await askedFor('over-chat-completions', 8)).to.have.length(8);
         await askAsStranger('over-chat-completions');
         expect(await askedFor('over-chat-completions', 2)).to.have.length(0);
       });
 
-      it(`for ${status} not when anybody was answered between two accounts that got it`, async () => {
+      it(`not after ${status} when any request succeeded between two accounts that received it`, async () => {
         const refused: Script = (_request, response) => response.writeHead(status).end('{}');
         script = refused;
         await askedFor('over-chat-completions', 1);
@@ -457,7 +457,7 @@ describe('an upstream that fails before its answer begins', () => {
       });
     }
 
-    it('for as long as it asked to be left alone, but is called anyway if it is the only one', async () => {
+    it('for the time that it requested, but is called anyway if it is the only one', async () => {
       script = (_request, response) => response.writeHead(503, { 'retry-after': '30' }).end();
       expect(await askedFor('over-chat-completions', 3)).to.have.length(1);
       expect(await ask('only-first')).to.include({ status: 503, retryAfter: '30' });
@@ -476,7 +476,7 @@ describe('an upstream that fails before its answer begins', () => {
       await ask(model);
       return calls.map(({ key }) => key);
     };
-    /** Has a request of another account refused over that key. */
+    /** Makes the upstream refuse a request of another account with that key. */
     const refuseStranger = async (model: string, key: string): Promise<void> => {
       for (let user = 0; user < 50; user += 1) {
         calls = [];
@@ -493,7 +493,7 @@ describe('an upstream that fails before its answer begins', () => {
     };
 
     for (const status of [401, 402]) {
-      it(`lets one that is refused with ${status} rest for all models, and uses the others`, async () => {
+      it(`opens the circuit of a key refused with ${status} for all models, and uses the other keys`, async () => {
         answerByKey('', 200);
         const [preferred = ''] = await keysUsed('two-keys');
         const [other = ''] = ['k-1', 'k-2'].filter((key) => key !== preferred);
@@ -505,7 +505,7 @@ describe('an upstream that fails before its answer begins', () => {
     }
 
     for (const status of [403, 429]) {
-      it(`lets one that is refused a model with ${status} rest for that model`, async () => {
+      it(`opens the circuit of a key that is refused a model with ${status} for that model`, async () => {
         answerByKey('', 200);
         const [preferred = ''] = await keysUsed('two-keys');
         const [other = ''] = ['k-1', 'k-2'].filter((key) => key !== preferred);
@@ -518,12 +518,12 @@ describe('an upstream that fails before its answer begins', () => {
       });
     }
 
-    it('does not try another one where the model is at fault', async () => {
+    it('does not try another key where the model is at fault', async () => {
       script = (_request, response) => response.writeHead(500).end();
       expect(await keysUsed('two-keys')).to.have.length(1);
     });
 
-    it('gives each conversation the same one', async () => {
+    it('uses the same key for all requests of a conversation', async () => {
       answerByKey('', 200);
       const keyFor = async (conversation: string): Promise<string> => {
         const body = { model: 'two-keys', prompt_cache_key: conversation, messages: [{ role: 'user', content: 'Hi' }] };

@@ -1,4 +1,4 @@
-/** What clients are told when an upstream refuses, fails, breaks off or falls silent: contract 7.1 and 7.2. */
+/** The errors that clients receive when an upstream refuses, fails, breaks off or is silent: contract 7.1 and 7.2. */
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import type { JsonObject } from '../../../domain/json.ts';
@@ -34,7 +34,7 @@ const BY_CAUSE: readonly [string, number][] = [
   ['processing_failed', 503],
 ];
 
-/** Faults that strike after an answer began, and what becomes of one that is not yet on its way. */
+/** Faults after an answer started, and their outcome if the client has received none of it. */
 const BREAKS: readonly [string, readonly string[]][] = [
   ['drop_after=0', ['result_transfer_failed', 'processing_failed']],
   ['malformed_after=0', ['processing_failed']],
@@ -56,9 +56,9 @@ describe('an upstream of a text model', () => {
   let text: TestText;
   /** Refuses connections. */
   let dead: Receiver;
-  /** Answers as each test says. */
+  /** Answers as set by each test. */
   let scripted: Receiver;
-  /** The paths and bodies that it was sent. */
+  /** The paths and bodies of the requests that it received. */
   let calls: string[] = [];
   let bodies: string[] = [];
   let script: Parameters<typeof startReceiver>[0];
@@ -110,7 +110,7 @@ describe('an upstream of a text model', () => {
     await scripted.close();
   });
 
-  it('that moderation refused is 400 in every format and costs nothing, whole and as a stream that began', async () => {
+  it('that refuses by moderation is 400 in every format and costs nothing, whole and in a started stream', async () => {
     // contract 4.8.4:15 7.2:2 7.2:31 8.3:11
     script = (_request, response) => {
       const isStream = bodies.at(-1)?.includes('"stream":true') === true;
@@ -182,7 +182,7 @@ describe('an upstream of a text model', () => {
     }
 
     for (const [fault, codes] of BREAKS) {
-      it(`that speaks ${upstream} and breaks off (${fault}) in a whole answer fails it`, async () => {
+      it(`that speaks ${upstream} and breaks off (${fault}) in a whole answer fails the request`, async () => {
         // contract 7.2:17
         for (const format of WIRE_FORMAT_NAMES) {
           const response = await text.ask(format, modelVia(upstream), `[sim:${fault}]`);
@@ -191,7 +191,7 @@ describe('an upstream of a text model', () => {
       });
     }
 
-    it(`that speaks ${upstream} and garbles one event of a stream loses no more than that event, which is counted`, async () => {
+    it(`that speaks ${upstream} and garbles one event of a stream loses only that event, which is counted`, async () => {
       const counted = async (): Promise<number> =>
         Number(/^genway_text_unreadable_events_total\{.*\} (\d+)$/m.exec(await text.measured())?.[1] ?? 0);
       const before = await counted();
@@ -208,7 +208,7 @@ describe('an upstream of a text model', () => {
     });
 
     for (const fault of ['drop_after=3', 'fail_after=3,fail=processing_unavailable']) {
-      it(`that speaks ${upstream} and breaks off (${fault}) in a stream ends it with an error after what came before`, async () => {
+      it(`that speaks ${upstream} and breaks off (${fault}) in a stream ends it with an error after the delivered part`, async () => {
         // contract 4.8:3 7.1:7
         for (const format of WIRE_FORMAT_NAMES) {
           const prompt = `[sim:tokens=9,${fault}]`;
@@ -246,7 +246,7 @@ describe('an upstream of a text model', () => {
     ]);
   });
 
-  it('that closes the connection without an answer failed', async () => {
+  it('that closes the connection without an answer is reported as failed', async () => {
     // contract 7.2:16 7.2:35
     script = (request) => request.socket.destroy();
     const response = await text.ask('messages', 'texta-scripted', 'Hi', { stream: true });
@@ -295,7 +295,7 @@ describe('an upstream of a text model', () => {
     expect(bodies.map((body) => body.match(/"call_x{59}"/g)?.length)).to.deep.equal([2, 2]);
   });
 
-  it('that falls silent before or in its answer timed out', async () => {
+  it('that is silent before or in its whole answer is reported as timed out', async () => {
     // contract 7.2:15
     script = () => {};
     await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
@@ -303,7 +303,7 @@ describe('an upstream of a text model', () => {
     await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
   });
 
-  it('that falls silent in the middle of a stream timed out, and the stream ends with an error', async () => {
+  it('that is silent in the middle of a stream is reported as timed out, and the stream ends with an error', async () => {
     script = (_request, response) => {
       response.writeHead(200).write('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
     };
@@ -318,7 +318,7 @@ describe('an upstream of a text model', () => {
     expect(text.outcomes.map(({ errorCode }) => errorCode)).to.deep.equal(Array(4).fill('processing_timeout'));
   });
 
-  it('whose answer is no answer failed, whatever it is', async () => {
+  it('that returns no valid answer is reported as failed, whatever it returns', async () => {
     // contract 7.2:16
     for (const body of ['', 'null', '[]', '<html>', '{"choices":"many"}', '{}', '\u0000']) {
       script = (_request, response) => response.end(body);
@@ -329,7 +329,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('that says how long to wait is passed on, as a number', async () => {
+  it('that requests a wait has it passed on, as a number', async () => {
     // contract 7.2:32
     const waits: readonly [string, string][] = [
       ['7', '7'],
@@ -345,7 +345,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('that counts no tokens of an answer with text is not believed', async () => {
+  it('that counts no tokens for an answer with text is not trusted', async () => {
     const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
     const choice = { index: 0, finish_reason: 'stop' };
     const said = { role: 'assistant', content: 'and so it went on and on '.repeat(10) };
@@ -368,7 +368,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('whose answer is too long to deliver is paid for by a client that asked for several answers or probabilities', async () => {
+  it('whose answer is too long to deliver is paid for by a client that requested several answers or probabilities', async () => {
     // contract 8.3:13
     script = (_request, response) => {
       const head = bodies.at(-1)?.includes('"stream":true') === true ? 'data: {"choices":[' : '{"choices":[';
@@ -422,7 +422,7 @@ describe('an upstream of a text model', () => {
     });
   });
 
-  it('calls the model by the name of its route, which no client gets to see', async () => {
+  it('calls the model by the name of its route, which no client sees', async () => {
     for (const format of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
         const response = await text.ask(format, 'texta-renamed', 'Hi', { stream });
@@ -443,7 +443,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('is named in the log when it fails, with neither keys nor prompts', async () => {
+  it('is named in the log when it fails, without keys and prompts', async () => {
     await text.ask('messages', modelVia('responses'), 'A secret wish [sim:status=500]');
     expect(text.logged()).to.contain('"upstream":"simulator"');
     expect(text.logged()).to.not.match(/sk-|secret wish/);

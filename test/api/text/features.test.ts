@@ -1,6 +1,6 @@
 /**
- * What models with full compatibility honour: for each feature, how a client of each format asks for it, and what an
- * upstream of each format gets. Every feature is tried for all sixteen pairs of formats, whole and streamed.
+ * The features of models with full compatibility: for each one, how a client of each format requests it, and what an
+ * upstream of each format receives. Tests every feature for all sixteen pairs of formats, whole and streamed.
  */
 import { expect } from 'chai';
 import { joinedCalls, planExchange, type Exchange, type ReadRequest } from '../../../api/text/exchange.ts';
@@ -18,7 +18,7 @@ import { answerOfStream, fromBytes, renderContext, streamedTo, textResult, throu
 
 type PerFormat<Cell> = Readonly<Record<WireFormatName, Cell>>;
 
-/** What is in a body: the same for each client, or by the client's format; null where the format has no field for it. */
+/** Parts of a body: the same for each client, or by the client's format; null where the format has no field for it. */
 type Sent = object | null | ((client: WireFormatName) => object | null);
 
 interface Feature {
@@ -27,14 +27,14 @@ interface Feature {
   readonly asked: PerFormat<object | null>;
   /** Parts of an upstream's body. */
   readonly sent: PerFormat<Sent>;
-  /** The client's field that answers name as without effect, where an upstream has none. */
+  /** The client's field that answers report as without effect, where an upstream has none. */
   readonly named?: Partial<PerFormat<string>>;
   /** The upstream's answer, `Hello` by default. */
   readonly answer?: readonly AnswerPart[];
-  /** What the client gets; the upstream's answer by default. */
+  /** The answer that the client receives; the upstream's answer by default. */
   readonly got?: readonly AnswerPart[] | ((client: WireFormatName, upstream: WireFormatName) => readonly AnswerPart[]);
   readonly finish?: FinishReason;
-  /** How many calls the upstreams get that give one answer to a call. */
+  /** The number of calls to upstreams that return one answer per call. */
   readonly answers?: number;
   readonly route?: Partial<Omit<TextRoute, 'format'>>;
 }
@@ -45,7 +45,7 @@ const by = <Cell>(chat: Cell, responses: Cell, messages: Cell, native: Cell): Pe
   messages,
   'generate-content': native,
 });
-/** A feature that clients and upstreams of a format write alike. */
+/** A feature that clients and upstreams of a format express in the same fields. */
 const alike = (name: string, fields: PerFormat<object | null>, more: Partial<Feature> = {}): Feature => ({
   name,
   asked: fields,
@@ -219,7 +219,7 @@ const TOOL_CHOICES: readonly Feature[] = [
     { answer: [text('Hello')], finish: 'stop' },
   ),
   {
-    // The native format names the functions that may be called, so the others are left out.
+    // The native format names the functions that may be called, so Genway omits the others.
     ...withTools(
       'a call of one tool',
       by<object>(
@@ -279,7 +279,7 @@ const TOOL_CHOICES: readonly Feature[] = [
     named: { 'chat-completions': 'tools.strict', responses: 'tools.strict', messages: 'tools.strict' },
   },
   {
-    // Tools that the vendor would run, and charge for.
+    // Tools that the vendor would run and charge for.
     name: 'a web search',
     asked: by<object | null>(null, { tools: [{ type: 'web_search' }] }, null, { tools: [{ googleSearch: {} }] }),
     sent: by<Sent>(null, null, null, null),
@@ -322,7 +322,7 @@ const OUTPUT: readonly Feature[] = [
     got: [CITY],
   },
   {
-    // Upstreams of the messages and generate-content formats are asked in words, too, and the answer is checked.
+    // Upstreams of the messages and generate-content formats also receive instructions in words; the answer is checked.
     name: 'an answer in JSON',
     asked: by<object | null>(
       { response_format: { type: 'json_object' } },
@@ -364,7 +364,7 @@ const REASONING: readonly Feature[] = [
     sent: by<Sent>(
       { reasoning_effort: 'high' },
       { reasoning: { effort: 'high' } },
-      // Clients of the messages format ask for thinking themselves.
+      // Clients of the messages format request thinking themselves.
       (client) => ({
         output_config: { effort: 'high' },
         ...(client !== 'messages' && { thinking: { type: 'adaptive' } }),
@@ -414,7 +414,7 @@ const REASONING: readonly Feature[] = [
       { reasoning_effort: 'none' },
       { reasoning: { effort: 'none' } },
       { thinking: { type: 'disabled' } },
-      // Thinking cannot be turned off by a level.
+      // No level turns thinking off.
       (client) => config({ thinkingConfig: hasBudget(client) ? { thinkingBudget: 0 } : { thinkingLevel: 'low' } }),
     ),
   },
@@ -471,7 +471,7 @@ const STOP = ['END'];
 
 const SETTINGS: readonly Feature[] = [
   {
-    // Genway cuts where the upstream cannot, and for clients of messages also where it does not say what it cut at.
+    // Genway cuts where the upstream cannot, and for messages clients also where it does not report the stop sequence.
     name: 'a stop sequence',
     asked: by<object | null>({ stop: STOP }, null, { stop_sequences: STOP }, config({ stopSequences: STOP })),
     sent: by<Sent>(
@@ -573,7 +573,7 @@ const PROMPTS = by<JsonObject>(
   { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
 );
 
-/** A request of a client, as the service reads it. */
+/** A client's request, as parsed by the service. */
 type Read = ReadRequest & { readonly format: WireFormat };
 
 function readRequest(client: WireFormatName, fields: object, stream: boolean): Read {
@@ -586,7 +586,7 @@ function readRequest(client: WireFormatName, fields: object, stream: boolean): R
   return { format: FORMATS[client], body, request, model, streamsArray: false };
 }
 
-/** The exchanges of a request, each of which its upstream answered, and the answer that the client got. */
+/** The upstream exchanges of a request, and the answer that the client received. */
 /** A route to an upstream that speaks a format of clients. */
 type RouteInFormat = TextRoute & { readonly format: WireFormatName };
 
@@ -611,7 +611,7 @@ async function exchange(read: Read, route: RouteInFormat, answer: TextResult) {
   };
 }
 
-/** What an upstream of the format sends for an answer. */
+/** The answer of an upstream of the format. */
 function answerBytes(format: WireFormatName, answer: TextResult, stream: boolean): Uint8Array {
   const context = renderContext({ model: 'm', includeUsage: true, reasoningDisplay: 'text' });
   const { client } = FORMATS[format];

@@ -1,4 +1,4 @@
-/** Whatever clients send: an answer or a refusal, never a 500 and never silence. */
+/** Text endpoints answer or refuse any input, without a 500 and without silence. */
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
@@ -7,7 +7,7 @@ import { ASK, modelVia, useTestText } from '../../support/text.ts';
 const PATIENCE_MS = 10_000;
 const REFUSALS = [400, 401, 402, 403, 404, 413, 429];
 
-/** Field names of all formats, so that the fields of a request often mean something. */
+/** Field names of all formats, so that the random fields often are valid. */
 const FIELDS =
   'model messages input contents role content parts text type stream tools tool_choice stop max_tokens temperature n name ' +
   'system instructions generationConfig systemInstruction functionDeclarations functionCall tool_calls tool_call_id id ' +
@@ -30,10 +30,10 @@ const json = fc.letrec((tie) => ({
   ),
 })).value;
 
-describe('text endpoints given senseless input', () => {
+describe('text endpoints with invalid input', () => {
   const text = useTestText();
 
-  /** Asserts an answer in time that is no server error. */
+  /** Asserts a timely answer that is no server error. */
   async function expectAnswer(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) {
     const response = await text.post(path, body, { headers, signal: AbortSignal.timeout(PATIENCE_MS) });
     const answer = await response.text();
@@ -82,7 +82,7 @@ describe('text endpoints given senseless input', () => {
     });
   }
 
-  it('answer requests for embeddings of anything, with any fields', async () => {
+  it('answer requests for embeddings of any value, with any fields', async () => {
     const names = fc.constantFrom('input', 'encoding_format', 'dimensions', 'user', 'input_type');
     const inputs = fc.oneof(json, fc.array(fc.array(fc.nat())), fc.array(fc.string({ unit: 'binary' })));
     const fields = fc.dictionary(fc.oneof(names, field), json, { maxKeys: 3 });
@@ -98,7 +98,7 @@ describe('text endpoints given senseless input', () => {
     ['messages', '/v1/messages/count_tokens'],
     ['responses', '/v1/responses/input_tokens'],
   ] as const) {
-    it(`answer counts of ${format} with any fields replaced, whoever counts`, async () => {
+    it(`answer counts of ${format} with any fields replaced, whichever side counts`, async () => {
       const cases = fc.tuple(fc.constantFrom(...WIRE_FORMAT_NAMES), fc.dictionary(field, json, { maxKeys: 4 }));
       await fc.assert(
         fc.asyncProperty(cases, ([upstream, fields]) =>
@@ -109,7 +109,7 @@ describe('text endpoints given senseless input', () => {
     });
   }
 
-  it('answer any path below those of the native format', async () => {
+  it('answer any path below the paths of the native format', async () => {
     const { body } = ASK['generate-content'](modelVia('messages'), 'Hi', false);
     const segment = fc.string({ unit: 'binary', maxLength: 30 }).map(encodeURIComponent);
     const method = fc.constantFrom('generateContent', 'streamGenerateContent', 'countTokens', '', ':generateContent');

@@ -1,4 +1,4 @@
-/** What a text request meets before its model is called: contract 4.8, 5, 7.1 and 8. */
+/** The checks of a text request before its model is called: contract 4.8, 5, 7.1 and 8. */
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
@@ -21,11 +21,11 @@ interface ErrorBody {
 }
 
 async function errorOf(response: Response): Promise<ErrorBody> {
-  // Each test asserts the fields that it reads.
+  // Each test checks the fields that it reads.
   return (await response.json()) as ErrorBody;
 }
 
-/** What an item of a native stream tells, without what differs from one answer to the next. */
+/** The content of an item of a native stream, without the values that differ between answers. */
 function candidatesOf(item: unknown): unknown {
   return Object(item)['candidates'];
 }
@@ -58,7 +58,7 @@ async function expectFormatError(
 
 const model = modelVia('chat-completions');
 
-describe('the gate of the text endpoints', () => {
+describe('the access check of the text endpoints', () => {
   let refusal: Error | null = null;
 
   const text = useTestText({
@@ -70,7 +70,7 @@ describe('the gate of the text endpoints', () => {
     refusal = null;
   });
 
-  describe('takes the key', () => {
+  describe('accepts the key', () => {
     const withoutBearer = { authorization: '' };
     const accepted: readonly [WireFormatName, string][] = [
       ['messages', 'x-api-key'],
@@ -142,7 +142,7 @@ describe('the gate of the text endpoints', () => {
 
   describe('refuses in the common envelope', () => {
     for (const format of WIRE_FORMAT_NAMES) {
-      it(`a missing key on ${format}, even when nothing else is right`, async () => {
+      it(`a missing key on ${format}, even when everything else is wrong`, async () => {
         // contract 1:13 2.3:4 5:8 7.1:2 7.2:3
         const { path } = ASK[format](model, '', false);
         await expectGateError(
@@ -165,7 +165,7 @@ describe('the gate of the text endpoints', () => {
         await expectGateError(await text.ask(format, model, 'Hi', { apiKey }), 403, 'access_denied');
       });
 
-      it(`what the account may not on ${format}`, async () => {
+      it(`requests that the account may not make on ${format}`, async () => {
         // contract 7.1:2
         refusal = new ServiceError('insufficient_credits', 'Top up.');
         await expectGateError(await text.ask(format, model, 'Hi'), 402, 'insufficient_credits');
@@ -178,7 +178,7 @@ describe('the gate of the text endpoints', () => {
       });
     }
 
-    it('a wrong, disabled, expired, exhausted or overlong key, saying which', async () => {
+    it('a wrong, disabled, expired, exhausted or overlong key, with the reason', async () => {
       // contract 5:9 5:10 7.1:2
       const disabled = await text.createKey({ disabled: true });
       const expired = await text.createKey({ expiresAt: new Date(Date.now() - 1000) });
@@ -242,7 +242,7 @@ describe('the gate of the text endpoints', () => {
 
     it('more requests a minute than the key has, and reports the limit with every answer', async function () {
       // contract 8.1:1 8.1:8 8.1:9
-      // The minute may end in the middle.
+      // The minute may end in between.
       this.retries(1);
       const apiKey = await text.createKey({ rateLimitRpm: 2 });
       const first = await text.ask('chat-completions', model, 'Hi', { apiKey });
@@ -257,9 +257,9 @@ describe('the gate of the text endpoints', () => {
       expect(String(error.retry_after_seconds)).to.equal(third.headers.get('retry-after'));
     });
 
-    it('more requests a minute than the key has before anything else about them, however they end', async function () {
+    it('more requests a minute than the key has before any other check, whatever their outcome', async function () {
       // contract 7.1:2
-      // The minute may end in the middle.
+      // The minute may end in between.
       this.retries(1);
       const endings: readonly [string, () => Promise<Response>][] = [
         ['an answer', () => text.ask('chat-completions', model, 'Hi', { apiKey })],
@@ -277,7 +277,7 @@ describe('the gate of the text endpoints', () => {
     });
   });
 
-  it('turns away rejected clients before anything else, in plain text', async () => {
+  it('refuses rejected clients before any other check, in plain text', async () => {
     // contract 5:22
     const response = await text.ask('messages', model, 'Hi', { headers: { 'user-agent': 'a badbot/1.0' } });
     expect([response.status, await response.text()]).to.deep.equal([403, 'error code: 1010']);
@@ -305,7 +305,7 @@ describe('the gate of the text endpoints', () => {
     expect((await text.post('/v1/models/texth-4-argon:countTokens', body)).status).to.equal(404);
   });
 
-  it('does not look at the query of a path', async () => {
+  it('ignores the query of a path', async () => {
     const { body } = ASK.messages(model, 'Hi', false);
     expect((await text.post('/v1/messages?beta=true', body)).status).to.equal(200);
   });
@@ -328,7 +328,7 @@ describe('the gate of the text endpoints', () => {
       }
     });
 
-    it(`breaks off an array that ${upstream} broke off, so that nobody takes it for whole`, async () => {
+    it(`cuts off an array that ${upstream} cut off, so that no client mistakes it for a complete one`, async () => {
       const broken = { contents: [{ parts: [{ text: 'Hi [sim:tokens=9,drop_after=4]' }] }] };
       const response = await text.post(path, broken);
       expect(await rejectionOf(response.json())).to.be.instanceOf(Error);
@@ -337,7 +337,7 @@ describe('the gate of the text endpoints', () => {
 
   describe('refuses in the envelope of the format', () => {
     for (const format of WIRE_FORMAT_NAMES) {
-      it(`what is not JSON, not an object, too deep or not said to be JSON on ${format}`, async () => {
+      it(`a body that is not JSON, not an object, too deep or of another type on ${format}`, async () => {
         // contract 4.8:2 7.1:3 7.1:4 7.1:5 8.2:2
         const { path, body } = ASK[format](model, 'Hi', false);
         const deep = '['.repeat(100) + ']'.repeat(100);
@@ -368,7 +368,7 @@ describe('the gate of the text endpoints', () => {
       }
     });
 
-    it('models of the family that responses does not answer', async () => {
+    it('models of a family that the responses format does not serve', async () => {
       // contract 4.8:27
       const response = await text.ask('responses', 'claude-sonnet-5', 'Hi');
       await expectFormatError(response, 'responses', 400, 'bad_request');
@@ -391,7 +391,7 @@ describe('the gate of the text endpoints', () => {
       }
     });
 
-    it('efforts of reasoning that the model does not know, and takes the others', async () => {
+    it('efforts of reasoning that the model does not have, and accepts the others', async () => {
       // contract 4.8.1:16 4.8.2:10 4.8.2:15 4.8.2:16
       const ask = (model: string, effort: string): Promise<Response> =>
         text.post('/v1/responses', { model, input: 'Hi', reasoning: { effort } });
@@ -418,7 +418,7 @@ describe('the gate of the text endpoints', () => {
     });
   });
 
-  it('holds for what it knows about the request before the model is called', async () => {
+  it('hands over the model, the token bound and the input estimate before the model is called', async () => {
     // contract 1:5 1:7 1:13 4.8:12
     text.charges.length = 0;
     const body = { model, max_tokens: 77, stream: true, messages: [{ role: 'user', content: 'word '.repeat(1_000) }] };
@@ -442,7 +442,7 @@ describe('the gate of the text endpoints', () => {
   });
 });
 
-/** Sends more than any body may have, without saying how long it will be. */
+/** Sends more than any body may have, without announcing the length. */
 function statusOfEndlessBody(text: TestText): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(`${text.baseUrl}/v1/responses`, {

@@ -1,4 +1,4 @@
-/** A bound below the least that a vendor takes: the charge keeps to it, and so does an answer that is converted. */
+/** A token bound below the vendor's minimum: the charge respects it, and so does a converted answer. */
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { ASK, modelVia, useTestText } from '../../support/text.ts';
@@ -11,17 +11,17 @@ const BOUND = {
 } as const;
 const CUT = /"finish_reason":"length"|"status":"incomplete"|"stop_reason":"max_tokens"|"finishReason":"MAX_TOKENS"/;
 
-describe('a bound below the least of a vendor', () => {
+describe('a bound below the vendor’s minimum', () => {
   const text = useTestText();
 
   for (const format of WIRE_FORMAT_NAMES) {
     for (const stream of [false, true]) {
-      it(`limits what is charged for ${stream ? 'a stream' : 'a whole answer'} of ${format}, which is cut where it is converted`, async () => {
+      it(`limits the charge for ${stream ? 'a stream' : 'a whole answer'} of ${format}, which is cut where it is converted`, async () => {
         const prompt = 'Say exactly: one two three four five six seven eight [sim:reasoning=0]';
         const { path, body } = ASK[format](modelVia('responses'), prompt, stream);
         const answer = await (await text.post(path, { ...body, ...BOUND[format] })).text();
         if (format === 'responses') {
-          // The answer stays the upstream's own, and says what the client sent and is charged.
+          // A forwarded answer stays unchanged; its usage holds the charged tokens.
           expect(answer).to.contain('four').and.contain('"max_output_tokens":3').and.contain('"output_tokens":3');
           expect(answer).to.not.contain('"max_output_tokens":16');
         } else {

@@ -1,4 +1,4 @@
-/** What models with full compatibility write to the cache of an upstream that speaks messages: reported, charged and recorded. */
+/** Cache writes of models with full compatibility at an upstream that speaks messages: reported, charged, recorded. */
 import { expect } from 'chai';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -11,7 +11,7 @@ const PRICING: TextPricing = {
   tiers: [],
   peaks: [],
 };
-/** Its messages clients have their bodies passed on; those of the other have them converted. */
+/** Genway forwards the bodies of its messages clients, and converts those of others. */
 const MODEL = textModel('cached', [{ format: 'messages', autoCache: true }], {
   compatibility: 'full',
   pricing: PRICING,
@@ -23,7 +23,7 @@ const AUTO = textModel('auto-cached', [{ format: 'messages', autoCache: true }],
 });
 const SPECIFIED = textModel('by-specification', [{ format: 'messages' }], { pricing: PRICING });
 
-/** Long enough for the tokens that it has the upstream report. */
+/** Long enough for the tokens that the upstream reports. */
 const PROMPT = `[sim:say=Hello,prompt=1000,cached=100] What is this? ${'Words. '.repeat(500)}`;
 const marked = (ttl?: string): JsonObject => ({
   type: 'text',
@@ -115,7 +115,7 @@ describe('tokens written to the cache of an upstream', () => {
     });
   }
 
-  it('are held for at the higher price only if they may be kept for an hour', async () => {
+  it('have a hold at the higher price only if they may be kept for an hour', async () => {
     for (const [ttl, isCachedFor1h] of [
       ['5m', false],
       ['1h', true],
@@ -130,7 +130,7 @@ describe('tokens written to the cache of an upstream', () => {
     }
   });
 
-  it('are kept for five minutes, and charged so, by a model with the compatibility of the specification', async () => {
+  it('are kept for five minutes, and charged accordingly, by a model with the compatibility of the specification', async () => {
     for (const ttl of ['1h', '2h']) {
       const body = { ...ASK.messages(SPECIFIED.id, PROMPT, false).body, ...MARKED.messages?.(marked(ttl)) };
       const response = await text.post('/v1/messages', body);
@@ -139,7 +139,7 @@ describe('tokens written to the cache of an upstream', () => {
     }
   });
 
-  it('are refused a lifetime that there is not, by its path and without charge', async () => {
+  it('are refused with a lifetime that does not exist, by its path and without charge', async () => {
     for (const format of ['chat-completions', 'messages'] as const) {
       const before = text.charges.length;
       const { path, body } = ASK[format](MODEL.id, PROMPT, false);
@@ -151,7 +151,7 @@ describe('tokens written to the cache of an upstream', () => {
     }
   });
 
-  it('are in the sums of a day', async () => {
+  it('are in the daily sums', async () => {
     const rows = await rowsOf(text);
     const { account_id: accountId } = await text.database('text_requests').first('account_id');
     const period = { accountId, from: new Date(Date.now() - 86_400_000), to: new Date(Date.now() + 60_000) };

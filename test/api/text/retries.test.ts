@@ -1,4 +1,4 @@
-/** Upstreams that fail for a moment where no other route is available, and upstreams that come back. */
+/** Upstreams that fail for a moment where no other route is available, and upstreams that recover. */
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
@@ -11,7 +11,7 @@ type Script = RequestListener;
 
 const PROMPT = 'Hello';
 const SILENCE_MS = 250;
-/** The time within which an upstream that fails for a moment is asked once more. */
+/** The time within which an upstream that failed for a moment is called once more. */
 const MAX_TRANSIENT_MS = 10_000;
 
 const healthy: Script = (_request, response) =>
@@ -26,9 +26,9 @@ const hang: Script = () => {};
 describe('a text upstream', () => {
   let text: TestText;
   let servers: Receiver[] = [];
-  /** The next answers of the upstreams, in the order in which they are asked; the last one is repeated. */
+  /** The next answers of the upstreams, in the order of the calls; the last one is repeated. */
   let scripts: readonly Script[] = [];
-  /** The upstreams that were asked, in order. */
+  /** The called upstreams, in order. */
   let asked: string[] = [];
   /** The clock of the upstreams' health. */
   let nowMs = 1_800_000_000_000;
@@ -102,7 +102,7 @@ describe('a text upstream', () => {
       .map(({ decision }) => decision);
   }
 
-  /** Makes the first upstream fail until it is left alone. */
+  /** Makes the first upstream fail until its circuit opens. */
   async function openCircuitOfOne(): Promise<void> {
     scripts = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? status(500) : healthy));
     for (let count = 0; count < 5; count += 1) await ask('in-pairs');
@@ -117,7 +117,7 @@ describe('a text upstream', () => {
       ['closes the connection', (request) => request.socket.destroy()],
     ];
     for (const [what, script] of transient) {
-      it(`is asked once more when it ${what}, and no further`, async () => {
+      it(`is called once more when it ${what}, and no further`, async () => {
         for (const stream of [false, true]) {
           text.resumeUpstreams();
           asked = [];
@@ -152,14 +152,14 @@ describe('a text upstream', () => {
       ],
     ];
     for (const [what, script] of lasting) {
-      it(`is asked once when it ${what}`, async () => {
+      it(`is called once when it ${what}`, async () => {
         scripts = [script, healthy];
         expect((await ask('alone')).status).to.be.at.least(400);
         expect(asked).to.deep.equal(['one']);
       });
     }
 
-    it('is asked once for each request while its circuit is open', async () => {
+    it('is called once for each request while its circuit is open', async () => {
       scripts = [status(503)];
       for (let count = 0; count < 5; count += 1) await ask('alone');
       asked = [];
@@ -169,20 +169,20 @@ describe('a text upstream', () => {
   });
 
   describe('that is one of two routes', () => {
-    it('is left for the other when it fails for a moment', async () => {
+    it('is replaced by the other when it fails for a moment', async () => {
       scripts = [status(503), healthy];
       expect((await ask('in-pairs')).status).to.equal(200);
       expect(asked).to.deep.equal(['one', 'two']);
     });
 
-    it('is asked once more when the circuit of the other is open', async () => {
+    it('is called once more when the circuit of the other is open', async () => {
       await openCircuitOfOne();
       scripts = [status(503), healthy];
       expect((await ask('in-pairs')).status).to.equal(200);
       expect(asked).to.deep.equal(['two', 'two']);
     });
 
-    it('is asked once more at the end when both fail for a moment, and nothing is charged when that fails', async () => {
+    it('is called once more at the end when both fail for a moment, and nothing is charged when that call fails', async () => {
       for (const script of [status(503), reset]) {
         text.resumeUpstreams();
         asked = [];
@@ -196,7 +196,7 @@ describe('a text upstream', () => {
     });
   });
 
-  it('that refuses connections is asked once more only where it is the only route', async () => {
+  it('that refuses connections is called once more only where it is the only route', async () => {
     await servers[2]?.close();
     expect((await ask('returning-alone')).status).to.equal(503);
     expect(decisions().slice(-2)).to.deep.equal(['retry', 'refused']);
@@ -204,7 +204,7 @@ describe('a text upstream', () => {
     expect(decisions().slice(-2)).to.deep.equal(['next', 'answered']);
   });
 
-  it('gets its traffic back within ten seconds of its return, by one probe, however often that failed before', async () => {
+  it('gets its traffic back within ten seconds of its recovery, by one probe, however many probes failed before', async () => {
     const { port = 0 } = servers[2] ?? {};
     await servers[2]?.close();
     for (const failedProbes of [0, 1, 5]) {
@@ -226,7 +226,7 @@ describe('a text upstream', () => {
   });
 
   for (const format of WIRE_FORMAT_NAMES) {
-    it(`that breaks a stream of ${format} off is not followed by another, and the client learns of it`, async () => {
+    it(`that cuts a stream of ${format} off is not followed by another, and the client receives an error`, async () => {
       scripts = [
         (_request, response) =>
           response.writeHead(200, { 'content-type': 'text/event-stream' }).write(HALVES[format], () => {
@@ -247,7 +247,7 @@ describe('a text upstream', () => {
     });
   }
 
-  it('that answers for another is not named: the answer names the model that was bought', async () => {
+  it('that answers in place of another is not named: the answer names the purchased model', async () => {
     for (const format of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
         text.resumeUpstreams();
@@ -264,7 +264,7 @@ describe('a text upstream', () => {
     }
   });
 
-  it('may keep a stream waiting for 30 s and a whole answer for 120 s, unless it or the route says otherwise', () => {
+  it('may delay a stream for 30 s and a whole answer for 120 s, unless it or the route sets other limits', () => {
     const upstream = { firstByteTimeoutMs: 5_000, silenceTimeoutMs: 6_000 };
     const route = { firstByteTimeoutMs: 7_000, silenceTimeoutMs: 8_000 };
     for (const [of, whose, streamed, whole] of [
@@ -278,7 +278,7 @@ describe('a text upstream', () => {
     }
   });
 
-  it('may take longer than its limit for a whole answer of which bytes arrive', async () => {
+  it('may exceed its limit for a whole answer while bytes arrive', async () => {
     const pieces = ['{"choices":[{"message":', ' ', '{"content":"Hi"},', ' ', '"finish_reason":"stop"}]}'];
     scripts = [
       (_request, response) => {
@@ -299,7 +299,7 @@ describe('a text upstream', () => {
 
 const STREAMED = '{"model":"vendor-model","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}';
 
-/** The first part of a stream, with some of its answer. */
+/** The first part of a stream, with some text. */
 const HALVES: Readonly<Record<WireFormatName, string>> = {
   'chat-completions': 'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n',
   responses:

@@ -1,4 +1,4 @@
-/** The vendors' own SDKs, unmodified, made to do the same things. */
+/** The vendors' own SDKs, unmodified, behind one interface. */
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI, type Content, type GenerateContentResponse, type Part } from '@google/genai';
 import OpenAI from 'openai';
@@ -13,7 +13,7 @@ export interface Call {
 export interface Conversation {
   /** The calls that the model made. */
   readonly calls: readonly Call[];
-  /** What it said to their results. */
+  /** The text with which it answered their results. */
   readonly answer: string;
 }
 
@@ -21,7 +21,7 @@ export interface SdkDriver {
   readonly name: string;
   readonly format: WireFormatName;
   ask(model: string, prompt: string, options?: { stream?: boolean; signal?: AbortSignal }): Promise<string>;
-  /** Offers the tools, and answers each call with what `work` says: the last call first, where calls have ids. */
+  /** Offers the tools, and answers each call with the result of `work`: the last call first, where calls have ids. */
   useTools(model: string, prompt: string, stream: boolean, work: (call: Call) => string): Promise<Conversation>;
   /** Sends a sentence with an image, base64 of a PNG. */
   showImage(model: string, prompt: string, image: string): Promise<string>;
@@ -115,7 +115,7 @@ function responsesDriver(client: OpenAI): SdkDriver {
       const results = calls
         .map((call) => ({ type: 'function_call_output' as const, call_id: call.id, output: work(call) }))
         .toReversed();
-      // The SDK's types do not allow what its documentation recommends: to send the output back as it came.
+      // The SDK's types do not allow its documented practice of sending the output back unchanged.
       const reply = output as OpenAI.Responses.ResponseInput;
       const { output_text: answer } = await send({ model, tools, input: [...input, ...reply, ...results] }, stream);
       return { calls, answer };

@@ -1,4 +1,4 @@
-/** The vendors' SDKs against the gateway, on models whose upstream speaks their own format and on those that speak another. */
+/** The vendors' SDKs against the gateway, on models whose upstream speaks their format and on others. */
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { rejectionOf } from '../../support/rejection.ts';
@@ -89,14 +89,14 @@ describe('the SDK', () => {
           });
 
           for (const fault of FAULTS) {
-            it(`throws what goes wrong in the middle of a stream: ${fault}`, async () => {
+            it(`throws the error in the middle of a stream: ${fault}`, async () => {
               const error = await rejectionOf(driverOf(name).ask(model, `[sim:tokens=9,${fault}]`, { stream: true }));
-              // The native format has no words for it.
+              // The native format has no frame for the error.
               if (name !== 'google genai') expect(error.message).to.contain('request id: req_');
             });
           }
 
-          it('gives up before the first byte, and the upstream learns of it after a while', async () => {
+          it('gives up before the first byte, and Genway ends the upstream call after a while', async () => {
             const leaving = new AbortController();
             const prompt = `Nothing for ${name} [sim:delay_ms=60000]`;
             const asked = rejectionOf(driverOf(name).ask(model, prompt, { signal: leaving.signal }));
@@ -107,14 +107,14 @@ describe('the SDK', () => {
             await eventually(async () => (await seen())?.aborted === true);
           });
 
-          it('leaves in the middle of a stream, and the upstream learns of it after a while', async () => {
+          it('leaves in the middle of a stream, and Genway ends the upstream call after a while', async () => {
             await driverOf(name).leave(model, '[sim:tokens=400,reasoning=0,chunk_ms=20]');
             await eventually(async () => (await text.seen(1))[0]?.aborted === true);
           });
         });
       }
 
-      it('throws what the gate refuses', async () => {
+      it('throws the refusals of the access check', async () => {
         const error = await rejectionOf(driverOf(name).ask('nothing', 'Hi'));
         expect(error).to.have.property('status', 404);
         expect(error.message).to.contain('There is no text model');

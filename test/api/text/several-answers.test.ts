@@ -1,4 +1,4 @@
-/** Several answers to one request from upstreams that give one to a call: the call is made once for each. */
+/** Several answers to one request from upstreams that return one per call: Genway calls once for each. */
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { CATALOGUE } from '../../support/catalogue.ts';
@@ -14,7 +14,7 @@ import { ASK, eventually, modelVia, startTestText, textModel, type TestText } fr
 import { resultOf } from '../../text/answers.ts';
 import { answerOfStream, eventsOfText } from '../../text/support.ts';
 
-/** How each format asks for several answers. */
+/** The field of each format for the number of answers. */
 const SEVERAL = {
   'chat-completions': (n: number): JsonObject => ({ n }),
   'generate-content': (candidateCount: number): JsonObject => ({ generationConfig: { candidateCount } }),
@@ -66,7 +66,7 @@ const breaksOff: Script = () => (request, response) => {
   response.write(framesOf(eventsOf('half', 9).slice(0, 3)), () => request.socket.destroySoon());
 };
 
-describe('several answers from an upstream that gives one to a call', () => {
+describe('several answers from an upstream that returns one per call', () => {
   let text: TestText;
   let server: Receiver;
   /** The answers of the scripted upstream, in order. */
@@ -188,10 +188,10 @@ describe('several answers from an upstream that gives one to a call', () => {
   });
 
   for (const stream of [false, true]) {
-    it(`are ${stream ? 'streamed' : 'made'} at the same time once the first has begun, at most five at once`, async () => {
+    it(`are ${stream ? 'streamed' : 'made'} at the same time once the first has started, at most five at once`, async () => {
       // contract 4.8:31
       const waiting: (() => void)[] = [];
-      /** Answers when four calls wait for it. */
+      /** Answers when four calls are waiting. */
       const together: Script = (isStream) => (request, response) => {
         waiting.push(() => says('more', 1)(isStream)(request, response));
         if (waiting.length === 4) for (const answer of waiting.splice(0)) answer();
@@ -207,7 +207,7 @@ describe('several answers from an upstream that gives one to a call', () => {
       expect(mostOpen).to.be.within(4, 5);
     });
 
-    it(`fail together without charge when one ${stream ? 'breaks off in a stream' : 'fails'}, and close the others`, async () => {
+    it(`fail together without charge when one ${stream ? 'breaks off in a stream' : 'fails'}, and close the other calls`, async () => {
       // contract 4.8:33 8.3:11
       const hangs: Script = () => () => {};
       scripts = [says('one', 10), stream ? breaksOff : fails, hangs, hangs, hangs];
@@ -230,7 +230,7 @@ describe('several answers from an upstream that gives one to a call', () => {
     expect(await record()).to.include({ outcome: 'succeeded', calls: 2, output_tokens: '30' });
   });
 
-  it('are charged as far as they were begun when the client leaves', async () => {
+  it('are charged as far as they had started when the client leaves', async () => {
     // contract 8.3:12
     let release = (): void => {};
     const held = new Promise<void>((resolve) => (release = resolve));

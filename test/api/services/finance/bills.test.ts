@@ -8,7 +8,7 @@ import { rejectionOf } from '../../../support/rejection.ts';
 const JOBS: BillColumns = { job: 'request_id', model: 'endpoint', amount: 'cost' };
 const SUMS: BillColumns = { job: null, model: 'line_item', amount: 'amount_value' };
 
-/** Line, job, model and amount of each line that was read. */
+/** Line, job, model and amount of each line of the bill. */
 async function read(
   csv: string,
   columns = JOBS,
@@ -115,7 +115,7 @@ describe('reading the bill of a vendor', () => {
     ['its amounts', 'request_id,endpoint,cost\nj,m,¥10\n', '0.14'],
     ['the code beside its amounts', 'request_id,endpoint,cost\nj,m,10 EUR\n', '1.1'],
   ] as const) {
-    it(`reads a bill whose currency stands in ${what} only with the worth of that currency`, async () => {
+    it(`reads a bill whose currency stands in ${what} only with the exchange rate of that currency`, async () => {
       expect((await rejectionOf(read(csv))).message)
         .to.include('Line 2 of the bill is in')
         .and.include('usd_per_unit');
@@ -133,7 +133,7 @@ describe('reading the bill of a vendor', () => {
     expect(await read('line_item,Unrounded cost ($)\nVeo,2\n', inDollars)).to.deep.equal([[2, null, 'Veo', '2']]);
   });
 
-  it('refuses a bill in US dollars with the worth of another currency, and a bill in two currencies', async () => {
+  it('refuses a bill in US dollars with the exchange rate of another currency, and a bill in two currencies', async () => {
     const titles = 'request_id,endpoint,cost,currency\n';
     expect(await read(`${titles}j,m,1,usd\n`, JOBS, PICO_PER_USD)).to.have.length(1);
     const dollars = await rejectionOf(read(`${titles}j,m,1,usd\n`, JOBS, parseUsd('0.14')));
@@ -153,7 +153,7 @@ describe('reading the bill of a vendor', () => {
     ['30,000 lines of 100 cells', `request_id,endpoint,cost${CELLS}\n${`j,m,1${CELLS}\n`.repeat(30_000)}`, 30_000],
     ['40,000 lines of one character', `request_id,endpoint,cost\n${'j\n'.repeat(40_000)}`, 0],
   ] as const) {
-    it(`reads ${what}, and lets others be served meanwhile`, async () => {
+    it(`reads ${what} without delaying other requests`, async () => {
       let turns = 0;
       const timer = setInterval(() => (turns += 1), 1);
       expect(await read(csv)).to.have.length(count);

@@ -16,7 +16,7 @@ const PERIOD = { from: new Date(0), to: new Date(1) };
 describe('statements', () => {
   const testDatabase = useTestDatabase();
 
-  it('are read one at a time for an account, and leave a connection for reports to others', async () => {
+  it('are read one at a time for an account, and leave a connection for the reports of others', async () => {
     const started: string[] = [];
     const ends: (() => void)[] = [];
     const read = async (_reports: Database, { accountId }: { accountId: string }): Promise<Statement> => {
@@ -55,7 +55,7 @@ describe('statements', () => {
     expect(refusal).to.be.instanceOf(ServiceError).with.property('code', 'rate_limit_exceeded');
   });
 
-  it('fail alone, and let the next one be read', async () => {
+  it('fail alone, and do not block the next one', async () => {
     const readStatement = createReadStatement(testDatabase.database, createTurns());
     const wrong = readStatement({ accountId: '\0', ...PERIOD });
     expect(await rejectionOf(wrong)).to.be.instanceOf(Error);

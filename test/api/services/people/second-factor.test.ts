@@ -10,7 +10,7 @@ describe('a code of an authenticator app', () => {
     expect(codeAt(SECRET, STEP)).to.equal(CODE);
   });
 
-  it('belongs to its step, also a step earlier or later and with spaces, and to none after that', () => {
+  it('is valid in its step, one step earlier or later and with spaces, and not after that', () => {
     for (const shiftMs of [-30_000, 0, 30_000]) {
       expect(stepOfCode(SECRET, '287 082', AT_MS + shiftMs), `${shiftMs} ms`).to.equal(STEP);
     }
@@ -23,7 +23,7 @@ describe('a code of an authenticator app', () => {
     });
   }
 
-  it('comes from an address that apps read', () => {
+  it('comes from an address that authenticator apps can read', () => {
     expect(secondFactorAddress(SECRET, 'a+b@example.com')).to.equal(
       `otpauth://totp/Genway:a%2Bb%40example.com?issuer=Genway&secret=${SECRET}&algorithm=SHA1&digits=6&period=30`,
     );
