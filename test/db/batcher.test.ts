@@ -14,7 +14,7 @@ interface Flush {
 
 const refusal = new DatabaseError('refused', 0, 'error');
 
-/** A batcher whose flushes end when the test says so. */
+/** A batcher whose flushes complete when the test ends them. */
 function createManualBatcher(options: { maxItems: number; gatherMs?: number }) {
   const flushes: Flush[] = [];
   const batcher = createBatcher<number, string>(
@@ -36,7 +36,7 @@ function createManualBatcher(options: { maxItems: number; gatherMs?: number }) {
       }),
     options,
   );
-  /** Lets the flush of that number end well. */
+  /** Makes the flush of that number succeed. */
   const succeed = async (number: number): Promise<void> => {
     await flushes[number]?.answer(flushes[number].items.map(String));
   };
@@ -53,7 +53,7 @@ describe('db/batcher', () => {
     expect(await result).to.equal('1');
   });
 
-  it('gathers what comes during a flush, and takes all of it in the next', async () => {
+  it('gathers the calls during a flush, and flushes all of them next', async () => {
     const { batcher, batches, succeed } = createManualBatcher({ maxItems: 10 });
     const first = batcher.add(1);
     await turn();
@@ -66,7 +66,7 @@ describe('db/batcher', () => {
     expect([await first, ...(await others)]).to.deep.equal(['1', '2', '3', '4']);
   });
 
-  it('takes at most its limit of items, in their order', async () => {
+  it('flushes at most its limit of items, in order', async () => {
     const { batcher, batches, succeed } = createManualBatcher({ maxItems: 2 });
     const results = Promise.all([1, 2, 3, 4, 5].map((item) => batcher.add(item)));
     await turn();
@@ -91,13 +91,13 @@ describe('db/batcher', () => {
     await results;
   });
 
-  describe('that gathers', () => {
+  describe('with a gathering wait', () => {
     // Longer than any test takes.
     const FOREVER_MS = 60_000;
     const numbers = (from: number, count: number): number[] =>
       Array.from({ length: count }, (_, index) => from + index);
 
-    it('waits for as many as a flush handled and as waited meanwhile, and flushes them once they are there', async () => {
+    it('waits for as many calls as the last flush handled and as queued meanwhile, and flushes them once they are there', async () => {
       const { batcher, batches, succeed } = createManualBatcher({ maxItems: 50, gatherMs: FOREVER_MS });
       const add = (items: readonly number[]): Promise<unknown> => Promise.all(items.map((item) => batcher.add(item)));
       const first = add(numbers(0, 6));
@@ -112,14 +112,14 @@ describe('db/batcher', () => {
       expect(batches()).to.deep.equal([numbers(0, 6), numbers(6, 9)]);
       await succeed(1);
       await Promise.all([first, waiting, returning, last]);
-      // Ends the wait that has just begun.
+      // Ends the wait that has just started.
       const rest = add(numbers(20, 9));
       await turn();
       await succeed(2);
       await rest;
     });
 
-    it('does not wait for more than makes a flush worth its cost', async () => {
+    it('does not wait for more calls than a flush needs to be worth its cost', async () => {
       const { batcher, batches, succeed } = createManualBatcher({ maxItems: 100, gatherMs: FOREVER_MS });
       const first = Promise.all(numbers(0, 80).map((item) => batcher.add(item)));
       await turn();
@@ -135,7 +135,7 @@ describe('db/batcher', () => {
       await rest;
     });
 
-    it('does not wait when only few could come', async () => {
+    it('does not wait when only few calls can come', async () => {
       const { batcher, batches, succeed } = createManualBatcher({ maxItems: 50, gatherMs: FOREVER_MS });
       const first = Promise.all(numbers(0, 3).map((item) => batcher.add(item)));
       await turn();
@@ -154,7 +154,7 @@ describe('db/batcher', () => {
     });
   });
 
-  it('rejects a single call with what its flush threw, and continues', async () => {
+  it('rejects a single call with the error of its flush, and continues', async () => {
     const { batcher, flushes, succeed } = createManualBatcher({ maxItems: 10 });
     const failed = rejectionOf(batcher.add(1));
     await turn();
@@ -178,7 +178,7 @@ describe('db/batcher', () => {
     expect((await results).map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('fails a whole batch at once when the database is unreachable, and tries no item alone', async () => {
+  it('fails a whole batch at once when the database is unreachable, and tries no single item', async () => {
     const { batcher, batches, flushes } = createManualBatcher({ maxItems: 10 });
     const results = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
     await turn();
@@ -187,7 +187,7 @@ describe('db/batcher', () => {
     expect(batches()).to.deep.equal([[1, 2]]);
   });
 
-  describe('does a batch again whose connection was lost', () => {
+  describe('repeats a batch whose connection was lost', () => {
     const lost = new SilentConnectionError('silent');
 
     it('once, by the same flush', async () => {
@@ -217,7 +217,7 @@ describe('db/batcher', () => {
       }
     });
 
-    it('by what knows that it is done again, also for each alone of a batch that is then refused', async () => {
+    it('by a flush that knows that it repeats, also for each item of a batch that is then refused', async () => {
       const firsts: number[][] = [];
       const seconds: number[][] = [];
       const batcher = createBatcher<number, string>(
@@ -245,7 +245,7 @@ describe('db/batcher', () => {
     ['too few', ['1']],
     ['too many', ['1', '2', '3']],
   ] as const) {
-    it(`repeats nothing when a flush did its work and returned ${what} results`, async () => {
+    it(`repeats nothing when a flush completed and returned ${what} results`, async () => {
       const { batcher, batches, flushes } = createManualBatcher({ maxItems: 10 });
       const settled = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
       await turn();
@@ -269,7 +269,7 @@ describe('db/batcher', () => {
     await results;
   });
 
-  it('returns to every call the result of its item, however many calls there are, and whichever batches are refused', async () => {
+  it('returns to every call the result of its item, for any number of calls and any refused batches', async () => {
     await assert(
       asyncProperty(
         array(nat({ max: 50 }), { maxLength: 60 }),

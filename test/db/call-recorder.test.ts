@@ -16,7 +16,7 @@ import { rejectionOf } from '../support/rejection.ts';
 
 const log = pino({ level: 'silent' });
 
-describe('the calls of upstreams', () => {
+describe('the recorded calls of upstreams', () => {
   const testDatabase = useTestDatabase();
   let database: Database;
   before(() => ({ database } = testDatabase));
@@ -41,7 +41,7 @@ describe('the calls of upstreams', () => {
     for (const recorder of recorders) await recorder.stop();
   });
 
-  it('leave the five minutes, the hour and the day as they grow older', async () => {
+  it('drop out of the five minutes, the hour and the day as they age', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
     recorder.record(target, 80, null);
@@ -57,7 +57,7 @@ describe('the calls of upstreams', () => {
     expect(await callsOf(target)).to.equal(undefined);
   });
 
-  it('name the latest failure, with the words of the upstream', async () => {
+  it('show the latest failure, with the upstream’s message', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
     recorder.record(target, 1, { fault: 'failed', status: 500, message: 'Overloaded' });
@@ -82,11 +82,11 @@ describe('the calls of upstreams', () => {
     await recorder.stop();
   });
 
-  it('whose words PostgreSQL cannot store are written without them', async () => {
+  it('are written without messages that PostgreSQL cannot store', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
     recorder.record(target, 80, { fault: 'failed', status: 500, message: 'half of \ud83d' });
-    // The first report fails, which may be one of the recorder's own.
+    // The first report fails, possibly one of the recorder's own.
     await recorder.flush().catch(() => undefined);
     await recorder.flush();
     expect((await callsOf(target))?.lastHour).to.include({ requests: 1, failures: 1 });
@@ -94,7 +94,7 @@ describe('the calls of upstreams', () => {
     await recorder.stop();
   });
 
-  it('of a text request are kept in their order if one met a failure', async () => {
+  it('of a text request are kept in order if one met a failure', async () => {
     const recorder = createCallRecorder(database, log);
     const attempt = {
       ...newTarget(),
@@ -114,7 +114,7 @@ describe('the calls of upstreams', () => {
     ]);
   });
 
-  it('show the open circuits of each process for as long as it reports them', async () => {
+  it('show the open circuits of each process while it reports them', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
     const circuit = { ...target, cause: 'failed', sinceMs: 1_000, untilMs: 2_000 };

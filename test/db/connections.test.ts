@@ -27,7 +27,7 @@ describe('db/connections', () => {
     expect(proxy.connections()).to.equal(CONNECTIONS);
   }
 
-  it('gives up a statement that is never answered, and does it again on a connection that works', async () => {
+  it('abandons a statement without an answer, and repeats it on a connection that works', async () => {
     await useAll();
     proxy.silence();
     let tries = 0;
@@ -39,7 +39,7 @@ describe('db/connections', () => {
     expect(tries).to.equal(2);
   });
 
-  it('loses one limit only, however many connections have gone silent', async () => {
+  it('loses only one time limit, however many connections are silent', async () => {
     await useAll();
     proxy.silence();
     expect(await rejectionOf(database.raw('SELECT 1'))).to.be.instanceOf(SilentConnectionError);
@@ -53,7 +53,7 @@ describe('db/connections', () => {
     expect(await Promise.all(waiting)).to.have.length(3 * CONNECTIONS);
   });
 
-  it('keeps connections that are idle for longer than a statement may take', async () => {
+  it('keeps connections that are idle for longer than the limit of a statement', async () => {
     await database.raw('SELECT 1');
     const { rows: before } = await database.raw('SELECT pg_backend_pid() AS pid');
     await new Promise((resolve) => setTimeout(resolve, LIMITS.silenceMs * 1.5));
@@ -61,21 +61,21 @@ describe('db/connections', () => {
     expect(after).to.deep.equal(before);
   });
 
-  it('watches connections that have lain idle for longer than a statement may take', async () => {
+  it('checks connections that were idle for longer than the limit of a statement', async () => {
     await useAll();
     await new Promise((resolve) => setTimeout(resolve, LIMITS.silenceMs * 1.5));
     proxy.silence();
     expect(await rejectionOf(database.raw('SELECT 1'))).to.be.instanceOf(SilentConnectionError);
   });
 
-  it('does a statement again whose connection broke', async () => {
+  it('repeats a statement whose connection was lost', async () => {
     await useAll();
     const answer = againIfLost(() => database.raw('SELECT 2 AS two FROM pg_sleep(0.3)'));
     setTimeout(() => proxy.reset(), 100);
     expect((await answer).rows).to.deep.equal([{ two: 2 }]);
   });
 
-  it('recognises a lost connection by the statement’s error, however it is worded', async () => {
+  it('recognises a lost connection by the statement’s error, whatever its wording', async () => {
     await database.raw('SELECT 1');
     const failed = rejectionOf(database.select(database.raw('pg_sleep(5)')));
     await waitUntil(
@@ -108,12 +108,12 @@ describe('db/connections', () => {
     });
   }
 
-  it('does nothing again that was refused', async () => {
+  it('repeats no refused statement', async () => {
     const refused = await rejectionOf(againIfLost(() => database.raw('SELECT 1 / 0')));
     expect(isConnectionLost(refused)).to.equal(false);
   });
 
-  it('lets the server give up what takes too long, and what waits too long for a lock', async () => {
+  it('lets the server cancel a statement that takes too long, or waits too long for a lock', async () => {
     const slow = await rejectionOf(database.raw('SELECT pg_sleep(5)'));
     expect(slow).to.have.property('code', '57014');
     const lock = 'SELECT pg_advisory_xact_lock(99)';

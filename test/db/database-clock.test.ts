@@ -14,7 +14,7 @@ describe('the clock of the database', () => {
       const clock = createDatabaseClock(testDatabase.database, { nowMs: () => Date.now() + offMs });
       expect(clock.aheadMs(), 'before it was measured').to.equal(0);
       await clock.measure();
-      // Here the database runs on the same machine.
+      // In the tests, the database runs on the same machine.
       expect(clock.nowMs()).to.be.closeTo(Date.now(), TOLERANCE_MS);
       expect(clock.aheadMs()).to.be.closeTo(offMs, TOLERANCE_MS);
     });

@@ -25,7 +25,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     );
   }
 
-  it('let transfers move what the domain permits, and nothing else', async () => {
+  it('let transfers move the books that the domain permits, and no others', async () => {
     const check = await constraintOf('transfers_books', 'transfers');
     // The items of an array of text, such as `{"topup payments available",…}`.
     const allowed = [...check.matchAll(/"(\w+ \w+ \w+)"/g)].map(([, move]) => move);
@@ -40,7 +40,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     ['text_requests_format_check', 'text_requests', REQUEST_FORMAT_NAMES],
   ];
   for (const [constraint, table, words] of lists) {
-    it(`allow the words of the domain alone: ${constraint}`, async () => {
+    it(`allow only the domain’s words: ${constraint}`, async () => {
       const check = await constraintOf(constraint, table);
       expect([...check.matchAll(/'([\w.-]+)'::text/g)].map(([, word]) => word)).to.have.members([...words]);
     });

@@ -24,7 +24,7 @@ describe('db/encryption', () => {
     expect(encrypted[0]?.includes('secret')).to.equal(false);
   });
 
-  it('notices a change of any byte', () => {
+  it('detects a change of any byte', () => {
     const encryption = createEncryption(key);
     const encrypted = encryption.encrypt('secret');
     for (const index of encrypted.keys()) {
@@ -40,7 +40,7 @@ describe('db/encryption', () => {
     ['that is cut short', createEncryption(key).encrypt('secret', 'row').subarray(0, 20)],
     ['that is empty', Buffer.alloc(0)],
   ] as const) {
-    it(`does not open a value ${what}`, () => {
+    it(`does not decrypt a value ${what}`, () => {
       expect(() => createEncryption(key).decrypt(value, 'row')).to.throw(DecryptionError);
     });
   }

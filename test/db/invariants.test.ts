@@ -1,6 +1,6 @@
 /**
- * What must stay true whatever the code does: each rule of the schema is broken here with plain statements, and refuses.
- * The last test counts: no constraint and no trigger is left out.
+ * The invariants of the schema: plain statements break each rule here, and the rule must refuse them. The last test
+ * checks that no constraint and no trigger is untested.
  */
 import { expect } from 'chai';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -28,10 +28,10 @@ import { readRules, type Rules } from './refusals.ts';
 type Row = Readonly<Record<string, unknown>>;
 type Changes = Row | ((given: Given) => Row);
 
-/** A row that a table refuses: the changes that break a rule. The rule is by default the check of the first changed column. */
+/** A row that a table refuses: the changes that break a rule. By default, the rule is the check of the first change. */
 type Refusal = readonly [what: string, changes: Changes | readonly Changes[], rule?: string];
 
-/** What stands in the database while the rules are tried; nothing of it changes. */
+/** The rows in the database while the rules are tested; none of them changes. */
 interface Given {
   readonly account: Account;
   readonly other: Account;
@@ -42,24 +42,24 @@ interface Given {
   readonly processing: Task;
   readonly succeeded: Task;
   readonly failed: Task;
-  /** Reservations, as the ledger has them: of the queued task, of a text request, and one that the settlement resolved. */
+  /** Rows of the ledger: the reservation of the queued task, that of a text request, and a settled one. */
   readonly reservation: Row;
   readonly heldTask: Task;
   readonly hold: Row;
   readonly settledHold: Row;
   readonly settlement: Row;
   readonly endpoint: Row;
-  /** Made after the events. */
+  /** Created after the events. */
   readonly lateEndpoint: Row;
   readonly event: Row;
   readonly delivery: Row;
   /** The name of a price list with one version. */
   readonly priceList: string;
-  /** By which the queued task was cancelled, as far as the log knows. */
+  /** The action in the log that cancelled the queued task. */
   readonly action: Row;
 }
 
-/** Rules that nothing can reach, because the one named refuses before, and those that refuse nothing. */
+/** Rules that no statement can reach, because the named rule refuses first, and rules that refuse nothing. */
 const SHADOWED: Readonly<Record<string, string>> = {
   tasks_account_id_fkey: 'transfers_move_balances',
   tasks_api_key_id_fkey: 'transfers_move_balances',
@@ -84,7 +84,7 @@ describe('the rules of the database', () => {
     given = await prepare(database);
   });
 
-  /** Each attempt must be refused, and by that rule. */
+  /** Asserts that this rule refuses each of the attempts. */
   function refuses(what: string, rule: string, ...attempts: ((given: Given) => PromiseLike<unknown>)[]): void {
     it(`refuse ${what}`, async () => {
       for (const attempt of attempts) expect(await rules.refusing(attempt(given)), String(attempt)).to.equal(rule);
@@ -92,8 +92,8 @@ describe('the rules of the database', () => {
   }
 
   /**
-   * @param rowOf a row that the table would take
-   * @param twice the rule that refuses the row a second time; null where none does
+   * @param rowOf a row that the table accepts
+   * @param twice the rule that refuses the row a second time; null if none does
    */
   function refusesRows(
     table: string,
@@ -119,7 +119,7 @@ describe('the rules of the database', () => {
     });
   }
 
-  /** Of a table whose rows the database numbers. */
+  /** For a table whose rows the database numbers. */
   function refusesNumberTwice(table: string, row: Readonly<Record<string, string>>): void {
     const columns = Object.keys(row);
     refuses(`a number of ${table} twice`, `${table}_pkey`, () =>
@@ -131,10 +131,10 @@ describe('the rules of the database', () => {
     );
   }
 
-  /** Nobody changes the rows of the table, and nobody removes them. */
+  /** Asserts that the rows of the table cannot be changed or deleted. */
   function keepsRows(table: string, rowOf: (given: Given) => Row, changes: Row, rule = `${table}_are_kept`): void {
     const [column] = Object.keys(changes);
-    refuses(`another ${column} of a row that is there`, rule, (given) =>
+    refuses(`another ${column} of an existing row`, rule, (given) =>
       withRow(table, rowOf(given), (transaction) => transaction(table).update(changes)),
     );
     refusesRemoval(table, rowOf, rule);
@@ -149,7 +149,7 @@ describe('the rules of the database', () => {
 
   function refusesAnotherDecision(table: string, rowOf: (given: Given) => Row, decided: Row, changes: Row): void {
     refuses(
-      'a second decision, or a change of what was asked for',
+      'a second decision, or a change of the request',
       `${table}_are_decided_once`,
       (given) =>
         withRow(table, { ...rowOf(given), ...decided }, (transaction) =>
@@ -159,7 +159,7 @@ describe('the rules of the database', () => {
     );
   }
 
-  /** Tries something with a row that is there for the attempt alone. */
+  /** Attempts a statement on a row that exists only for the attempt. */
   const withRow = (
     table: string,
     row: Row,
@@ -233,7 +233,7 @@ describe('the rules of the database', () => {
       await transaction('tasks').insert(row);
     });
 
-  /** Resolves the reservation of a task and ends it, as one transaction. */
+  /** Resolves the reservation of a task and makes the task final, as one transaction. */
   function finish({ id }: Task, resolution: Row, ending: Row): PromiseLike<unknown> {
     return database.transaction(async (transaction) => {
       const resolutionRow = resolutionOf(given.reservation, resolution);
@@ -244,7 +244,7 @@ describe('the rules of the database', () => {
     });
   }
 
-  /** The row alone, of a payment that was announced. */
+  /** Only the row of an announced payment. */
   const paymentOf = ({ id: account_id }: Pick<Account, 'id'>): Row => ({
     account_id,
     reference: 'payment:pi_1',
@@ -285,7 +285,7 @@ describe('the rules of the database', () => {
       ({ other }) => update('accounts', other, { id: newId('account') }),
       ({ other }) => update('accounts', other, { created_at: new Date(0) }),
     );
-    refuses('removal, because the ledger speaks of it', 'accounts_are_kept', ({ other }) =>
+    refuses('removal, because the ledger refers to the account', 'accounts_are_kept', ({ other }) =>
       database('accounts').where({ id: other.id }).delete(),
     );
     refuses('removal of all', 'accounts_not_truncated', () => statement('TRUNCATE accounts CASCADE'));
@@ -322,7 +322,7 @@ describe('the rules of the database', () => {
         ],
         ['a first version 0', { list: 'empty', version: 0, id: 'empty@0' }, 'price_list_versions_version_check'],
         [
-          'a name that is not that of its list and number',
+          'a name that does not match its list and number',
           { id: 'partners@3' },
           'price_list_versions_are_called_by_it',
         ],
@@ -361,7 +361,7 @@ describe('the rules of the database', () => {
       insert('transfers', reservationOf(key, { amount: 1, signup_amount: 1 })),
     );
     refuses(
-      'an amount that is no number: it would be above every price',
+      'NaN as an amount, which is above every price',
       'pico_usd_check',
       ({ account }) => insert('transfers', adjustmentOf(account, { amount: 'NaN' })),
       ({ key }) => update('api_keys', key, { usage_limit: 'NaN' }),
@@ -451,7 +451,7 @@ describe('the rules of the database', () => {
       () => insertAdjustment({ text_request_id: newId('textRequest') }),
     );
     refuses(
-      'money of text processes that is of no allowance, and an allowance of another transfer',
+      'a transfer of text processes without an allowance, and another transfer with one',
       'transfers_name_their_allowance',
       ({ key }) => insert('transfers', reservationOf(key, { allowance_id: null })),
       () => insertAdjustment({ allowance_id: newId('allowance') }),
@@ -472,7 +472,7 @@ describe('the rules of the database', () => {
       insertAdjustment({ opened_at: '2001-01-01T00:00:00Z', created_at: '2001-01-01T00:00:00Z' }),
     );
 
-    it('refuses every pair of books that does not belong to its kind', async () => {
+    it('refuses every pair of books that is not permitted for the kind of transfer', async () => {
       const lawful = new Set(
         LAWFUL_BOOKS.flatMap(([kind, pairs]) => pairs.map(([debit, credit]) => [kind, debit, credit].join())),
       );
@@ -486,9 +486,9 @@ describe('the rules of the database', () => {
     });
   });
 
-  describe('resolutions: a reservation is resolved at most once, wholly, and by a transfer that fits it', () => {
+  describe('resolutions: a reservation is resolved at most once, wholly, and by a matching transfer', () => {
     refuses(
-      'a second one, of either kind',
+      'a second resolution, of either kind',
       'transfers_resolve_once',
       ({ settledHold }) => resolve(settledHold),
       ({ settledHold }) => resolve(settledHold, REFUND),
@@ -497,26 +497,26 @@ describe('the rules of the database', () => {
       database('transfers').insert([resolutionOf(hold), resolutionOf(hold, REFUND)]),
     );
     refuses(
-      'a second one for a task that ended',
+      'a second resolution for a final task',
       'transfers_resolve_once',
       async ({ succeeded }) => resolve(await reservationRow(database, succeeded), REFUND),
       async ({ failed }) => resolve(await reservationRow(database, failed)),
     );
     refuses(
-      'one of no reservation',
+      'a resolution of no reservation',
       'transfers_match_reservation',
       ({ hold }) => resolve(hold, { pending_id: newId('transfer') }),
       ({ hold, settlement }) => resolve(hold, { pending_id: settlement['id'] }),
     );
     refuses(
-      'one that opens at another time: not in another month either',
+      'a resolution with another opening time, also in another month',
       'transfers_match_reservation',
       ({ hold }) => resolve(hold, { opened_at: new Date() }),
       ({ hold }) => resolve(hold, { opened_at: nextMonth() }),
       ({ settledHold }) => resolve(settledHold, { opened_at: nextMonth() }),
     );
     refuses(
-      'one of another account, key or task',
+      'a resolution of another account, key or task',
       'transfers_match_reservation',
       ({ hold, other }) => resolve(hold, { account_id: other.id }),
       ({ hold, otherKey }) => resolve(hold, { api_key_id: otherKey.id }),
@@ -524,7 +524,7 @@ describe('the rules of the database', () => {
       ({ hold, queued }) => resolve(hold, { task_id: queued.id }),
     );
     refuses(
-      'one of more, of less, or of other credit than was held',
+      'a resolution of more, of less, or of other credit than the hold',
       'transfers_match_reservation',
       ({ hold, heldTask: { price } }) => resolve(hold, { amount: price + 1n }),
       ({ hold, heldTask: { price } }) => resolve(hold, { amount: price - 1n, signup_amount: 0 }),
@@ -608,7 +608,7 @@ describe('the rules of the database', () => {
     });
     refuses('a reference without a transfer', 'top_ups_are_transferred', () => insertTopUp({ transfer: null }));
     refuses(
-      'a transfer without a reference, and one that differs from it',
+      'a transfer without a reference, and a transfer with another reference',
       'transfers_top_ups_have_a_reference',
       () => insertTopUp({ row: null }),
       () => insertTopUp({ transfer: { reference: null } }),
@@ -648,7 +648,7 @@ describe('the rules of the database', () => {
           .replaceAll(/_(.{10})/g, `_${queued.id.slice(5, 15)}`),
       }),
     );
-    refuses('a time that its id does not carry', 'tasks_id_carries_created_at', () =>
+    refuses('a time other than that of the id', 'tasks_id_carries_created_at', () =>
       insertTask({ created_at: new Date(Date.now() - 5_000) }),
     );
     refuses('a task twice', 'tasks_pkey', async ({ queued }) =>
@@ -679,7 +679,7 @@ describe('the rules of the database', () => {
       () => insertTask({}, { task_id: given.processing.id }),
     );
     refuses(
-      'a task that does not begin as queued',
+      'a task that does not start as queued',
       'tasks_are_reserved',
       () => insertTask({ status: 'processing' }),
       () =>
@@ -764,7 +764,7 @@ describe('the rules of the database', () => {
       () => statement(`TRUNCATE ${partitionOf('tasks')} CASCADE`),
     );
 
-    describe('and their money', () => {
+    describe('with their money', () => {
       refuses('money without a task, at commit', 'transfers_task_exists', ({ key }) =>
         insert('transfers', reservationOf(key, ofTask(newId('task')))),
       );
@@ -778,7 +778,7 @@ describe('the rules of the database', () => {
         ({ reservation }) => insert('transfers', resolutionOf(reservation, REFUND)),
       );
       refuses(
-        'a resolution that does not fit the end',
+        'a resolution that does not match the final status',
         'tasks_change_lawfully',
         ({ queued }) => finish(queued, REFUND, { status: 'succeeded', output: '[]' }),
         ({ queued }) => finish(queued, {}, FAILED),
@@ -826,13 +826,13 @@ describe('the rules of the database', () => {
       ['a loss of what is known', { outcome: 'accepted', possible_loss: 1, ...settled }, 'submissions_loss'],
     ]);
     refuses(
-      'one beside another that was accepted, or of which nobody knows',
+      'a submission beside an accepted one, or beside one with an unknown outcome',
       'submissions_one_at_a_time',
       () => insertSubmissions({}, { attempt: 2 }),
       () => insertSubmissions({ outcome: 'accepted', ...settled }, { attempt: 2 }),
     );
     refuses(
-      'to change what was sent, or what became of it',
+      'a change of the sent request or of its outcome',
       'submissions_change_once',
       ...(
         [
@@ -929,7 +929,7 @@ describe('the rules of the database', () => {
         ['a delivery to no endpoint', { endpoint_id: newId('webhookEndpoint') }, 'deliveries_endpoint_id_fkey'],
         ['an unknown state', { status: 'lost', completed_at: new Date() }],
         [
-          'a delivery that ended without a time, and the reverse',
+          'a completed delivery without a time, and the reverse',
           [
             { status: 'failed', completed_at: null },
             { status: 'pending', completed_at: new Date() },
@@ -992,7 +992,7 @@ describe('the rules of the database', () => {
     keepsRows('operator_actions', actionOf, { reason: 'another' });
   });
 
-  describe('findings that are acknowledged', () => {
+  describe('acknowledged findings', () => {
     const acknowledged = (): Row => ({
       id: newId('acknowledgement'),
       reconciliation_id: newId('reconciliation'),
@@ -1011,7 +1011,7 @@ describe('the rules of the database', () => {
       ['an unknown outcome', { ...decided, outcome: 'forgotten' }],
       ['a decision of nobody', { ...decided, decided_by: null }, 'acknowledgements_are_decided_by_somebody'],
       [
-        'an acknowledgement that its author confirms where it takes two, or that another withdraws',
+        'an acknowledgement confirmed by its author where it takes two people, or withdrawn by another',
         [
           { ...decided, decided_by: 'ada' },
           { ...decided, outcome: 'withdrawn' },
@@ -1028,7 +1028,7 @@ describe('the rules of the database', () => {
     refusesRemoval('acknowledgements', acknowledged);
   });
 
-  describe('payments that went back', () => {
+  describe('returned payments', () => {
     const returned = (): Row => ({ reference: 'payment:pi_back', taken: 1 });
     refusesRows('returned_payments', returned, [['one that is no payment', { reference: 'cash' }]]);
     refusesRemoval('returned_payments', returned);
@@ -1070,7 +1070,7 @@ describe('the rules of the database', () => {
     refuses('a line twice', 'vendor_bill_lines_pkey', () => withBill(line(), line()));
   });
 
-  describe('money that one person moved by hand', () => {
+  describe('manual adjustments by one person', () => {
     const moved = ({ account }: Given): Row => {
       return { id: newId('transfer'), account_id: account.id, amount: 1, author: 'ada' };
     };
@@ -1169,7 +1169,7 @@ describe('the rules of the database', () => {
 
     const month = '2001-02-01';
     const closed = { month, author: 'ada', transfers: 0, amounts: '{}', checksum: 0 };
-    /** Of a month that is closed in the same transaction. */
+    /** A row of a month that is closed in the same transaction. */
     const invoiced = (
       rows: readonly Row[],
       then: (transaction: Database) => Promise<unknown> = async () => undefined,
@@ -1183,7 +1183,7 @@ describe('the rules of the database', () => {
       insert('invoiced_months', { month }),
     );
     refuses('a month with invoices twice', 'invoiced_months_pkey', () => invoiced([{ month }, { month }]));
-    refuses('another month of a row that is there', 'invoiced_months_are_kept', () =>
+    refuses('another month of an existing row', 'invoiced_months_are_kept', () =>
       invoiced([{ month }], (transaction) => transaction('invoiced_months').update({ month: '2001-03-01' })),
     );
     refuses('removal of all invoiced_months', 'invoiced_months_not_truncated', () =>
@@ -1220,7 +1220,7 @@ describe('the rules of the database', () => {
     );
   });
 
-  describe('what detached months left behind', () => {
+  describe('the sums of detached months', () => {
     const month = '2020-01-01';
     const balanceOf = ({ account: { id } }: Given): Row => {
       const funded = { funded_available: 1, funded_reserved: 0 };
@@ -1256,7 +1256,7 @@ describe('the rules of the database', () => {
       ],
       ['a charge for what failed', { outcome: 'failed', error_code: 'x' }, 'text_requests_answers_cost'],
       [
-        'a charge above the hold that nobody bears, and a surplus that nothing explains',
+        'a charge above the hold without a payer, and an unexplained surplus',
         [{ charge: 11 }, { absorbed: 1 }],
         'text_requests_charge_is_paid_or_absorbed',
       ],
@@ -1435,7 +1435,7 @@ describe('the rules of the database', () => {
       ...changes,
     });
     const promo = { kind: 'promo_grant', debit: 'promo_credit', author: null, reason: null, signup_amount: 1_000 };
-    /** What happens to a grant that was given; nothing of it stays. */
+    /** Attempts on an existing grant; none of them changes it. */
     const afterGiving = (
       attempt: (transaction: Database, id: Row) => PromiseLike<unknown>,
       transferred: Row = {},
@@ -1467,7 +1467,7 @@ describe('the rules of the database', () => {
       afterGiving(async () => {}, { amount: 999, signup_amount: 999 }),
     );
     refuses('a transfer that names no grant', 'transfers_promo_names_its_grant', () => insertAdjustment(promo));
-    refuses('a transfer of a grant that is not there', '23503', () =>
+    refuses('a transfer of a grant that does not exist', '23503', () =>
       insertAdjustment({ ...promo, reference: newId('promoGrant') }),
     );
     refuses('to spend a grant by hand', 'promo_grants_balances', () =>
@@ -1558,7 +1558,7 @@ describe('the rules of the database', () => {
 
     refusesRows('users', () => other, [
       [
-        'an e-mail address that is none, or not in lower case',
+        'an invalid e-mail address, or one not in lower case',
         ['a@', 'Somebody@example.com', `${'a'.repeat(251)}@b.c`].map((email) => ({ email })),
       ],
       ['an e-mail address that somebody has', { email: user.email }, 'users_email'],
@@ -1651,7 +1651,7 @@ describe('the rules of the database', () => {
       claimed_task_id: queued.id,
     });
     refusesTwice('a result of a task', 'late_results', lateRow);
-    refuses('a task that two results became', 'late_results_claimed_task_id_key', (given) =>
+    refuses('two results claimed as one task', 'late_results_claimed_task_id_key', (given) =>
       database('late_results').insert([lateRow(given), { ...lateRow(given), task_id: newId('task') }]),
     );
     refuses('a result of no account', 'late_results_account_id_fkey', (given) =>
@@ -1659,12 +1659,12 @@ describe('the rules of the database', () => {
     );
   });
 
-  describe('all together', () => {
-    it('leave nothing untested', () => {
+  describe('in total', () => {
+    it('each refuse a statement of these tests, apart from the listed ones', () => {
       expect(rules.untested()).to.deep.equal(Object.keys(SHADOWED).sort());
     });
 
-    it('left everything as it was', async () => {
+    it('leave the account of these tests unchanged', async () => {
       expect(await reloadAccount(database, given.account)).to.deep.equal(given.account);
     });
   });
@@ -1789,7 +1789,7 @@ function adjustmentOf({ id: account_id }: Pick<Account, 'id'>, changes: Row = {}
   };
 }
 
-/** What a text process takes, unless the changes say otherwise. */
+/** An allowance's hold of a text process; the changes override fields. */
 function reservationOf(key: TestKey, changes: Row = {}): Row {
   const now = new Date();
   return {
@@ -1808,12 +1808,12 @@ function reservationOf(key: TestKey, changes: Row = {}): Row {
   };
 }
 
-/** The changes that make it the reservation of a task. */
+/** The changes that make the hold the reservation of a task. */
 function ofTask(task_id: unknown): Row {
   return { kind: 'reservation', allowance_id: null, task_id };
 }
 
-/** The settlement of a reservation, unless the changes say otherwise. */
+/** The settlement of a reservation; the changes override fields. */
 function resolutionOf(reservation: Row, changes: Row = {}): Row {
   return {
     ...reservation,

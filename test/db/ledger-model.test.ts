@@ -1,6 +1,6 @@
 /**
- * Any sequence of top-ups, grants, adjustments, creates and endings, made in PostgreSQL and in a model of a few lines: both
- * accept the same steps and say the same after each, and every balance is the sum of its transfers.
+ * Runs any sequence of top-ups, grants, adjustments, creates and completions in PostgreSQL and in a model of a few
+ * lines: both accept the same steps and agree after each, and every balance is the sum of its transfers.
  */
 import { expect } from 'chai';
 import {
@@ -36,16 +36,16 @@ const MAX_AMOUNT = 20n;
 type Step =
   | { readonly action: 'topUp'; readonly account: number; readonly amount: bigint; readonly reference: string }
   | { readonly action: 'grant'; readonly account: number; readonly amount: bigint }
-  /** Takes when the amount is negative. */
+  /** A negative amount debits. */
   | { readonly action: 'adjust'; readonly account: number; readonly amount: bigint }
   | { readonly action: 'create'; readonly account: number; readonly price: bigint }
-  /** The task is counted among those that exist then; one that has ended is ended again. */
+  /** The index of the task among the existing ones; a final task is completed again. */
   | { readonly action: 'finish'; readonly task: number; readonly ending: 'succeeded' | 'failed' };
 
 const account = nat({ max: ACCOUNTS - 1 });
 const amount = bigInt({ min: 1n, max: MAX_AMOUNT });
 
-/** The amounts are close to each other, so that balances are often just enough or just too little. */
+/** Close to each other, so that balances are often just sufficient or just insufficient. */
 const anyStep: Arbitrary<Step> = oneof(
   record({ action: constant('topUp' as const), account, amount, reference: constantFrom('a', 'b', 'c') }),
   record({ action: constant('grant' as const), account, amount }),
@@ -236,7 +236,7 @@ const BALANCES = /* sql */ `
     funded_reserved AS "fundedReserved", used
   FROM accounts JOIN api_keys ON account_id = accounts.id WHERE account_id = ANY (?)`;
 
-/** What the transfers add up to, leg by leg. */
+/** The sum of the transfers, leg by leg. */
 const SUMS = /* sql */ `
   SELECT account_id,
     coalesce(sum(signup) FILTER (WHERE book = 'available'), 0) AS signup,

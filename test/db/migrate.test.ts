@@ -21,7 +21,7 @@ describe('db/migrate', () => {
 
   after(() => server.destroy());
 
-  /** Gives the tests of a suite an empty database, in a time zone that is neither UTC nor free of summer time. */
+  /** Gives the tests of a suite an empty database, in a time zone that is not UTC and has daylight saving time. */
   function useEmptyDatabase(): void {
     const name = `genway_migrate_${randomBytes(8).toString('hex')}`;
 
@@ -84,7 +84,7 @@ describe('db/migrate', () => {
       expect(await pendingMigrations(database)).to.deep.equal([]);
     });
 
-    it('does nothing on a database that is current', async () => {
+    it('does nothing on a current database', async () => {
       const before = await schemaOf(database);
       expect(await migrate(url)).to.deep.equal([]);
       expect(await schemaOf(database)).to.deep.equal(before);
@@ -95,7 +95,7 @@ describe('db/migrate', () => {
       expect(await migrate(url)).to.deep.equal([]);
     });
 
-    it('makes the partitions of the previous month, of this one, and of three to come', async () => {
+    it('creates the partitions of the previous month, the current month, and the next three', async () => {
       const now = new Date();
       const months = [-1, 0, 1, 2, 3].map((offset) =>
         new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1)).toISOString().slice(0, 7),
@@ -111,7 +111,7 @@ describe('db/migrate', () => {
 
     before(() => migrate(url));
 
-    it('are created across the end of a year, once, though several processes ask at once', async () => {
+    it('are created across the end of a year, once, though several processes create them at once', async () => {
       const before = await partitionsOf('tasks');
       await Promise.all(Array.from({ length: 4 }, () => ensurePartitions(database, new Date('2041-12-31T23:59:59Z'))));
       expect((await partitionsOf('tasks')).filter((name) => !before.includes(name))).to.deep.equal([
@@ -123,7 +123,7 @@ describe('db/migrate', () => {
       ]);
     });
 
-    it('begin and end with the months of UTC', async () => {
+    it('start and end with the months of UTC', async () => {
       await ensurePartitions(database, new Date('2043-04-15T00:00:00Z'));
       const { id } = await createAccount(database);
       for (const [moment, partition] of [
@@ -144,7 +144,7 @@ describe('db/migrate', () => {
       }
     });
 
-    it('keep a task and all of its money in the month of its id, whenever it ends', async () => {
+    it('keep a task and all of its transfers in the month of its id, whenever it becomes final', async () => {
       const now = new Date();
       const lastMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 28);
       const month = new Date(lastMonthMs).toISOString().slice(0, 7).replace('-', '_');
@@ -163,7 +163,7 @@ describe('db/migrate', () => {
       ]);
     });
 
-    it('are found by the time that an id carries, which the database reads as the code does', async () => {
+    it('are found by the time in an id, which the database reads as the code does', async () => {
       await assert(
         asyncProperty(array(integer({ min: 0, max: 253_402_300_799_999 }), { maxLength: 100 }), async (moments) => {
           const { rows } = await database.raw<{ rows: { milliseconds: string }[] }>(

@@ -25,7 +25,7 @@ import { NO_STARTER } from '../support/starter.ts';
 
 const DAY_MS = 86_400_000;
 const NOW = new Date();
-/** The middle of the month that lies so many months back. */
+/** The middle of the month this many months ago. */
 const middleOf = (monthsAgo: number): Date =>
   new Date(Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - monthsAgo, 14));
 const nameOf = (time: Date): string => time.toISOString().slice(0, 7);
@@ -71,7 +71,7 @@ describe('db/partitions', () => {
     return report.findings.map(({ check, detail }) => `${check}: ${detail}`);
   }
 
-  /** As the sweep does an hour later. */
+  /** Runs the step of the sweep, as if it ran an hour later. */
   async function sumTransfersSoFar(): Promise<void> {
     await database.raw(
       `INSERT INTO daily_transfers ${sumTransfersWhere('created_at >= (SELECT before FROM daily_usage_summed)')}`,
@@ -81,7 +81,7 @@ describe('db/partitions', () => {
     );
   }
 
-  /** Of the day before, the day itself, the day after, and the rest. */
+  /** The sums of the day before, the day itself, the day after, and the rest. */
   async function statementsAround(time: Date): Promise<readonly Statement[]> {
     const day = Math.floor(time.getTime() / DAY_MS);
     const ends = [day - 1, day, day + 1, day + 2, Math.floor(Date.now() / DAY_MS) + 1];
@@ -101,7 +101,7 @@ describe('db/partitions', () => {
     return (await listMonths(database)).map(({ month }) => month);
   }
 
-  it('detach an old month with its money, and every balance stays as it was', async () => {
+  it('detach an old month with its transfers, and every balance stays unchanged', async () => {
     await topUpIn(OLD_TIME);
     const oldTask = () => createTaskRow(database, key, { id: newId('task', OLD_TIME.getTime()) });
     const succeeded = await oldTask();
@@ -124,14 +124,14 @@ describe('db/partitions', () => {
     expect(await reloadAccount(database, { id: key.accountId })).to.deep.equal(account);
     expect(await findings()).to.deep.equal([]);
     expect(await statementsAround(OLD_TIME), 'its days are summed').to.deep.equal(statements);
-    // An id tells the month in which to look for it, and there it is no longer.
+    // An id names the month that a lookup reads, which is detached.
     expect(await findTask(database, succeeded.id)).to.equal(null);
     expect((await findTask(database, young.id))?.id).to.equal(young.id);
     const kept = await database(`tasks_${OLD.replace('-', '_')}`).pluck('id');
     expect(kept).to.have.members([succeeded.id, failed.id]);
   });
 
-  it('can be dropped once they were detached', async () => {
+  it('can be dropped once they are detached', async () => {
     for (const table of ['transfers', 'tasks', 'text_requests']) {
       await database.schema.dropTable(`${table}_${OLD.replace('-', '_')}`);
     }
@@ -140,7 +140,7 @@ describe('db/partitions', () => {
     expect(await findings()).to.deep.equal([]);
   });
 
-  it('still show damage to a balance when a part of its transfers is missing', async () => {
+  it('still show damage to a balance when some of its transfers are missing', async () => {
     const { rows } = await database.raw<{ rows: { month: string }[] }>(
       'SELECT DISTINCT month::text FROM carried_balances',
     );
@@ -160,7 +160,7 @@ describe('db/partitions', () => {
     expect(await findings()).to.deep.equal([]);
   });
 
-  it('stay attached while a task of theirs holds its price', async () => {
+  it('stay attached while one of their tasks holds its price', async () => {
     const held = nameOf(middleOf(7));
     await createTaskRow(database, key, { id: newId('task', middleOf(7).getTime()) });
     const { message } = await rejectionOf(detachMonth(database, held));
@@ -168,7 +168,7 @@ describe('db/partitions', () => {
     expect(await months()).to.include(held);
   });
 
-  it('stay attached until two months have passed since their end', async () => {
+  it('stay attached until two months after their end', async () => {
     for (const monthsAgo of [-1, 0, 1, 2]) {
       const month = nameOf(middleOf(monthsAgo));
       const { message } = await rejectionOf(detachMonth(database, month));
@@ -176,14 +176,14 @@ describe('db/partitions', () => {
     }
   });
 
-  it('are detached once, and only when they are months', async () => {
+  it('are detached once, and only if they are months', async () => {
     expect((await rejectionOf(detachMonth(database, OLD))).message).to.equal(`the month ${OLD} is not attached`);
     for (const month of ['2026-13', '2026', 'tasks', "2026-01'"]) {
       expect((await rejectionOf(detachMonth(database, month))).name, month).to.equal('MonthError');
     }
   });
 
-  it('of the months to come are made by every api process, without a migration', async () => {
+  it('of the coming months are created by every api process, without a migration', async () => {
     const coming = nameOf(middleOf(-3));
     for (const table of ['transfers', 'tasks', 'text_requests']) {
       await database.raw(`ALTER TABLE ${table} DETACH PARTITION ${table}_${coming.replace('-', '_')}`);

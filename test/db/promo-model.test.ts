@@ -1,6 +1,6 @@
 /**
- * Any sequence of grants, top-ups, holds, settlements, refunds and expiries, made in PostgreSQL and in a model of a few lines:
- * both say the same of every grant after each step, and the books agree.
+ * Runs any sequence of grants, top-ups, holds, settlements, refunds and expiries in PostgreSQL and in a model of a few
+ * lines: both agree on every grant after each step, and on the balances.
  */
 import { expect } from 'chai';
 import { array, assert, asyncProperty, bigInt, boolean, constantFrom, nat, oneof, record } from 'fast-check';
@@ -20,7 +20,7 @@ const RUNS = 15;
 const MAX_STEPS = 25;
 const MAX_AMOUNT = 20n;
 const DAY_MS = 86_400_000;
-/** How far grants whose time is over are moved into the past, in the place of waiting for it. */
+/** How far expired grants are moved into the past, instead of waiting. */
 const AGO_DAYS = 1_000;
 
 const amount = bigInt({ min: 1n, max: MAX_AMOUNT });
@@ -29,9 +29,9 @@ const anyStep = oneof(
   record({ action: constantFrom('promo'), amount, days: nat({ max: 4 }) }),
   record({ action: constantFrom('signup', 'topUp'), amount }),
   record({ action: constantFrom('hold'), amount }),
-  // The request is chosen among those that exist then. A charge of nothing refunds.
+  // The index of the request among the existing ones. A charge of zero refunds.
   record({ action: constantFrom('settle'), request: nat(), charge: bigInt({ min: 0n, max: 2n * MAX_AMOUNT }) }),
-  // What has expired may not have been taken back yet.
+  // Expired credit may not have been removed yet.
   record({ action: constantFrom('wait'), days: nat({ max: 3 }), isSwept: boolean() }),
 );
 type Step = typeof anyStep extends { generate(...args: never[]): { value: infer S } } ? S : never;
@@ -50,12 +50,12 @@ interface ModelHold {
   readonly signup: bigint;
 }
 
-/** What should be true, kept by the simplest code that can. */
+/** The expected state, kept by the simplest code possible. */
 class Model {
   readonly grants: ModelGrant[] = [];
   readonly holds: (ModelHold | null)[] = [];
   signup = 0n;
-  /** Signup credit that is held and no promo credit. All holds are of one allowance. */
+  /** Signup credit without promo credit that is held. All holds are of one allowance. */
   signupHeld = 0n;
   funded = 0n;
   today = 0;
@@ -81,7 +81,7 @@ class Model {
     const paidBySignup = min(paid, hold.signup);
     const spent = this.takeReserved(paidBySignup, (grant, taken) => (grant.spent += taken));
     this.signupHeld -= paidBySignup - spent;
-    // Other signup credit returns before promo credit, unless that has expired.
+    // Other signup credit returns before promo credit, unless the promo credit has expired.
     const returned = hold.signup - paidBySignup;
     const expired = sum(this.grants.filter((grant) => !this.isValid(grant)).map(({ reserved }) => reserved));
     const promo = min(returned, max(returned - this.signupHeld, expired));
@@ -92,7 +92,7 @@ class Model {
     this.takeBeyond(charge - hold.amount);
   }
 
-  /** Takes promo credit from what is held, the first to expire first. @returns how much there was */
+  /** Takes promo credit from the hold, the first to expire first. @returns the amount taken */
   private takeReserved(amount: bigint, use: (grant: ModelGrant, taken: bigint) => void): bigint {
     let left = amount;
     for (const grant of this.grants.toSorted((a, b) => a.expiresOnDay - b.expiresOnDay)) {
@@ -112,7 +112,7 @@ class Model {
     }
   }
 
-  /** What a request cost above its hold, as far as the account has it. */
+  /** The cost of a request above its hold, as far as the account's balance covers it. */
   private takeBeyond(beyond: bigint): void {
     const amount = min(beyond, this.available());
     if (amount <= 0n) return;
@@ -161,7 +161,7 @@ describe('promo credit', () => {
         asyncProperty(array(anyStep, { minLength: 1, maxLength: MAX_STEPS, size: 'max' }), async (steps) => {
           const model = new Model();
           const real = await createReal(database, ledger);
-          // Whoever never topped up holds nothing here.
+          // An account that never topped up holds nothing here.
           for (const step of [{ action: 'topUp', amount: 1n } as const, ...steps]) {
             await perform(step, model, real);
             expect(await real.grants(), `grants after ${step.action}`).to.deep.equal(model.grants.map(partsOf));
@@ -170,7 +170,7 @@ describe('promo credit', () => {
         }),
         { numRuns: RUNS },
       );
-      // What came back to a grant after its time was over, as the last steps of a run may have it.
+      // Credit that returned to a grant after its expiry, as the last steps of a run may have left it.
       await expirePromoCredit(database, 1_000);
       expect(await findingsOf(database)).to.deep.equal([]);
     } finally {
@@ -179,7 +179,7 @@ describe('promo credit', () => {
   });
 });
 
-/** What reconciliation says of the money of all accounts. */
+/** The findings of reconciliation about the money of all accounts. */
 async function findingsOf(database: Database): Promise<readonly unknown[]> {
   const checks = [...PROMO_CHECKS, ...LEDGER_CHECKS.filter(({ name }) => name === 'account_balances')];
   return (await checkBooks(database, checks)).findings;
@@ -188,7 +188,7 @@ async function findingsOf(database: Database): Promise<readonly unknown[]> {
 async function perform(step: Step, model: Model, real: Real): Promise<void> {
   switch (step.action) {
     case 'promo': {
-      // No two grants of a run expire at once, so that their order is known.
+      // No two grants of a run expire at once, so their order is known.
       const expiresOnDay = model.today + 1 + step.days + model.grants.length / 1_000;
       await real.grant(step.amount, expiresOnDay);
       model.grants.push({ expiresOnDay, available: step.amount, reserved: 0n, spent: 0n, expired: 0n });

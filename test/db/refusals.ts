@@ -1,4 +1,4 @@
-/** What PostgreSQL refuses, by the name of the rule that refuses it. */
+/** Refusals of PostgreSQL, by the name of the rule. */
 import type { Database } from '../../db/database.ts';
 
 export interface Rules {
@@ -7,7 +7,7 @@ export interface Rules {
    * a partition has the name of the rule of the whole table.
    */
   refusing(statement: PromiseLike<unknown>): Promise<string>;
-  /** The rules of the schema that have refused nothing yet. */
+  /** The rules of the schema that have not refused anything yet. */
   untested(): readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { streamPages } from '../../db/stream-pages.ts';
 
-describe('a list that is streamed', () => {
+describe('a streamed list', () => {
   /** A list of numbers, and how often a page of it was read. */
   function numbers(count: number): { readonly rows: AsyncIterable<number>; readonly pagesRead: () => number } {
     let pages = 0;
@@ -14,7 +14,7 @@ describe('a list that is streamed', () => {
   }
 
   for (const count of [0, 1, 999, 1_000, 1_001, 2_000, 2_500]) {
-    it(`has each of ${count} rows once, in their order`, async () => {
+    it(`returns each of ${count} rows once, in order`, async () => {
       const seen: number[] = [];
       for await (const number of numbers(count).rows) seen.push(number);
       expect(seen).to.deep.equal(Array.from({ length: count }, (_, index) => index));

@@ -10,7 +10,7 @@ import { createAccount } from '../support/factories.ts';
 const DAY_MS = 86_400_000;
 const LONG_AGO = new Date(Date.now() - (WEBHOOKS.keptDays + 1) * DAY_MS);
 
-/** Why each table that is not partitioned by month does not grow for ever: the sweep that bounds it, or what lives with it. */
+/** Why each table without monthly partitions stays bounded: by a sweep, or by the rows that it depends on. */
 const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly because: string }>> = {
   account_members: { because: 'people are made members by people' },
   accounts: { because: 'one for each customer; operators make them' },
@@ -111,7 +111,7 @@ describe('db/sweeps', () => {
     return id;
   }
 
-  /** An event of long ago with one delivery. @returns the id of the event */
+  /** An old event with one delivery. @returns the id of the event */
   async function insertDelivery(delivery: { status: string; completed_at: Date | null }): Promise<string> {
     const common = { account_id: accountId, created_at: LONG_AGO };
     const eventId = newId('event', LONG_AGO.getTime());
@@ -146,7 +146,7 @@ describe('db/sweeps', () => {
     expect(new Set(named)).to.deep.equal(new Set(Object.keys(SWEEPS)));
   });
 
-  it('remove events with their deliveries and attempts when all ended long ago, and no others', async () => {
+  it('remove events with their deliveries and attempts when all completed long ago, and no others', async () => {
     // contract 6:23
     const over = await insertDelivery({ status: 'delivered', completed_at: LONG_AGO });
     const pending = await insertDelivery({ status: 'pending', completed_at: null });
@@ -158,7 +158,7 @@ describe('db/sweeps', () => {
     expect(await sweep('events')).to.equal(0);
   });
 
-  it('remove no more at a time than the limit', async () => {
+  it('remove at most the limit at a time', async () => {
     for (let count = 0; count < 3; count += 1) await insertDelivery({ status: 'failed', completed_at: LONG_AGO });
     expect([await sweep('events', 2), await sweep('events', 2), await sweep('events', 2)]).to.deep.equal([2, 1, 0]);
   });
@@ -176,7 +176,7 @@ describe('db/sweeps', () => {
     expect(await sweep('webhook endpoints')).to.equal(1);
   });
 
-  it('remove the slots of free text of past minutes, and reports of reconciliations that are years old', async () => {
+  it('remove the slots of free text of past minutes, and reconciliation reports that are years old', async () => {
     await database('text_free_slots').insert([
       { account_id: accountId, text_request_id: newId('textRequest'), taken_at: LONG_AGO },
       { account_id: accountId, text_request_id: newId('textRequest'), taken_at: new Date() },

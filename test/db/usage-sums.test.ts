@@ -1,4 +1,4 @@
-/** Sums of usage and of transfers are, at every moment, what the rows add up to: whatever is written late, at once, or cut off half-way. */
+/** Sums of usage and transfers equal the sum of the rows at any moment, after late, concurrent and killed writes. */
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { seedConsole, type SeededKey } from '../../lab/bench/console/seed.ts';
@@ -41,7 +41,7 @@ describe('db/usage-sums', () => {
     await test.drop();
   });
 
-  /** As if everything so far had been recorded in time, and nothing of the last days been summed. */
+  /** Makes everything so far recorded in time, and nothing of the last days summed. */
   async function beginAgain(): Promise<void> {
     await sumUsage(database);
     const before = new Date(Math.floor(Date.now() / DAY_MS - 4) * DAY_MS);
@@ -54,7 +54,7 @@ describe('db/usage-sums', () => {
   const summedBefore = async (): Promise<number> =>
     (await database<{ before: Date }>('daily_usage_summed').first())?.before.getTime() ?? 0;
 
-  it('returns the same before anything is summed, half-way and at the end', async () => {
+  it('return the same before anything is summed, half-way and at the end', async () => {
     await beginAgain();
     await expectSumsOfRows(database, keys);
     let steps = 0;
@@ -66,7 +66,7 @@ describe('db/usage-sums', () => {
     await expectSumsOfRows(database, keys);
   });
 
-  it('sums once when processes are killed while they sum, and others sum beside them', async () => {
+  it('are made once when processes are killed while they sum, and others sum beside them', async () => {
     await beginAgain();
     let steps = 0;
     const killed: boolean[] = [];
@@ -79,7 +79,7 @@ describe('db/usage-sums', () => {
     await expectSumsOfRows(database, keys);
   });
 
-  it('counts requests that end long after their start, while other processes read and sum', async () => {
+  it('include requests that end long after their start, while other processes read and sum', async () => {
     await beginAgain();
     const summing = sumUsage(database);
     const writing = Array.from({ length: 4 }, async (_, writer) => {
@@ -93,7 +93,7 @@ describe('db/usage-sums', () => {
     await expectSumsOfRows(database, keys);
   });
 
-  it('counts a request that a process records the day after it started', async () => {
+  it('include a request that a process records the day after it started', async () => {
     await sumUsage(database);
     const [key] = keys;
     if (!key) throw new Error('accounts were seeded');
@@ -105,7 +105,7 @@ describe('db/usage-sums', () => {
     await expectSumsOfRows(database, keys);
   });
 
-  it('leaves recent requests to their rows, without a mark', async () => {
+  it('leave recent requests to their rows, without a mark', async () => {
     const key = await createFundedKey(database);
     const hold = newHold(key, { id: newId('textRequest', Date.now() - 50 * 60_000) });
     await ledger.hold([hold]);
@@ -117,7 +117,7 @@ describe('db/usage-sums', () => {
     await expectSumsOfRows(database, [key]);
   });
 
-  it('waits for a transaction that may still write about the time to be summed', async () => {
+  it('wait for a transaction that may still write about the time to be summed', async () => {
     const before = await summedBefore();
     const writing = await database.transaction();
     await writing('late_usage').insert({ account_id: 'acc_', day: '2026-01-01' });
@@ -128,7 +128,7 @@ describe('db/usage-sums', () => {
     expect(await summedBefore()).to.be.greaterThan(before);
   });
 
-  it('is found wrong by reconciliation, and corrected when its day is summed again', async () => {
+  it('are reported by reconciliation when wrong, and corrected when their day is summed again', async () => {
     await sumUsage(database);
     const [key] = keys;
     const day = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10);
@@ -144,7 +144,7 @@ describe('db/usage-sums', () => {
   });
 });
 
-/** Of both kinds, and of each outcome, at any time of the last weeks. */
+/** Requests of both kinds and of each outcome, at any time of the last weeks. */
 async function writeSomethingOld(
   database: Database,
   ledger: TestLedger,
@@ -164,7 +164,7 @@ async function writeSomethingOld(
   const hold = seed % 3 === 1 ? newHold(key, { id }) : newFreeHold(key, { id });
   const [refusal] = await ledger.hold([hold]);
   if (refusal) return;
-  // More than is held, at times.
+  // At times more than is held.
   const charge = hold.free ? 0n : BigInt(600 + (seed % 5) * 400);
   await ledger.settle([seed % 4 === 0 ? failureOf(hold) : settlementOf(hold, { charge })]);
 }
@@ -186,7 +186,7 @@ async function adjustAt(database: Database, { accountId }: SeededKey, at: Date):
   });
 }
 
-/** Sums until `stop` says so, as a process that ends then. */
+/** Sums until `stop` is set, as a process that stops then. */
 async function sumUntil(database: Database, stop: () => boolean): Promise<void> {
   const onStep = (): void => {
     if (stop()) throw new Error('the process ends');
@@ -202,7 +202,7 @@ async function untilItWorks(work: () => Promise<void>): Promise<void> {
     try {
       return await work();
     } catch {
-      // It was killed: what it did not commit is done by the next.
+      // The process was killed; the next one repeats what it did not commit.
     }
   }
 }
@@ -232,7 +232,7 @@ const DAYS_OF_STATEMENTS = [
 
 const midnight = (ms: number): Date => new Date(Math.floor(ms / DAY_MS) * DAY_MS);
 
-/** The same from the transfers alone, in whole numbers. */
+/** The same sums from the transfers alone, as integers. */
 async function plainStatement(
   database: Database,
   { accountId, from, to }: { readonly accountId: string; readonly from: Date; readonly to: Date },
@@ -261,7 +261,7 @@ async function plainStatement(
   return { opening, activity: [...activity.values()], closing };
 }
 
-/** For several periods, which begin and end at any time of a day; and nothing is found by reconciliation. */
+/** Compares for several periods, which start and end at any time of a day; reconciliation finds nothing. */
 async function expectSumsOfRows(database: Database, keys: readonly { readonly accountId: string }[]): Promise<void> {
   const now = Date.now();
   const periods = [

@@ -4,7 +4,7 @@ import { collect, eventsOfPart } from '../../text/collect.ts';
 import { normalize } from '../../text/normalize.ts';
 import { runStage } from '../../text/stage.ts';
 
-/** The answer that an upstream's events make, however sloppy. Throws a ServiceError when they hold no whole answer. */
+/** The answer of an upstream's events, however irregular. Throws a ServiceError when they hold no whole answer. */
 export function resultOf(events: Iterable<StreamEvent>): TextResult {
   return collect(runStage(events, normalize()));
 }

@@ -1,4 +1,4 @@
-/** Generators of canonical requests, answers and event sequences, for the laws that every wire format keeps. */
+/** Generators of canonical requests, answers and event sequences, for the invariants of every wire format. */
 import * as fc from 'fast-check';
 import {
   type AnswerPart,
@@ -15,7 +15,7 @@ import {
 import { eventsOf } from './answers.ts';
 import { compact } from '../../text/read.ts';
 
-/** Text with more than one byte to a character, line ends and quotes; never empty. */
+/** Text with multi-byte characters, line ends and quotes; never empty. */
 export const text = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }),
   fc.constantFrom('你好', '👩‍👩‍👧', 'a\r\nb', '"quoted" \\', '\u2028', ': x', 'data: y\n\n'),
@@ -38,7 +38,7 @@ const reasoningPart = fc
   .tuple(text, fc.option(fc.base64String({ minLength: 4, maxLength: 12 }), { nil: undefined }))
   .map(([value, signature]) => compact({ type: 'reasoning', text: value, signature } as const));
 
-/** Parts in any order, in which no two neighbours are text or reasoning alike, since no format keeps those apart. */
+/** Parts in any order. No two neighbours are both text or both reasoning, since no format separates them. */
 const answerParts: fc.Arbitrary<readonly AnswerPart[]> = fc
   .array(fc.constantFrom('text', 'reasoning', 'tool-call'), { maxLength: 5 })
   .map((kinds) => kinds.filter((kind, index) => kind === 'tool-call' || kind !== kinds[index - 1]))
@@ -132,7 +132,7 @@ const image = fc.oneof(
 const imagePart = image.map((source) => ({ type: 'image', source }) as const);
 const inputParts = fc.array(fc.oneof(textPart, imagePart), { minLength: 1, maxLength: 3 });
 
-/** A turn and, after tool calls, their results in the order of the calls. Ids are made unique by `index`. */
+/** A message and, after tool calls, their results in the order of the calls. `index` makes ids unique. */
 function exchange(index: number): fc.Arbitrary<Turn[]> {
   return fc.tuple(inputParts, fc.option(textPart), fc.nat({ max: 3 })).chain(([input, said, callCount]) => {
     const calls = fc.tuple(...Array.from({ length: callCount }, (_, call) => toolCall(`call_${index}_${call}`)));
@@ -167,7 +167,7 @@ const tools = fc.uniqueArray(fc.record({ name, description: text, parameters: sc
   selector: (tool) => tool.name,
 });
 
-/** A request made of what all four formats can say; each format's own fields have tests of their own. */
+/** A request of the fields that all four formats have; each format's own fields have tests of their own. */
 export const request: fc.Arbitrary<TextRequest> = tools.chain((offered) =>
   fc
     .record({

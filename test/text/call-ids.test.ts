@@ -21,7 +21,7 @@ function idsOf(turns: readonly Turn[]): string[] {
   );
 }
 
-/** Ids as they come: good, long, with other characters, alike in their beginnings, or looking like a replacement. */
+/** Possible ids: valid, long, with other characters, with a common prefix, or looking like a replacement. */
 const id = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 6 }),
   fc.constantFrom('call_1', 'a.b', 'a:b', 'a_b', 'a_b_2', '', 'x'.repeat(64)),
@@ -29,7 +29,7 @@ const id = fc.oneof(
 );
 
 describe('ids of tool calls', () => {
-  it('become such as every upstream takes, different where they were different, in calls and results alike', () => {
+  it('become ids that every upstream accepts, distinct where they were distinct, in calls and results alike', () => {
     fc.assert(
       fc.property(fc.uniqueArray(id), (ids) => {
         const renamed = idsOf(withPortableCallIds(ids.flatMap(exchange)));
@@ -43,18 +43,18 @@ describe('ids of tool calls', () => {
     );
   });
 
-  it('stay as they are where all are taken, without a copy of the conversation', () => {
+  it('stay unchanged where all are accepted, without a copy of the conversation', () => {
     const turns = exchange('call_1');
     expect(withPortableCallIds(turns)).to.equal(turns);
   });
 
-  it('have the same replacements when the conversation has grown', () => {
+  it('keep the same replacements when the conversation grows', () => {
     const first = ['a.b', 'a:b', 'y'.repeat(70)].flatMap(exchange);
     const later = [...first, ...exchange('a;b')];
     expect([...callIdReplacements(later)].slice(0, 3)).to.deep.equal([...callIdReplacements(first)]);
   });
 
-  it('are replaced in a time that grows with their number only', () => {
+  it('are replaced in linear time', () => {
     const turns = Array.from({ length: 50_000 }, (_, index) => exchange('x'.repeat(64) + String(index))).flat();
     expect(callIdReplacements(turns).size).to.equal(50_000);
   });

@@ -1,6 +1,6 @@
 /**
- * The hard cases of converting between formats, each by its rule: what one service sends, what a client of another needs.
- * The tests of the single formats hold the details; these hold the way through both.
+ * The hard cases of converting between formats, each with its rule: the input of one service, and the output that a
+ * client of another needs. The tests of the single formats hold the details; these tests hold the whole conversion.
  */
 import { expect } from 'chai';
 import type { JsonObject } from '../../domain/json.ts';
@@ -18,7 +18,7 @@ import { answerOfStream, eventsOfText, fromBytes, renderContext, type textReques
 const options = { model: 'upstream-model', apiKey: 'secret' };
 const question = { role: 'user', content: 'Hello' };
 
-/** The frames of some event data, each under the name that its type is. */
+/** The frames of event data, each named by its type. */
 function frames(...events: readonly JsonObject[]): string {
   return events
     .map((event) => encodeEvent(JSON.stringify(event), typeof event['type'] === 'string' ? event['type'] : null))
@@ -44,7 +44,7 @@ interface StreamOptions {
   readonly request?: Parameters<typeof textRequest>[0];
 }
 
-/** The text that a client gets for an upstream's stream, in reads of a few bytes. */
+/** The text that a client receives for an upstream's stream, in reads of a few bytes. */
 function streamThrough(
   from: WireFormatName,
   to: WireFormatName,
@@ -60,14 +60,14 @@ function streamThrough(
   return runStage(reads, fromBytes(plan.convertStream(context))).join('');
 }
 
-/** The data of the events that a client gets. */
+/** The data of the events that a client receives. */
 function eventsThrough(...parameters: Parameters<typeof streamThrough>): JsonObject[] {
   return eventsOfText(streamThrough(...parameters))
     .filter(({ data }) => data !== '[DONE]')
     .map(({ data }) => JSON.parse(data) as JsonObject);
 }
 
-/** The body that a client gets for an upstream's whole answer. */
+/** The body that a client receives for an upstream's whole answer. */
 function wholeThrough(
   from: WireFormatName,
   to: WireFormatName,
@@ -81,7 +81,7 @@ function wholeThrough(
 
 const address: ParseContext = { address: { model: 'm', stream: false } };
 
-/** What an upstream is sent for a client's body. */
+/** The request that an upstream receives for a client's body. */
 function sentThrough(from: WireFormatName, to: WireFormatName, body: JsonObject): JsonObject {
   const fields = from === 'generate-content' ? body : { model: 'm', ...body };
   const request = FORMATS[from].client.parseRequest(fields, from === 'generate-content' ? address : {});
@@ -94,7 +94,7 @@ function typesOf(events: readonly JsonObject[]): unknown[] {
   return events.map(({ type }) => type);
 }
 
-/** The upstreams of each format and the two calls that they make of one tool, as sloppily as each is known to. */
+/** The upstreams of each format and their two calls of one tool, as irregularly as each is known to send them. */
 const SLOPPY_CALLS: readonly (readonly [WireFormatName, string])[] = [
   [
     'messages',
@@ -219,7 +219,7 @@ const CONVERSATIONS: Readonly<Record<WireFormatName, JsonObject>> = {
   },
 };
 
-/** What an upstream reads in what it is sent: a line for each part of each turn. */
+/** The conversation in an upstream's request: a line for each part of each message. */
 function readBy(format: WireFormatName, body: JsonObject): string[] {
   const { turns } = FORMATS[format].client.parseRequest(body, format === 'generate-content' ? address : {});
   return turns.flatMap(({ parts }) => parts.map(lineOf));
@@ -262,7 +262,7 @@ const chatCallHistory = [
 ];
 
 describe('conversion between formats', () => {
-  it('interleaved tool calls: a messages client gets one block after the other, each whole', () => {
+  it('converts interleaved tool calls for a messages client into one block after the other, each whole', () => {
     const events = eventsThrough('chat-completions', 'messages', frames(...twoCalls));
     const blocks = events.filter(({ index }) => index !== undefined);
     let open: unknown = null;
@@ -281,7 +281,7 @@ describe('conversion between formats', () => {
   });
 
   for (const client of WIRE_FORMAT_NAMES) {
-    it(`interleaved tool calls: a client of ${client} reads each whole`, () => {
+    it(`converts interleaved tool calls into whole ones for a client of ${client}`, () => {
       const stream = streamThrough('chat-completions', client, frames(...twoCalls));
       expect(callsReadBy(client, stream)).to.deep.equal([
         { callId: 'a', arguments: '{"at":1}' },
@@ -290,7 +290,7 @@ describe('conversion between formats', () => {
     });
 
     for (const [upstream, sloppy] of SLOPPY_CALLS) {
-      it(`sloppy calls of an upstream of ${upstream}: a client of ${client} reads two, with ids and arguments, and one end`, () => {
+      it(`converts irregular calls of an upstream of ${upstream} for a client of ${client} into two, with ids and arguments, and one end`, () => {
         const stream = streamThrough(upstream, client, sloppy);
         const calls = callsReadBy(client, stream);
         expect(calls.map((call) => call.arguments)).to.deep.equal(['{}', '{}']);
@@ -302,7 +302,7 @@ describe('conversion between formats', () => {
     }
 
     for (const upstream of WIRE_FORMAT_NAMES) {
-      it(`a conversation in ${client}: an upstream of ${upstream} reads results in the order of the calls, and images in place`, () => {
+      it(`converts a conversation in ${client} for an upstream of ${upstream} with results in the order of the calls, and images in place`, () => {
         const lines = readBy(upstream, sentThrough(client, upstream, CONVERSATIONS[client]));
         expect(lines).to.deep.equal([
           'Hello',
@@ -319,7 +319,7 @@ describe('conversion between formats', () => {
     }
   }
 
-  it('thought signatures survive clients that have no field for them, and are waived when they are lost', () => {
+  it('keeps thought signatures through clients without a field for them, and does without lost ones', () => {
     const part = { functionCall: { name: 'look', args: {} }, thoughtSignature: 'c2lnbmF0dXJl' };
     const body = { candidates: [{ content: { parts: [part] }, finishReason: 'STOP' }] };
     const answer = objectOf(wholeThrough('generate-content', 'chat-completions', body));
@@ -338,7 +338,7 @@ describe('conversion between formats', () => {
     expect(lost).to.have.nested.property('contents[1].parts[0].thoughtSignature', 'skip_thought_signature_validator');
   });
 
-  it('reasoning comes before text under whatever name, is signed with a string, and may be sent back', () => {
+  it('puts reasoning under any field name before text, signs it with a string, and accepts it back', () => {
     for (const name of ['reasoning_content', 'reasoning']) {
       const events = eventsThrough(
         'chat-completions',
@@ -369,7 +369,7 @@ describe('conversion between formats', () => {
     expect(sentThrough('responses', 'messages', { input: items })['messages']).to.have.lengthOf(1);
   });
 
-  it('output limits go by either name of chat completions, and not below what the responses format takes', () => {
+  it('reads output limits from either field of chat completions, and sends at least the minimum of the responses format', () => {
     const chat = { messages: [question] };
     expect(
       sentThrough('chat-completions', 'messages', { ...chat, max_completion_tokens: 50, max_tokens: 9 }),
@@ -380,7 +380,7 @@ describe('conversion between formats', () => {
     });
   });
 
-  it('streams are read whatever their bytes: cut characters, CR LF, comments, many data lines, no end', () => {
+  it('reads streams with split characters, CR LF, comments, several data lines and no end', () => {
     const text = JSON.stringify({
       choices: [{ index: 0, delta: { content: 'Grüße 漢字 🎉' }, finish_reason: 'stop' }],
     });
@@ -400,7 +400,7 @@ describe('conversion between formats', () => {
     expect(native).to.not.contain('[DONE]');
   });
 
-  it('chunks with other ids or none, and a second start, form one answer under one id', () => {
+  it('joins chunks with other ids or none, and with a second start, into one answer under one id', () => {
     const rotating = ['chatcmpl-1', 'chatcmpl-2', ''].map((id) => chunk({ content: 'a' }, null, { id }));
     const chunks = eventsThrough('chat-completions', 'chat-completions', frames(...rotating, chunk({}, 'stop')));
     expect(new Set(chunks.map(({ id }) => id)).size).to.equal(1);
@@ -417,7 +417,7 @@ describe('conversion between formats', () => {
     expect(typesOf(events).filter((type) => type === 'message_start')).to.have.lengthOf(1);
   });
 
-  it('calls that a model wrapped into one come out of it, each with its own id', () => {
+  it('splits calls that a model wrapped into one, each with its own id', () => {
     const uses = ['look', 'wait'].map((name) => ({ recipient_name: `functions.${name}`, parameters: { n: name } }));
     const written = JSON.stringify({ tool_uses: uses });
     const name = 'multi_tool_use.parallel';
@@ -440,7 +440,7 @@ describe('conversion between formats', () => {
     }
   });
 
-  it('half of a character stays half of a character, in the same place', () => {
+  it('keeps a lone surrogate a lone surrogate, in the same place', () => {
     const halves = ['\ud83c', '\udf89', 'x\ud800'].map((content) => chunk({ content }));
     for (const client of WIRE_FORMAT_NAMES) {
       const stream = streamThrough('chat-completions', client, frames(...halves, chunk({}, 'stop')));

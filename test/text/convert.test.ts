@@ -27,14 +27,14 @@ function* inReads(size: number): Generator<Uint8Array> {
 }
 
 describe('conversion', () => {
-  it('gives the answer of one format in another, whole and as a stream', () => {
+  it('returns the answer of one format in another, whole and as a stream', () => {
     // contract 4.8:30
     const { whole, streamed } = roundTrip(chatCompletions, chatCompletions, events);
     expect(whole).to.have.nested.property('choices[0].message.content', 'Hello');
     expect(streamed).to.equal(streamedTo(chatCompletions, events, renderContext({ includeUsage: true })));
   });
 
-  it('measures the answer as the upstream gave it', () => {
+  it('measures the upstream’s original answer', () => {
     const meter = new Meter();
     const plan = planConversion(chatCompletions, chatCompletions, textRequest(), options, meter);
     runStage(inReads(7), fromBytes(plan.convertStream(renderContext())));
@@ -42,7 +42,7 @@ describe('conversion', () => {
     expect(meter.usage).to.include({ inputTotal: 4, cacheRead: 1, outputTotal: 2 });
   });
 
-  it('cuts at stop sequences itself if the client must receive the one that matched and the upstream does not report it', () => {
+  it('cuts at stop sequences itself if the client must receive the matching one and the upstream does not report it', () => {
     const request = textRequest({ sampling: { stopSequences: ['END'] } });
     const telling: WireFormat = {
       ...chatCompletions,
@@ -54,7 +54,7 @@ describe('conversion', () => {
     expect(sentBy(telling)).to.equal(undefined);
   });
 
-  it('sends as many stop sequences as the upstream takes, and cuts at the others', () => {
+  it('sends as many stop sequences as the upstream accepts, and cuts at the others', () => {
     const stopSequences = ['1', '2', '3', '4', '5', 'END'];
     for (const [upstream, field, most] of [
       ['chat-completions', 'stop', 4],

@@ -42,7 +42,7 @@ function inReads(bytes: Buffer, size: number): Buffer[] {
   return Array.from({ length: count }, (_, index) => bytes.subarray(index * size, (index + 1) * size));
 }
 
-/** What passed until the stage threw, and what it threw. */
+/** The frames that passed until the stage threw, and the error. */
 function forwardUntilFailure(text: string): { passed: string; error: unknown } {
   const stage = fromBytes(plan(chatCompletions).forwardStream());
   let passed = '';
@@ -57,7 +57,7 @@ function forwardUntilFailure(text: string): { passed: string; error: unknown } {
 
 describe('the identity path', () => {
   for (const format of WIRE_FORMAT_NAMES.map((name) => FORMATS[name])) {
-    it(`passes the bytes of ${format.name} on unchanged, cut anywhere, and measures them`, () => {
+    it(`passes the bytes of ${format.name} on unchanged, for any split, and measures them`, () => {
       // contract 4.8:29 4.8.2:28
       const bytes = streamOf(format);
       fc.assert(
@@ -85,7 +85,7 @@ describe('the identity path', () => {
     ['messages', READ_MESSAGES.specification],
     ['generate-content', READ_NATIVE.specification],
   ] as const) {
-    it(`forwards the fields of ${name} that are passed on as they are, and none without effect or that are null`, () => {
+    it(`forwards the unchanged fields of ${name}, and no field that is null or without effect`, () => {
       // contract 4.8:5 4.8:7 4.8:8 4.8.1:21 4.8.1:22 4.8.2:20 4.8.2:21
       const fieldsOf = (reader: unknown): string[] =>
         Object.entries(shape).flatMap(([field, read]) => (read === reader ? [field] : []));
@@ -109,7 +109,7 @@ describe('the identity path', () => {
     expect(Buffer.concat(passed).toString()).to.equal(text);
   });
 
-  it('passes an event on as soon as it is whole', () => {
+  it('passes an event on as soon as it is complete', () => {
     const stage = fromBytes(plan(chatCompletions).forwardStream());
     const passed: string[] = [];
     const emit = (bytes: Uint8Array): void => void passed.push(Buffer.from(bytes).toString());
@@ -119,14 +119,14 @@ describe('the identity path', () => {
     expect(passed).to.deep.equal(['data: {}\n\n']);
   });
 
-  it('leaves out the usage that the client did not ask for, and measures it', () => {
+  it('omits usage that the client did not request, and measures it', () => {
     const meter = new Meter();
     const passed = runStage([streamOf(chatCompletions)], fromBytes(plan(chatCompletions, meter).forwardStream()));
     expect(Buffer.concat(passed).toString()).to.not.contain('"choices":[]');
     expect(meter.usage.inputTotal).to.equal(4);
   });
 
-  it('keeps an upstream’s error to itself, and passes on what came before', () => {
+  it('does not pass an upstream’s error on, but passes on the answer before it', () => {
     const { passed, error } = forwardUntilFailure(
       'data: {"choices":[]}\n\ndata: {"error":{"code":"content_filter","message":"of sk-upstream"}}\n\ndata: [DONE]\n\n',
     );
@@ -134,7 +134,7 @@ describe('the identity path', () => {
     expect(passed).to.not.contain('sk-upstream').and.not.contain('DONE');
   });
 
-  it('refuses an answer that ends before its end, or cannot be read', () => {
+  it('refuses an answer that is truncated or invalid', () => {
     expect(forwardUntilFailure('data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n').error)
       .to.be.instanceOf(ServiceError)
       .with.property('code', 'result_transfer_failed');
@@ -146,7 +146,7 @@ describe('the identity path', () => {
       .with.property('code', 'content_policy_violation');
   });
 
-  it('does not let an endless event fill the memory', () => {
+  it('limits the memory for an endless event', () => {
     const stage = fromBytes(plan(chatCompletions).forwardStream());
     const endless = Buffer.alloc(17 * 1024 * 1024, 'x');
     expect(() => stage.push(endless, () => {})).to.throw(ServiceError);

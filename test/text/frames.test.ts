@@ -23,7 +23,7 @@ function framesOf(text: string, cuts: readonly number[] = []): Frame[] {
   );
 }
 
-/** A frame as it goes on: one that is long is read beforehand. */
+/** A frame for the next stage, which reads a long frame first. */
 function read(frame: Frame): Frame {
   return isLong(frame) ? atOnce(readFrame(frame)) : frame;
 }
@@ -40,7 +40,7 @@ describe('the frames of a stream', () => {
     { maxLength: 4 },
   );
 
-  it('hold an event each, and together all bytes, wherever they are cut and whatever ends the lines', () => {
+  it('hold one event each, and together all bytes, for any split and any line ends', () => {
     fc.assert(
       fc.property(events, lineEnd, cuts, (given, end, places) => {
         const text = given.map(({ event, data }) => encodeEvent(data, event)).join('');
@@ -77,7 +77,7 @@ describe('a long frame', () => {
     ['whose lines end in CR LF', encodeEvent(JSON.stringify(chunk)).replaceAll('\n', '\r\n')],
     ['without its blank line', `data: ${JSON.stringify(chunk)}`],
   ] as const) {
-    it(`${what} holds what it holds when it is read in passing`, () => {
+    it(`${what} has the same content when it is read in steps`, () => {
       const given: ServerSentEvent[] = runStage([Buffer.from(text)], parseServerSentEvents());
       const readBefore = runStage(framesOf(text).map(read), readEvents());
       expect(readBefore).to.deep.equal(
@@ -86,7 +86,7 @@ describe('a long frame', () => {
     });
   }
 
-  it('with data on several lines is read in passing, up to a bound', () => {
+  it('with data on several lines is read in steps, up to a bound', () => {
     const text = `data: "a",\ndata: ${'x'.repeat(LONG)}\n\n`;
     expect(runStage(framesOf(text).map(read), readEvents())).to.deep.equal(
       runStage([Buffer.from(text)], parseServerSentEvents()),
@@ -94,14 +94,14 @@ describe('a long frame', () => {
     expect(() => framesOf(`data: "a",\ndata: ${'x'.repeat(2 * MIB)}\n\n`).map(read)).to.throw(ServiceError, 'too long');
   });
 
-  it('with no JSON, or with too much of it, is the failure of the upstream', () => {
+  it('with invalid or too much JSON is an error of the upstream', () => {
     expect(() => framesOf(`data: ${'x'.repeat(LONG)}\n\n`).map(read))
       .to.throw(ServiceError)
       .with.property('code', 'processing_failed');
     expect(() => framesOf(`data: [${'0,'.repeat(1_100_000)}0]\n\n`).map(read)).to.throw(ServiceError, 'too long');
   });
 
-  it('lets others be served while it is read', () => {
+  it('does not delay other requests while it is read', () => {
     const [frame] = framesOf(encodeEvent(JSON.stringify({ content: 'Hello, world. '.repeat(MIB) })));
     if (frame === undefined) expect.fail('there is no frame');
     expect(longestStepShare(() => readFrame(frame))).to.be.below(0.25);
@@ -110,7 +110,7 @@ describe('a long frame', () => {
   describe('that is passed on', () => {
     const options = { model: 'm', apiKey: 'secret' };
 
-    /** What the client of chat completions gets for the frames of an upstream, and what was measured of them. */
+    /** The frames that the chat-completions client receives for an upstream's frames, and the measured usage. */
     function passed(text: string, prepare: (frame: Frame) => Frame): { readonly text: string; readonly meter: Meter } {
       const meter = new Meter();
       const { upstream } = FORMATS['chat-completions'];

@@ -6,7 +6,7 @@ import { violationOf } from '../../text/json-schema.ts';
 
 const fits = (schema: JsonObject, value: unknown): boolean => violationOf(schema, value) === null;
 
-/** Schemas of the known keywords, as many levels deep. */
+/** Schemas of the known keywords, nested to this depth. */
 function schemaOf(depth: number): fc.Arbitrary<JsonObject> {
   if (depth === 0) return fc.constantFrom({}, { type: 'string' }, { const: 1 });
   const inner = schemaOf(depth - 1);
@@ -63,7 +63,7 @@ describe('the check of a value against a JSON Schema', () => {
     expect(fits(tree, { next: { next: 1 } })).to.equal(false);
   });
 
-  it('says where the value does not fit, in words of the schema', () => {
+  it('reports the place of the error, in words of the schema', () => {
     const schema = {
       properties: { list: { items: { properties: { n: { minimum: 3 } } } }, closed: { additionalProperties: false } },
     };
@@ -73,7 +73,7 @@ describe('the check of a value against a JSON Schema', () => {
     );
   });
 
-  it('ends for schemas that refer to themselves, or grow without bounds', () => {
+  it('terminates for schemas that refer to themselves, or grow without bounds', () => {
     expect(fits({ $ref: '#' }, 1)).to.equal(true);
     const doubling = { anyOf: [{ allOf: [{ $ref: '#' }, false] }, { allOf: [{ $ref: '#' }, false] }] };
     expect(fits(doubling, 1)).to.be.a('boolean');

@@ -16,7 +16,7 @@ const { 'chat-completions': chatCompletions, 'generate-content': generateContent
 const options = { model: 'upstream', apiKey: 'secret' };
 
 describe('unrequested choices', () => {
-  it('are left out, and those that were asked for stay as they are', () => {
+  it('are removed, and requested ones stay unchanged', () => {
     fc.assert(
       fc.property(arbitrary.events(4), fc.integer({ min: 1, max: 4 }), (events, count) => {
         const { choices } = collect(events);
@@ -26,7 +26,7 @@ describe('unrequested choices', () => {
     );
   });
 
-  it('do not make the one that counts go by another number', () => {
+  it('do not change the index of the requested one', () => {
     const events = [
       { type: 'text-start', id: 'b', choice: 1 },
       { type: 'text-delta', id: 'b', text: 'Hello' },

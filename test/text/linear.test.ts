@@ -22,7 +22,7 @@ interface Step {
   readonly result?: { readonly id: string; readonly name: string };
 }
 
-/** A conversation in each format, with a turn for each step. */
+/** A conversation in each format, with a message for each step. */
 const BODIES: Readonly<Record<WireFormatName, (steps: readonly Step[]) => JsonObject>> = {
   'chat-completions': (steps) => ({
     model: 'm',
@@ -72,7 +72,7 @@ const list = <Item>(size: number, item: (index: number) => Item): Item[] =>
 const called = (id: string): Step => ({ call: { id, name: 'look', arguments: '{}' } });
 const answered = (id: string): Step => ({ result: { id, name: 'look' } });
 
-/** Conversations of any size that have held up some reader once, or look as if they might. */
+/** Conversations of any size that once made some reader slow, or might. */
 const CONVERSATIONS: Readonly<Record<string, (size: number) => readonly Step[]>> = {
   'many short texts': (size) => list(size, () => ({ text: 'Hi' })),
   'one long text': (size) => [{ text: 'Hello, world. '.repeat(size) }],
@@ -99,7 +99,7 @@ const CONVERSATIONS: Readonly<Record<string, (size: number) => readonly Step[]>>
   'an id of signatures': (size) => [called(`a-signature-${'-_'.repeat(size)}`.slice(0, 16_000))],
 };
 
-/** Reads the body as its format does, and makes the request of it for each upstream; refusing it is as good. */
+/** Parses the body as its format does, and builds the request for each upstream; a refusal is fine as well. */
 function readAndBuild(name: WireFormatName, body: JsonObject): void {
   try {
     const request = FORMATS[name].client.parseRequest(body, { address: { model: 'm', stream: false } });
@@ -137,7 +137,7 @@ const deltas = (texts: readonly string[]): StreamEvent[] =>
     { type: 'text-end', id: 't' },
   ]);
 
-/** What the stages of an answer are given by upstreams, and by clients through their stop sequences. */
+/** The input of the stages of an answer, from upstreams and from clients through their stop sequences. */
 const ANSWERS: Readonly<Record<string, (size: number) => () => unknown>> = {
   'an event in small pieces, passed on': (size) => {
     const { upstream } = FORMATS['chat-completions'];

@@ -13,21 +13,21 @@ describe('the reasoning tokens of an answer', () => {
     return meter.consumption(true).usage?.reasoning;
   }
 
-  it('are the ones that the upstream reported', () => {
+  it('are the tokens that the upstream reported', () => {
     expect(reasoningOf({ outputTotal: 300, reasoning: 120 })).to.equal(120);
   });
 
   for (const reported of [null, 0]) {
-    it(`are estimated from the reasoning that was seen if the upstream reported ${reported}`, () => {
+    it(`are estimated from the visible reasoning if the upstream reported ${reported}`, () => {
       expect(reasoningOf({ outputTotal: 300, reasoning: reported })).to.be.within(80, 200);
     });
 
-    it(`are ${reported} if the upstream reported ${reported} and no reasoning was seen`, () => {
+    it(`are ${reported} if the upstream reported ${reported} and no reasoning was visible`, () => {
       expect(reasoningOf({ outputTotal: 300, reasoning: reported }, '')).to.equal(reported);
     });
   }
 
-  it('are never more than the output that the upstream reported', () => {
+  it('are never more than the reported output', () => {
     expect(reasoningOf({ outputTotal: 30, reasoning: null })).to.equal(30);
   });
 });

@@ -51,14 +51,14 @@ describe('normalize', () => {
           events.map((event) => (event.type === type && 'text' in event ? event.text : '')).join('');
         const kept = (type: string): string =>
           (choice?.parts ?? []).map((part) => (part.type === type && 'text' in part ? part.text : '')).join('');
-        // Parts that wait for a tool call come after it, each in its own order.
+        // Parts that wait for a tool call follow it, each in its own order.
         expect(Array.from(kept('text')).sort()).to.deep.equal(Array.from(written('text-delta')).sort());
         expect(Array.from(kept('reasoning')).sort()).to.deep.equal(Array.from(written('reasoning-delta')).sort());
       }),
     );
   });
 
-  it('serialises tool calls that are interleaved', () => {
+  it('serialises interleaved tool calls', () => {
     const events = [
       start,
       call('a'),
@@ -84,7 +84,7 @@ describe('normalize', () => {
     expect(seen.at(-1)).to.deep.equal(input('b', '{"'));
   });
 
-  it('gives calls without an id, or with a used one, a new id', () => {
+  it('assigns a new id to calls without an id, or with a used one', () => {
     const parts = resultOf([start, call('a', ''), call('b', 'same'), call('c', 'same'), stop]).choices[0]?.parts ?? [];
     const ids = parts.flatMap((part) => (part.type === 'tool-call' ? [part.callId] : []));
     expect(new Set(ids).size).to.equal(3);
@@ -97,7 +97,7 @@ describe('normalize', () => {
     expect(parts.map((part) => part.type === 'tool-call' && JSON.parse(part.arguments))).to.deep.equal([{}, {}]);
   });
 
-  it('corrects a finish reason that disagrees with the tool calls', () => {
+  it('corrects a finish reason that does not match the tool calls', () => {
     expect(resultOf([start, call('a'), stop]).choices[0]?.finish.reason).to.equal('tool-calls');
     expect(resultOf([start, said('x'), { type: 'finish', reason: 'tool-calls' }]).choices[0]?.finish.reason).to.equal(
       'stop',
@@ -107,7 +107,7 @@ describe('normalize', () => {
     );
   });
 
-  it('finishes once, after content and usage that come later', () => {
+  it('finishes once, after late content and usage', () => {
     const usage: StreamEvent = { type: 'usage', usage: usageOf({ outputTotal: 3 }) };
     const events = runStage([start, stop, said('late'), usage, stop], normalize());
     expect(typesOf(events)).to.deep.equal([
@@ -128,7 +128,7 @@ describe('normalize', () => {
     expect(collect(events).usage).to.deep.equal(usageOf({ inputTotal: 7, outputTotal: 3 }));
   });
 
-  it('keeps a signature that comes without any reasoning text', () => {
+  it('keeps a signature without any reasoning text', () => {
     const events: StreamEvent[] = [
       start,
       { type: 'reasoning-end', id: 'x', signature: 'encrypted', redacted: true },
@@ -143,7 +143,7 @@ describe('normalize', () => {
     });
   });
 
-  it('leaves no trace of empty parts', () => {
+  it('removes empty parts', () => {
     const events: StreamEvent[] = [
       start,
       { type: 'text-start', id: 't' },
@@ -154,7 +154,7 @@ describe('normalize', () => {
     expect(resultOf(events).choices[0]?.parts).to.deep.equal([]);
   });
 
-  it('keeps the choices of an answer apart', () => {
+  it('keeps the choices of an answer separate', () => {
     const events: StreamEvent[] = [
       start,
       { type: 'text-start', id: 'x', choice: 0 },

@@ -17,7 +17,7 @@ function cut(maxTokens: number, parts: readonly AnswerPart[]): TextResult {
 
 describe('cutting at a bound', () => {
   for (const maxTokens of [1, 5, 13]) {
-    it(`leaves ${maxTokens} tokens of a text, and reports the cut`, () => {
+    it(`keeps ${maxTokens} tokens of a text, and reports the cut`, () => {
       const { choices } = cut(maxTokens, [{ type: 'text', text: SENTENCE }]);
       const [part] = choices[0]?.parts ?? [];
       expect(part?.type === 'text' && SENTENCE.startsWith(part.text)).to.equal(true);
@@ -26,7 +26,7 @@ describe('cutting at a bound', () => {
     });
   }
 
-  it('leaves an answer that fits unchanged', () => {
+  it('leaves an answer within the bound unchanged', () => {
     const parts = [
       { type: 'reasoning', text: 'Hm.', signature: 's' },
       { type: 'text', text: 'Hello there!' },
@@ -34,7 +34,7 @@ describe('cutting at a bound', () => {
     expect(cut(15, parts).choices).to.deep.equal([{ parts, finish: { reason: 'stop' } }]);
   });
 
-  it('counts reasoning, and leaves out a tool call that does not fit', () => {
+  it('counts reasoning, and omits a tool call beyond the bound', () => {
     // contract 4.8:9
     const call = { type: 'tool-call', callId: 'a', name: 'look_up', arguments: '{"place":"Oslo"}' } as const;
     expect(cut(15, [call]).choices[0]?.parts).to.deep.equal([call]);
@@ -48,7 +48,7 @@ describe('cutting at a bound', () => {
     expect(thought.choices[0]?.parts.map(({ type }) => type)).to.deep.equal(['reasoning']);
   });
 
-  it('cuts at the same place, however the text comes in pieces', () => {
+  it('cuts at the same place for any split of the text', () => {
     const whole = cut(7, [{ type: 'text', text: SENTENCE }]).choices;
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), (size) => {
@@ -68,7 +68,7 @@ describe('cutting at a bound', () => {
         const [expected] = whole[0]?.parts ?? [];
         const length = part?.type === 'text' ? part.text.trimEnd().length : 0;
         const expectedLength = expected?.type === 'text' ? expected.text.trimEnd().length : 0;
-        // A word that is cut in two counts as a token before it is whole.
+        // A split word counts as a token before it is complete.
         expect(length).to.be.within(expectedLength - size, expectedLength + size);
         expect(choice?.finish).to.deep.equal({ reason: 'length' });
       }),

@@ -1,4 +1,4 @@
-/** What an answer says stays the same between any two formats, whole and streamed, wherever the stream is cut. */
+/** The content of an answer stays the same between any two formats, whole and streamed, for any split of the stream. */
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
@@ -9,7 +9,7 @@ import { resultOf } from './answers.ts';
 import * as arbitrary from './arbitraries.ts';
 import { answerOfStream, roundTrip } from './support.ts';
 
-/** What every format can say of an answer. */
+/** The content of an answer that every format can express. */
 interface Said {
   readonly text: string;
   readonly reasoning: string;
@@ -20,7 +20,7 @@ interface Said {
   readonly output: number;
 }
 
-/** Reasons that some format has one word for. */
+/** Finish reasons that some formats share one word for. */
 const REASONS: Partial<Record<FinishReason, string>> = {
   'stop-sequence': 'stop',
 };

@@ -1,4 +1,4 @@
-/** What the identity path mends of answers that it passes on, and that it leaves the rest alone. */
+/** The repairs of answers on the identity path, and that nothing else changes. */
 import { expect } from 'chai';
 import { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
@@ -19,7 +19,7 @@ function plan(format: WireFormatName) {
   return planForwarding(FORMATS[format].upstream, { model: 'm' }, textRequest(), options, new Meter());
 }
 
-/** The text of a stream that is passed on. */
+/** The text of a forwarded stream. */
 function passed(format: WireFormatName, text: string): string {
   return Buffer.concat(runStage([Buffer.from(text)], fromBytes(plan(format).forwardStream()))).toString();
 }
@@ -42,7 +42,7 @@ const completion = (message: JsonObject, reason: string | null): JsonObject => (
 });
 const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } };
 
-describe('an answer that is passed on', () => {
+describe('a forwarded answer', () => {
   describe('in chat completions', () => {
     const cases: readonly (readonly [string, JsonObject, JsonObject])[] = [
       ['a reason of its own', completion({ content: 'x' }, 'eos'), completion({ content: 'x' }, 'stop')],
@@ -78,7 +78,7 @@ describe('an answer that is passed on', () => {
       });
     }
 
-    it('has a call in the earlier form where clients that sent tools look for it', () => {
+    it('has a call in the legacy form where clients that sent tools look for it', () => {
       const called = completion({ content: null, function_call: call.function }, 'function_call');
       const { choices } = plan('chat-completions').checkResult(called) as { choices: [{ message: JsonObject }] };
       expect(choices[0]).to.include({ finish_reason: 'tool_calls' });
@@ -89,7 +89,7 @@ describe('an answer that is passed on', () => {
       expect(choices[0].message['tool_calls']).to.have.deep.nested.property('[0].function', call.function);
     });
 
-    it('has the pieces of a call in the earlier form where clients that sent tools look for them', () => {
+    it('has the pieces of a call in the legacy form where clients that sent tools look for them', () => {
       const stream = frames(
         chunk({ function_call: { name: 'look', arguments: '{"a"' } }),
         chunk({ function_call: { arguments: ':1}' } }),
@@ -105,7 +105,7 @@ describe('an answer that is passed on', () => {
       expect(last).to.nested.include({ 'choices[0].finish_reason': 'tool_calls' });
     });
 
-    it('stays the same object when it is sound', () => {
+    it('stays the same object when it needs no repair', () => {
       // contract 4.8:29
       for (const sound of [
         completion({ content: 'x', vendor: [1] }, 'stop'),
@@ -115,7 +115,7 @@ describe('an answer that is passed on', () => {
       }
     });
 
-    it('is repaired event by event, and all others keep their bytes', () => {
+    it('is repaired event by event, and all other events keep their bytes', () => {
       const sound = 'id: 7\ndata: {"choices": [{"index": 0, "delta": {"content": "say \\"reasoning\\": no"}}]}\n\n';
       const stream = frames(chunk({ reasoning: 'Hm' })) + sound + frames(chunk({}, 'eos'), '[DONE]');
       expect(passed('chat-completions', stream)).to.equal(
@@ -123,7 +123,7 @@ describe('an answer that is passed on', () => {
       );
     });
 
-    it('ends a stream with calls as such, and one with nothing at all with an empty text', () => {
+    it('ends a stream with calls as such, and one without content with an empty text', () => {
       const calls = chunk({ tool_calls: [{ index: 0, ...call }] });
       expect(dataOf(passed('chat-completions', frames(calls, chunk({}, 'stop'), '[DONE]')))).to.deep.equal([
         calls,
@@ -149,7 +149,7 @@ describe('an answer that is passed on', () => {
   });
 
   describe('in messages', () => {
-    it('has an empty text block when thinking took the whole budget, whole and streamed', () => {
+    it('has an empty text block when thinking used the whole budget, whole and streamed', () => {
       const thinking = { type: 'thinking', thinking: 'Hm', signature: 's' };
       const cut = { type: 'message', content: [thinking], stop_reason: 'max_tokens' };
       expect(plan('messages').checkResult(cut)).to.deep.equal({
@@ -221,7 +221,7 @@ describe('an answer that is passed on', () => {
   });
 
   describe('in responses', () => {
-    it('repeats the bound that the client sent, whichever the upstream got', () => {
+    it('repeats the bound that the client sent, whatever bound the upstream received', () => {
       const forwarding = (body: JsonObject) =>
         planForwarding(FORMATS.responses.upstream, body, textRequest(), options, new Meter());
       const response = (bound: number | null, status: string): JsonObject => ({
@@ -247,7 +247,7 @@ describe('an answer that is passed on', () => {
 
 describe('the usage in an answer', () => {
   const charged = { ...UNREPORTED_USAGE, inputTotal: 7, outputTotal: 3 };
-  /** Of each format an answer with some text, whole and as a stream, that reports this usage. */
+  /** An answer of each format with some text, whole and as a stream, that reports this usage. */
   const answers: Readonly<Record<WireFormatName, (input: number, output: number) => readonly [JsonObject, string]>> = {
     'chat-completions': (input, output) => {
       const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
@@ -290,7 +290,7 @@ describe('the usage in an answer', () => {
   };
 
   for (const format of WIRE_FORMAT_NAMES) {
-    it(`in ${format} is what is charged, passed on or converted, whatever the upstream reported`, () => {
+    it(`in ${format} is the charged usage, forwarded or converted, whatever the upstream reported`, () => {
       // contract 4.8:22 4.8:23
       const body = { stream_options: { include_usage: true } };
       const request = textRequest({ includeUsage: true });
@@ -317,7 +317,7 @@ describe('the usage in an answer', () => {
     });
   }
 
-  it('in chat completions is added to a stream whose upstream sent none, if the client asked for it', () => {
+  it('in chat completions is added to a stream whose upstream sent none, if the client requested it', () => {
     const stream = frames(chunk({ content: 'x' }), chunk({}, 'stop'));
     for (const ending of ['', frames('[DONE]')]) {
       const body = { stream_options: { include_usage: true } };
@@ -333,7 +333,7 @@ describe('the usage in an answer', () => {
   });
 });
 
-/** What each format's upstreams send when moderation cuts an answer, whole and in the last events of a stream. */
+/** The answers of each format's upstreams when moderation cuts them, whole and in the last events of a stream. */
 const MODERATED: Readonly<
   Record<WireFormatName, { readonly whole: JsonObject; readonly stream: readonly JsonObject[] }>
 > = {
@@ -367,7 +367,7 @@ const MODERATED: Readonly<
   },
 };
 
-/** What passed of a stream before it failed, and with which code. */
+/** The part of a stream that passed before it failed, and the error code. */
 function untilFailure(
   stage: { push: (bytes: Uint8Array, emit: (piece: string | Uint8Array) => void) => void },
   text: string,
@@ -384,12 +384,12 @@ function untilFailure(
   return { sent, code: null };
 }
 
-describe('an answer that moderation refused', () => {
+describe('an answer refused by moderation', () => {
   for (const upstream of WIRE_FORMAT_NAMES) {
     const { whole, stream } = MODERATED[upstream];
 
     for (const client of WIRE_FORMAT_NAMES) {
-      it(`is a policy violation in ${client} from ${upstream}, whole and after the text that a stream sent before`, () => {
+      it(`is a policy violation in ${client} from ${upstream}, whole and after the text already streamed`, () => {
         // contract 4.8.4:15
         const conversion = planConversion(FORMATS[client], FORMATS[upstream], textRequest(), options, new Meter());
         expect(() => conversion.convertResult(whole, renderContext()))
@@ -403,7 +403,7 @@ describe('an answer that moderation refused', () => {
       });
     }
 
-    it(`is a policy violation where ${upstream} is passed on, and its last event is not`, () => {
+    it(`is a policy violation where ${upstream} is forwarded, without its last event`, () => {
       expect(() => plan(upstream).checkResult(whole))
         .to.throw(ServiceError)
         .with.property('code', 'content_policy_violation');

@@ -16,7 +16,7 @@ export function toolCall(callId: string, text: string, name = 'look'): AnswerPar
   return { type: 'tool-call', callId, name, arguments: text };
 }
 
-/** A server that answers each request as the test last said. It starts anew before each test of the suite. */
+/** A server that answers each request as the test last set. Each test of the suite starts a new one. */
 export class SdkGateway {
   readonly requests: TextRequest[] = [];
   readonly headers: IncomingHttpHeaders[] = [];
@@ -51,7 +51,7 @@ export class SdkGateway {
     this.#respond = respond;
   }
 
-  /** Answers with JSON, or with the events of a stream if the request asks for them. */
+  /** Answers with JSON, or with the events of a stream on request. */
   answer(bytes: string | ((request: TextRequest) => string), status = 200): void {
     this.respond((response, request) => {
       const type = request.stream && status === 200 ? 'text/event-stream' : 'application/json';
@@ -60,7 +60,7 @@ export class SdkGateway {
     });
   }
 
-  /** Answers with one choice, whole or streamed as the request asks. */
+  /** Answers with one choice, whole or streamed as requested. */
   answerWith(choice: Partial<Choice>): void {
     const result = { ...textResult(choice), usage };
     this.answer((request) => {

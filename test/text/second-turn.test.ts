@@ -1,4 +1,4 @@
-/** Whatever an answer contains is accepted when the client sends it back, in every format, for every upstream. */
+/** Every answer is accepted when the client sends it back, in every format, for every upstream. */
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { answerOfStream, fromBytes, renderContext, textRequest, throughJson } fr
 const options = { model: 'upstream-model', apiKey: 'secret' };
 const MODEL = 'texth-4-argon';
 
-/** The next request of a client that keeps the answer as it came: the answer, and a result for each of its calls. */
+/** The next request of a client that keeps the answer unchanged: the answer, and a result for each of its calls. */
 const NEXT: Readonly<Record<WireFormatName, (answer: JsonObject) => JsonObject>> = {
   'chat-completions': (answer) => {
     const message = objectOf(objectOf(arrayOf(answer['choices'])[0])['message']);
@@ -69,7 +69,7 @@ function expectAccepted(client: WireFormatName, answer: unknown): void {
   }
 }
 
-/** An answer as each format's client gets it, whole and as the stream that an upstream sent. */
+/** An answer as received by each format's client, whole and as a stream. */
 function expectAcceptedEverywhere(upstream: WireFormatName, whole: unknown, stream: string): void {
   const context = renderContext({ includeUsage: true });
   for (const client of WIRE_FORMAT_NAMES) {
@@ -84,7 +84,7 @@ function expectAcceptedEverywhere(upstream: WireFormatName, whole: unknown, stre
   );
 }
 
-/** What vendors put into whole answers beside text and calls, by kind. */
+/** The content of vendors' whole answers beside text and calls, by kind. */
 const ODD_MESSAGES: Readonly<Record<string, JsonObject>> = {
   'empty objects for sound and calls': {
     content: 'Four.',
@@ -138,7 +138,7 @@ describe('an answer that is sent back with the next message', () => {
       const upstream = FORMATS['chat-completions'].upstream;
       const passedOn = planForwarding(upstream, {}, textRequest(), options, new Meter()).checkResult(whole);
       expectAccepted('chat-completions', passedOn);
-      // Clients may also have kept it from before.
+      // Clients may also have kept the part from before.
       expectAccepted('chat-completions', whole);
     });
   }

@@ -21,7 +21,7 @@ const VERBOSITIES = ['low', 'medium', 'high'];
 const SEVERAL_STOPS = [Array(64).fill('x'), ['x'.repeat(65_536)]];
 const TOO_MANY_STOPS = [Array(65).fill('x'), ['x'.repeat(65_537)]];
 
-/** What each field takes at its bounds, and what just beyond them. */
+/** For each field, accepted values at its bounds, and refused values just beyond them. */
 const BOUNDS: readonly (readonly [WireFormatName, string, readonly unknown[], readonly unknown[]])[] = [
   ['chat-completions', 'temperature', [0, 2], [-0.1, 2.1]],
   ['chat-completions', 'top_p', [0, 1], [-0.1, 1.1]],
@@ -65,7 +65,7 @@ const BOUNDS: readonly (readonly [WireFormatName, string, readonly unknown[], re
   ['generate-content', 'stopSequences', SEVERAL_STOPS, TOO_MANY_STOPS],
 ];
 
-/** The error of a body with that field; null if it is taken. */
+/** The error of a body with that field; null if the field is accepted. */
 function refusalOf(format: WireFormatName, field: string, value: unknown): string | null {
   const isNative = format === 'generate-content';
   const fields = isNative ? { generationConfig: { [field]: value } } : { [field]: value };
@@ -80,7 +80,7 @@ function refusalOf(format: WireFormatName, field: string, value: unknown): strin
 
 describe('the settings of a text request', () => {
   for (const [format, field, taken, refused] of BOUNDS) {
-    it(`are taken up to their bounds and refused by name beyond them: ${field} of ${format}`, () => {
+    it(`are accepted up to their bounds and refused by name beyond them: ${field} of ${format}`, () => {
       // contract 4.8:13 4.8:15 4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:10 4.8.1:12 4.8.1:15 4.8.1:16 4.8.1:17 4.8.2:6 4.8.2:11 4.8.3:7 4.8.4:9
       for (const value of taken) expect(refusalOf(format, field, value)).to.equal(null);
       for (const value of refused) expect(refusalOf(format, field, value)).to.contain(`"${field}`.replace(/^"/, ''));
@@ -107,7 +107,7 @@ describe('the settings of a text request', () => {
     });
   });
 
-  it('have a temperature of 1 at the most at upstreams of messages, whose own range ends there', () => {
+  it('have a temperature of at most 1 at messages upstreams, whose own range ends there', () => {
     // contract 4.8:14
     for (const temperature of [0, 0.5, 1, 1.5, 2]) {
       const { upstream } = FORMATS.messages;
@@ -119,7 +119,7 @@ describe('the settings of a text request', () => {
     }
   });
 
-  it("bound the output by the client's limit, even far above what models write", () => {
+  it("bound the output by the client's limit, even far above the output of models", () => {
     // contract 4.8:10
     const bound = 1_000_000_000;
     for (const [format, field] of [
@@ -166,7 +166,7 @@ describe('the parts of a chat-completions message', () => {
     expect(() => parse({ role: 'user', content: [ogg] })).to.throw(ServiceError, 'must be one of: [wav mp3]');
   });
 
-  it('are all that counts of it: other fields have no effect', () => {
+  it('are read without other fields, which have no effect', () => {
     // contract 4.8.1:26
     const message = { role: 'assistant', content: 'Hi' };
     expect(parse({ ...message, annotations: [1], name: 'x', weight: 1, anything: {} })).to.deep.equal(parse(message));

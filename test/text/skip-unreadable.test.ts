@@ -12,7 +12,7 @@ import { answerOfStream, fromBytes, renderContext, streamedTo, textRequest, text
 const options = { model: 'upstream-model', apiKey: 'secret' };
 const GARBLED = 'data: {"choices":[{"ind\n\n';
 
-describe('an event that cannot be read', () => {
+describe('an unreadable event', () => {
   for (const format of WIRE_FORMAT_NAMES) {
     const answer = textResult({ parts: [{ type: 'text', text: 'Hello there' }] });
     const sound = streamedTo(FORMATS[format], [...eventsOf(answer)]);

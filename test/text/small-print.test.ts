@@ -1,4 +1,4 @@
-/** Where vendors differ from the formats they speak, over both paths: converted, and passed on as it is. */
+/** How vendors deviate from the formats that they speak, over both paths: converted and forwarded. */
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
@@ -14,7 +14,7 @@ import { answerOfStream, fromBytes, partsOf, textRequest } from './support.ts';
 
 const options = { model: 'upstream', apiKey: 'secret' };
 
-/** An answer with a text and a reason for its end, as each format gives it whole and in a stream. */
+/** An answer with a text and a finish reason, as each format has it whole and in a stream. */
 interface Sample {
   readonly whole: (text: string, reason?: string) => JsonObject;
   readonly streamed: (text: string, reason?: string) => readonly JsonObject[];
@@ -53,7 +53,7 @@ function frames(events: readonly JsonObject[], endMark = ''): string {
   return events.map((event) => encodeEvent(JSON.stringify(event))).join('') + endMark;
 }
 
-/** The bytes that a client gets, and the error that follows them. */
+/** The bytes that a client receives, and the error that follows them. */
 function passOn(name: WireFormatName, text: string, size = text.length): { passed: string; code: unknown } {
   const stage = fromBytes(
     planForwarding(FORMATS[name].upstream, {}, textRequest(), options, new Meter()).forwardStream(),
@@ -70,7 +70,7 @@ function passOn(name: WireFormatName, text: string, size = text.length): { passe
   return { passed, code: null };
 }
 
-/** How an answer is read whole, streamed and passed on, as a reason or as the code of an error. */
+/** How an answer is read whole, streamed and forwarded, as a finish reason or as an error code. */
 function readEveryWay(name: keyof typeof SAMPLES, text: string, reason?: string): unknown[] {
   const { whole, streamed, hasEndMark } = SAMPLES[name];
   const format = FORMATS[name];
@@ -89,7 +89,7 @@ function readEveryWay(name: keyof typeof SAMPLES, text: string, reason?: string)
   ];
 }
 
-describe('the small print of vendors', () => {
+describe('the dialect of a vendor', () => {
   for (const name of ['chat-completions', 'messages', 'generate-content'] as const) {
     describe(`of ${name}`, () => {
       it('has reasons of other formats, in any case', () => {
@@ -124,14 +124,14 @@ describe('the small print of vendors', () => {
         }
       });
 
-      it('has reasons that say that the model failed', () => {
+      it('has reasons that mean that the model failed', () => {
         for (const reason of ['error', 'network_error', 'insufficient_system_resource', 'MALFORMED_FUNCTION_CALL']) {
           const failed = ['processing_failed', 'processing_failed', 'processing_failed'];
           expect(readEveryWay(name, 'x', reason)).to.deep.equal(failed);
         }
       });
 
-      it('gives no reason, or an empty one, for the end of a whole answer', () => {
+      it('has no reason, or an empty one, for the end of a whole answer', () => {
         for (const reason of [undefined, '', 'null']) {
           expect(readEveryWay(name, 'x', reason)[0]).to.equal('stop');
           expect(readEveryWay(name, '', reason)[0]).to.equal('result_transfer_failed');
@@ -141,7 +141,7 @@ describe('the small print of vendors', () => {
       const { streamed, hasEndMark } = SAMPLES[name];
       const endMark = hasEndMark === true ? encodeEvent(DONE) : '';
 
-      it('leaves out the blank lines between events', () => {
+      it('has no blank lines between events', () => {
         const stream = frames(streamed('Hello', 'length'), endMark).replaceAll('\n\n', '\n');
         expect(partsOf(answerOfStream(FORMATS[name], stream))).to.deep.equal([{ type: 'text', text: 'Hello' }]);
         const { passed, code } = passOn(name, stream);
@@ -161,7 +161,7 @@ describe('the small print of vendors', () => {
       ];
       for (const error of errors) {
         for (const ending of ['', '\n', '\r\n', '\n\n']) {
-          it(`sends ${JSON.stringify(error + ending)} in the middle of a stream, which no client receives`, () => {
+          it(`has ${JSON.stringify(error + ending)} in the middle of a stream, which no client receives`, () => {
             const [first, second] = streamed('Hello', 'stop');
             const before = frames([first ?? {}, second ?? {}].slice(0, name === 'messages' ? 2 : 1));
             const stream = before + error + ending;
@@ -178,7 +178,7 @@ describe('the small print of vendors', () => {
         }
       }
 
-      it('is passed on unchanged where it is sound, wherever the bytes are cut', () => {
+      it('is passed on unchanged where it needs no repair, for any split of the bytes', () => {
         const stream = frames(streamed('Hellö', name === 'generate-content' ? 'STOP' : 'length'), endMark);
         const sound = name === 'generate-content' ? stream : stream.replaceAll('"length"', soundReason(name));
         fc.assert(
@@ -237,7 +237,7 @@ describe('the small print of vendors', () => {
       });
     }
 
-    it('gives reasoning as it comes, in the order of its parts', () => {
+    it('has reasoning in parts, which keep their order', () => {
       const said = (content: unknown): JsonObject => ({ choices: [{ delta: { content } }] });
       const thought = (text: string): JsonObject => ({ type: 'thinking', thinking: [{ type: 'text', text }] });
       const stream = frames([
@@ -264,7 +264,7 @@ describe('the small print of vendors', () => {
       ]);
     });
 
-    it('sends "null" until the answer ends', () => {
+    it('has "null" until the answer ends', () => {
       const said = (content: string, finish_reason: string): JsonObject => ({
         choices: [{ index: 0, delta: { content }, finish_reason }],
       });
@@ -305,7 +305,7 @@ describe('the small print of vendors', () => {
       }
     });
 
-    it('has calls in the older form, which some fill with nothing', () => {
+    it('has calls in the legacy form, which some vendors leave empty', () => {
       const whole = (call: JsonObject): JsonObject => ({
         choices: [{ message: { content: 'x', function_call: call }, finish_reason: 'function_call' }],
       });
@@ -326,7 +326,7 @@ describe('the small print of vendors', () => {
     });
   });
 
-  it('of messages leaves out the last event, which clients still get', () => {
+  it('of messages has no last event, which clients still receive', () => {
     const events = SAMPLES.messages.streamed('x', 'end_turn');
     const stop = encodeEvent('{"type":"message_stop"}', 'message_stop');
     expect(passOn('messages', frames(events.slice(0, -1))).passed).to.equal(frames(events.slice(0, -1)) + stop);

@@ -22,18 +22,18 @@ describe('server-sent events', () => {
     ]);
   });
 
-  it('gives out the last event although no blank line follows', () => {
+  it('returns the last event although no blank line follows', () => {
     expect(parse('data: a\n\ndata: b')).to.deep.equal([
       { event: null, data: 'a' },
       { event: null, data: 'b' },
     ]);
   });
 
-  it('gives out nothing for an event without data', () => {
+  it('returns nothing for an event without data', () => {
     expect(parse('event: ping\n\ndata: a\n\n')).to.deep.equal([{ event: null, data: 'a' }]);
   });
 
-  it('reads the same events wherever the bytes are cut and whatever ends the lines', () => {
+  it('reads the same events for any split of the bytes and any line ends', () => {
     const content = fc.array(
       fc.record({
         event: fc.option(fc.stringMatching(/^[a-z.]{1,8}$/)),
@@ -53,7 +53,7 @@ describe('server-sent events', () => {
     );
   });
 
-  it('reads a line of a megabyte that comes in thousands of reads', () => {
+  it('reads a line of a megabyte that arrives in thousands of reads', () => {
     const piece = 'x'.repeat(256);
     const events = parse('data: ', ...Array.from({ length: 4096 }, () => piece), '\n\n');
     expect(events.map(({ data }) => data.length)).to.deep.equal([1_048_576]);

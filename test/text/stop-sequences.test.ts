@@ -44,7 +44,7 @@ const letters = (minLength: number, maxLength: number): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength, maxLength });
 
 describe('stop sequences', () => {
-  it('cut where a sequence is complete first, wherever the deltas are cut', () => {
+  it('cut where a sequence is complete first, for any split into deltas', () => {
     fc.assert(
       fc.property(
         fc.array(letters(1, 5), { maxLength: 8 }),
@@ -64,7 +64,7 @@ describe('stop sequences', () => {
     );
   });
 
-  it('drop everything after the cut but the usage, and say which one hit', () => {
+  it('drop everything after the cut but the usage, and report the matching sequence', () => {
     const after: StreamEvent[] = [
       { type: 'tool-input-start', id: 'c', callId: 'c', name: 'look' },
       { type: 'tool-input-delta', id: 'c', text: '{}' },
@@ -77,7 +77,7 @@ describe('stop sequences', () => {
     expect(result.usage.outputTotal).to.equal(2);
   });
 
-  it('leave no empty text when the answer begins with one', () => {
+  it('leave no empty text when the answer starts with one', () => {
     expect(collect(runStage(answer(['END two']), cutAtStopSequences(['END']))).choices[0]?.parts).to.deep.equal([]);
   });
 });

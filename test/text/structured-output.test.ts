@@ -18,7 +18,7 @@ const LOOK: Tool = { name: 'look', parameters: {} };
 const plan = (fields: Partial<TextRequest>, settings: Settings, upstream: keyof typeof FORMATS = 'chat-completions') =>
   planOutput(FORMATS[upstream], textRequest(fields), settings);
 
-/** The parts and the reason of an answer after the stage of a plan. */
+/** The parts and the finish reason of an answer after the stage of a plan. */
 function answered(planned: ReturnType<typeof plan>, parts: readonly AnswerPart[]) {
   const hasCall = parts.some(({ type }) => type === 'tool-call');
   const events = [...eventsOf(textResult({ parts, finish: { reason: hasCall ? 'tool-calls' : 'stop' } }))];
@@ -30,7 +30,7 @@ const said = (text: string): AnswerPart => ({ type: 'text', text });
 const called = (name: string, json: string): AnswerPart => ({ type: 'tool-call', callId: name, name, arguments: json });
 
 describe('structured output', () => {
-  it('changes nothing over an upstream with a field for it, unless the answer is to be checked', () => {
+  it('changes nothing over an upstream with a field for a schema, unless the answer is to be checked', () => {
     const request = textRequest({ outputFormat: BY_SCHEMA });
     expect(planOutput(FORMATS.responses, request, {})).to.deep.equal({ request, stage: null });
     expect(planOutput(FORMATS.responses, request, { checkOutput: true }).stage).to.not.equal(null);
@@ -39,7 +39,7 @@ describe('structured output', () => {
   describe('by a tool', () => {
     const settings: Settings = { structuredOutput: 'tool' };
 
-    it('leaves the client’s own tools callable, and adds one under a name that is free', () => {
+    it('leaves the client’s own tools callable, and adds one under an unused name', () => {
       const answer: Tool = { ...LOOK, name: 'answer' };
       const { request } = plan({ outputFormat: BY_SCHEMA, tools: [LOOK, answer] }, settings);
       expect(request.tools.map(({ name }) => name)).to.deep.equal(['look', 'answer', 'answer_']);
@@ -55,7 +55,7 @@ describe('structured output', () => {
       expect(barred.request.toolChoice).to.deep.equal({ type: 'tool', name: 'answer' });
     });
 
-    it('gives the arguments as the text, without what the model said beside', () => {
+    it('returns the arguments as the text, without the model’s other text', () => {
       const parts = [said('Sure.'), called('answer', '{"city":"Oslo"}'), said('Done.')];
       expect(answered(plan({ outputFormat: BY_SCHEMA }, settings), parts)).to.deep.equal([
         [said('{"city":"Oslo"}')],
@@ -63,7 +63,7 @@ describe('structured output', () => {
       ]);
     });
 
-    it('gives the first of two answers', () => {
+    it('returns the first of two answers', () => {
       const twice = [
         called('answer', '{"city":"Oslo"}'),
         { ...called('answer', '{}'), callId: 'second' } as AnswerPart,
@@ -89,7 +89,7 @@ describe('structured output', () => {
 
   describe('without a schema', () => {
     for (const outputFormat of [{ type: 'json-object' }, { type: 'json-schema', name: 'x' }] as const) {
-      it(`(${outputFormat.type}) is asked for in words after the system text, and checked, where upstreams need a schema`, () => {
+      it(`(${outputFormat.type}) is requested in words after the system text, and checked, where upstreams need a schema`, () => {
         // contract 4.8:19
         const system = { role: 'system', parts: [{ type: 'text', text: 'Be kind.' }] } as const;
         const turns = [system, ...textRequest().turns];
@@ -107,7 +107,7 @@ describe('structured output', () => {
         expect(plan({ outputFormat, turns }, {}).stage).to.equal(null);
       });
 
-      it(`(${outputFormat.type}) is asked for in words as well, and checked, where the field allows any value`, () => {
+      it(`(${outputFormat.type}) is requested in words as well, and checked, where the field allows any value`, () => {
         const { request, stage } = plan({ outputFormat }, {}, 'generate-content');
         expect(request.outputFormat).to.deep.equal(outputFormat);
         expect(request.turns.map(({ role }) => role)).to.deep.equal(['system', 'user']);
@@ -123,12 +123,12 @@ describe('structured output', () => {
       return () => stage && runStage(events, stage);
     };
 
-    it('passes as it is when it fits', () => {
+    it('passes unchanged when it matches the schema', () => {
       expect(check(BY_SCHEMA, [said('{"city":'), said('"Oslo"}')])).to.not.throw();
       expect(check({ type: 'json-object' }, [said(' {} ')])).to.not.throw();
     });
 
-    it('is refused with the reason when it does not', () => {
+    it('is refused with the reason when it does not match', () => {
       const refusals: readonly (readonly [OutputFormat, string, string])[] = [
         [BY_SCHEMA, '{"city":1}', '"city" must be of the type string'],
         [BY_SCHEMA, '{}', '"city" is missing'],

@@ -1,4 +1,4 @@
-/** The laws that every wire format keeps, and factories; each format's tests call them. */
+/** The invariants of every wire format, and factories; each format's tests call them. */
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
@@ -24,7 +24,7 @@ import * as arbitrary from './arbitraries.ts';
 
 const encoder = new TextEncoder();
 
-/** A request with one user turn, and whatever the test says otherwise. */
+/** A request with one user message; the test may override fields. */
 export function textRequest(fields: Partial<TextRequest> = {}): TextRequest {
   const turns = [{ role: 'user', parts: [{ type: 'text', text: 'Hello' }] }] as const;
   return { model: 'texth-4-argon', stream: true, turns, tools: [], sampling: {}, ...fields };
@@ -55,12 +55,12 @@ export function eventsOfText(text: string): ServerSentEvent[] {
   return runStage([encoder.encode(text)], parseServerSentEvents());
 }
 
-/** What a client of the format receives for legal events. */
+/** The output that a client of the format receives for legal events. */
 export function streamedTo(format: WireFormat, events: readonly StreamEvent[], context = renderContext()): string {
   return runStage(events, format.client.renderStream(context)).join('');
 }
 
-/** The answer that an upstream's stream of the format makes. */
+/** The answer of an upstream's stream of the format. */
 export function answerOfStream(format: WireFormat, text: string): TextResult {
   return resultOf(runStage([encoder.encode(text)], chain(parseServerSentEvents(), format.upstream.parseStream())));
 }
@@ -70,25 +70,25 @@ export function partsOf(result: TextResult): readonly AnswerPart[] {
   return result.choices[0]?.parts ?? [];
 }
 
-/** The value as it arrives after a journey as JSON. */
+/** The value after a round trip through JSON. */
 export function throughJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** What a test has to say about a format so that the laws can be checked. */
+/** The properties of a format that the tests of the invariants need. */
 export interface FormatLaws {
   /** Folds the events of a rendered stream as the vendor's SDK does, into the body of the whole answer. */
   readonly foldStream: (events: readonly ServerSentEvent[]) => JsonObject;
-  /** What is left of an answer after a journey through the format. */
+  /** The parts of an answer that survive a round trip through the format. */
   readonly expressibleResult: (result: TextResult) => TextResult;
-  /** What is left of a request after a journey through the format, its model and stream field included. */
+  /** The parts of a request that survive a round trip through the format, including its model and stream field. */
   readonly expressibleRequest: (request: TextRequest) => TextRequest;
-  /** What the parser is told of a built request besides its body; nothing when left out. */
+  /** The parser's input for a built request besides its body; nothing if omitted. */
   readonly addressOf?: (request: UpstreamRequest, original: TextRequest) => ParseContext;
   readonly maximumChoices?: number;
 }
 
-/** Declares the tests of the laws. To be called inside a `describe`. */
+/** Declares the tests of the invariants. To be called inside a `describe`. */
 export function itKeepsTheLawsOfAFormat(format: WireFormat, laws: FormatLaws): void {
   const events = arbitrary.events(laws.maximumChoices ?? 1);
   const context = renderContext({ includeUsage: true });
@@ -106,7 +106,7 @@ export function itKeepsTheLawsOfAFormat(format: WireFormat, laws: FormatLaws): v
     fc.assert(
       fc.property(events, (sequence) => {
         const read = answerOfStream(format, streamedTo(format, sequence, context));
-        // A stream can keep an order of parts that the whole answer cannot say, so both sides are reduced.
+        // A stream can keep an order of parts that the whole answer cannot express, so both sides are reduced.
         const expressible = laws.expressibleResult(collect(sequence));
         expect(withoutOrigin(laws.expressibleResult(read))).to.deep.equal(withoutOrigin(expressible));
       }),
@@ -162,14 +162,14 @@ const legalStart: readonly StreamEvent[] = [
   { type: 'text-delta', id: 'a', text: 'Hello' },
 ];
 
-/** Ids and models change from one party to the next. */
+/** Removes ids and models, which change between the parties. */
 function withoutOrigin(result: TextResult): TextResult {
   return { ...result, id: null, model: null };
 }
 
 /**
- * Declares a test that the parser does what the shape of a request says of each top-level field: a mapped field changes the
- * request, an ignored one does not, a refused one is refused by name.
+ * Declares a test that the parser treats each top-level field as the shape of a request defines: a mapped field changes
+ * the request, an ignored one does not, a refused one is refused by name.
  *
  * @param base a valid body without optional fields
  * @param examples for each mapped field a value (not the base's) that the parser accepts
@@ -188,7 +188,7 @@ export function itDecidesEveryField(
         expect(parse({ ...base, [field]: examples[field] })).to.not.deep.equal(parse(base));
       });
     } else if (reader === ignored || reader === passedOn) {
-      it(`accepts "${field}", takes nothing from it, and reports it as unused`, () => {
+      it(`accepts "${field}", ignores it, and reports it as unused`, () => {
         // contract 4.8:7 4.8.4:10
         const { unused, ...request } = parse({ ...base, [field]: { any: 'value' } });
         expect(request).to.deep.equal(parse(base));
@@ -207,12 +207,12 @@ export function itDecidesEveryField(
   }
 }
 
-/** A stage that takes the frames of a stream, for its bytes. */
+/** A stage on the frames of a stream, as a function of its bytes. */
 export function fromBytes<Output>(stage: Stage<Frame, Output>): Stage<Uint8Array, Output> {
   return chain(splitFrames(), stage);
 }
 
-/** The body that a client of one format gets for an answer of an upstream of another, whole and as a stream. */
+/** The body that a client of one format receives for an answer of an upstream of another, whole and as a stream. */
 export function roundTrip(
   client: WireFormat,
   upstream: WireFormat,

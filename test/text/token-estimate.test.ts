@@ -8,7 +8,7 @@ import { estimateTokens, TokenCounter } from '../../text/token-estimate.ts';
 
 const FOLDER = join(import.meta.dirname, '../fixtures/languages');
 
-/** Texts by what they are written in: a story, a report, an answer with a list, programs, data. */
+/** Texts by language or kind: a story, a report, an answer with a list, programs, data. */
 function samples(): ReadonlyMap<string, readonly string[]> {
   const kinds = new Map<string, string[]>();
   for (const file of readdirSync(FOLDER).sort()) {
@@ -25,7 +25,7 @@ function samples(): ReadonlyMap<string, readonly string[]> {
   return kinds;
 }
 
-/** Bytes that follow no rule and are the same each time. */
+/** Pseudo-random bytes, the same each time. */
 function bytes(count: number): Buffer {
   const blocks = Array.from({ length: Math.ceil(count / 32) }, (_, index) =>
     createHash('sha256').update(`block ${index}`).digest(),
@@ -69,7 +69,7 @@ describe('the estimate of tokens', () => {
     }
   });
 
-  it('of a long text sees all of it, wherever it differs', () => {
+  it('of a long text covers all of it, wherever it differs', () => {
     const text = 'word '.repeat(50_000) + bytes(180_000).toString('base64') + 'word '.repeat(50_000);
     const exact = 100_000 + 240_000 / 1.48;
     expect(estimateTokens([text]) / exact).to.be.within(0.6, 1.4);
@@ -81,12 +81,12 @@ describe('the estimate of tokens', () => {
     expect(new TokenCounter().count()).to.equal(0);
   });
 
-  it('of 32 MB takes no time, whatever they hold', () => {
+  it('of 32 MB takes almost no time, for any content', () => {
     const units = ['a ', 'a', ' ', ',', 'ab1Cd2', '漢', 'नमस्ते ', '😀', '\u0f40', '\n', 'mxzptk'];
     const texts = units.map((unit) => [unit.repeat((32 * 2 ** 20) / Buffer.byteLength(unit))]);
     texts.push(Array.from({ length: 2_000_000 }, () => 'one two three'));
     for (const [index, text] of texts.entries()) {
-      // The first time, the string is put together; of the others, the one that was disturbed least counts.
+      // The first run builds the string; of the others, the least disturbed one counts.
       const costsMs = Array.from({ length: 4 }, () => {
         const before = process.cpuUsage();
         estimateTokens(text);
@@ -100,7 +100,7 @@ describe('the estimate of tokens', () => {
 
 describe('the counter of tokens', () => {
   for (const [kind, texts] of KINDS) {
-    it(`counts ${kind} that comes in pieces`, () => {
+    it(`counts ${kind} that arrives in pieces`, () => {
       for (const size of [1, 7, 100_000]) {
         const text = texts.join('\n');
         const counter = new TokenCounter();
@@ -111,7 +111,7 @@ describe('the counter of tokens', () => {
     });
   }
 
-  it('keeps a bounded part of a long answer, and still comes near', () => {
+  it('keeps a bounded part of a long answer, and still is close', () => {
     const counter = new TokenCounter();
     let exact = 0;
     for (let round = 0; round < 200; round += 1) {

@@ -61,12 +61,12 @@ describe('turns', () => {
     ]);
   });
 
-  it('have the results of their own calls when ids are used again', () => {
+  it('have the results of their own calls when ids are reused', () => {
     const turns = [...step('first'), ...step('second')];
     expect(pairToolResults(turns)).to.deep.equal(turns);
   });
 
-  it('give the arguments of a call as an object, which contains them where they are none', () => {
+  it('have an object as the arguments of a call, which wraps arguments that are none', () => {
     expect(argumentsOf(call('a', '{"x":1}'))).to.deep.equal({ x: 1 });
     expect(argumentsOf(call('a', ' '))).to.deep.equal({});
     for (const json of ['[1]', '{', 'null']) {

@@ -32,12 +32,12 @@ const BY_WORDS: readonly [keyof typeof FORMATS, number, object, UpstreamFault | 
 
 describe('an error of an upstream', () => {
   for (const { name, upstream } of Object.values(FORMATS)) {
-    it(`of ${name} shows by its status whose fault it is`, () => {
+    it(`of ${name} shows by its status which side is at fault`, () => {
       const faults = BY_STATUS.map(([status]) => [status, upstream.parseError(status, null).fault]);
       expect(faults).to.deep.equal(BY_STATUS);
     });
 
-    it(`of ${name} keeps its status and the upstream's own sentence, wherever that stands`, () => {
+    it(`of ${name} keeps its status and the upstream's own sentence, wherever the sentence is`, () => {
       for (const body of [{ error: { message: 'No.' } }, { message: 'No.' }, { detail: 'No.' }, 'No.']) {
         expect(upstream.parseError(503, body)).to.include({ upstreamStatus: 503, vendorMessage: 'No.' });
       }

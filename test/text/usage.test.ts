@@ -36,12 +36,12 @@ describe('the usage of an upstream', () => {
     { prompt_cache_write_tokens: 20 },
   ];
   for (const cached of written) {
-    it(`counts what was written to the cache within the input: ${JSON.stringify(cached)}`, () => {
+    it(`counts cache writes within the input: ${JSON.stringify(cached)}`, () => {
       expect(readUsage({ ...counted, ...cached })).to.include({ inputTotal: 64, cacheWrite: 20, outputTotal: 6 });
     });
   }
 
-  it('counts what a cache keeps for an hour within what was written to it', () => {
+  it('counts one-hour cache writes within all cache writes', () => {
     const byLifetime = { ephemeral_5m_input_tokens: 12, ephemeral_1h_input_tokens: 8 };
     for (const cached of [
       { cache_creation_input_tokens: 20, cache_creation: byLifetime },
@@ -57,7 +57,7 @@ describe('the usage of an upstream', () => {
     expect(readUsage({ ...counted, reasoning_tokens: 4 })).to.include({ outputTotal: 6, reasoning: 4 });
   });
 
-  it('has no number that was not reported', () => {
+  it('has no unreported number', () => {
     expect(readUsage({})).to.deep.equal(usageOf({}));
     expect(readUsage({ prompt_tokens: '3', completion_tokens: -1, total_tokens: null })).to.deep.equal(usageOf({}));
   });
@@ -71,7 +71,7 @@ describe('the usage of an upstream', () => {
       cacheWrite: 7,
       outputTotal: 100,
     });
-    // Beside the input: the total has them, too.
+    // Beside the input: the total includes them, too.
     expect(readUsage({ ...usage, total_tokens: 6_590, prompt_tokens_details: details })).to.include({
       inputTotal: 6_490,
       cacheWrite: 2_161,
@@ -79,7 +79,7 @@ describe('the usage of an upstream', () => {
     });
   });
 
-  it('adds cached tokens to a prompt that is smaller', () => {
+  it('adds cached tokens to a smaller prompt', () => {
     const usage = { prompt_tokens: 298, completion_tokens: 14, total_tokens: 312 };
     expect(readUsage({ ...usage, prompt_tokens_details: { cached_tokens: 387 } })).to.include({
       inputTotal: 685,
@@ -88,12 +88,12 @@ describe('the usage of an upstream', () => {
     });
   });
 
-  it('adds cached tokens to the prompt, and not to the output, if the total does', () => {
+  it('adds cached tokens to the prompt, and not to the output, if the total includes them', () => {
     const usage = { prompt_tokens: 100, completion_tokens: 5, total_tokens: 185 };
     expect(readUsage({ ...usage, cached_tokens: 80 })).to.include({ inputTotal: 180, outputTotal: 5 });
   });
 
-  it('has reasoning inside the output: of the total, or where there is more of it than of the output', () => {
+  it('has reasoning inside the output: of the total, or where reasoning exceeds the output', () => {
     // contract 2.6:5
     const usage = { prompt_tokens: 10, completion_tokens: 9 };
     const reasoning = { completion_tokens_details: { reasoning_tokens: 340 } };
@@ -103,7 +103,7 @@ describe('the usage of an upstream', () => {
     expect(readUsage({ ...usage, ...reasoning, cached_tokens: 340, total_tokens: 359 }).outputTotal).to.equal(349);
   });
 
-  it('is the same however it is counted: separately or included, with a total or without', () => {
+  it('is the same however it is reported: separately or included, with a total or without', () => {
     const counts = fc.record({
       plain: fc.integer({ min: 1, max: 100 }),
       cached: fc.integer({ min: 101, max: 999 }),
@@ -150,7 +150,7 @@ describe('the usage of an upstream', () => {
     );
   });
 
-  it('is not forgotten when the last report holds nothing but zeros', () => {
+  it('is not lost when the last report has only zeros', () => {
     const meter = new Meter();
     const told = usageOf({ inputTotal: 12, outputTotal: 5, cacheRead: 4 });
     meter.see({ type: 'usage', usage: told });

@@ -19,7 +19,7 @@ describe('db/queries/api-keys', () => {
     expiresAt: new Date('2031-02-03T04:05:06.789Z'),
   } as const satisfies KeySettings;
 
-  it('keeps what an operator sets', async () => {
+  it('keeps the settings of an operator', async () => {
     const account = await createAccount(database);
     const { digest, ...key } = await createKey(database, account, SETTINGS);
     expect(key).to.deep.include({ ...SETTINGS, accountId: account.id, used: 0n, disabledAt: null });
@@ -30,7 +30,7 @@ describe('db/queries/api-keys', () => {
     });
   });
 
-  it('allows everything that is not set', async () => {
+  it('allows everything by default', async () => {
     expect(await createKey(database, await createAccount(database))).to.include({
       usageLimit: null,
       limitPeriod: null,
@@ -44,7 +44,7 @@ describe('db/queries/api-keys', () => {
   });
 
   for (const [name, value] of Object.entries(SETTINGS)) {
-    it(`changes ${name} and leaves the rest`, async () => {
+    it(`changes ${name} and leaves the other settings`, async () => {
       const { digest: _, ...key } = await createKey(database, await createAccount(database));
       const changed = await updateApiKey(database, key.id, { [name]: value });
       expect(changed).to.deep.equal({ ...key, [name]: value });
@@ -52,7 +52,7 @@ describe('db/queries/api-keys', () => {
     });
   }
 
-  it('lifts a limit that is set to null, and takes an empty list for one that allows nothing', async () => {
+  it('removes a limit that is set to null, and lets an empty list allow nothing', async () => {
     // contract 4.11:16
     const key = await createKey(database, await createAccount(database), SETTINGS);
     const lifted = {
@@ -67,7 +67,7 @@ describe('db/queries/api-keys', () => {
     expect(await updateApiKey(database, key.id, { models: [] })).to.deep.include({ models: [] });
   });
 
-  it('changes nothing when nothing is given, nor what a key has used', async () => {
+  it('changes nothing without settings, and never the usage of a key', async () => {
     const key = await createFundedKey(database);
     const { price } = await createTaskRow(database, key);
     expect(await updateApiKey(database, key.id, {})).to.include({ used: price });
@@ -84,7 +84,7 @@ describe('db/queries/api-keys', () => {
     expect(await database('api_keys').where({ id: key.id })).to.have.length(1);
   });
 
-  it('reports that there is no such key', async () => {
+  it('returns null for a key that does not exist', async () => {
     const id = newId('apiKey');
     expect(await findApiKey(database, id)).to.equal(null);
     expect(await updateApiKey(database, id, { name: 'x' })).to.equal(null);

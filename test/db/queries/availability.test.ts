@@ -8,7 +8,7 @@ import { availabilityOf } from '../../../domain/service-status.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { createAccount, createEndpoint } from '../../support/factories.ts';
 
-/** Calls of an hour. */
+/** The calls of one hour. */
 interface Calls {
   readonly upstream: string;
   readonly hour: string;
@@ -68,7 +68,7 @@ describe('the availability by day', () => {
     expect(await days([routeTo('a', 'one'), routeTo('b', 'two')])).to.deep.equal([['2026-11-20', 0.875]]);
   });
 
-  it('of a model with several routes is what the rule of the present says', async () => {
+  it('of a model with several routes follows the rule of the current status', async () => {
     // contract 4.12:9
     const calls = fc
       .tuple(fc.integer({ min: 5, max: 1000 }), fc.double({ min: 0, max: 1, noNaN: true }))

@@ -1,4 +1,4 @@
-/** Entries of a balance: whatever happened to an account, its entries add up to what it has, one after the other. */
+/** Entries of a balance: in any history, the entries of an account add up, one after the other, to its balance. */
 import { expect } from 'chai';
 import { array, assert, asyncProperty, bigInt, constant, constantFrom, double, nat, oneof, record } from 'fast-check';
 import { CHECK_VIOLATION, type Database, isDatabaseError, onlyRow } from '../../../db/database.ts';
@@ -34,7 +34,7 @@ const MAX_STEPS = 30;
 
 type Step =
   | { readonly action: 'topUp' | 'grant' | 'promo' | 'adjust'; readonly amount: bigint }
-  /** A correction of some hours ago; several may have the same moment. */
+  /** A correction of some hours ago; several may have the same time. */
   | { readonly action: 'old adjustment'; readonly amount: bigint; readonly hours: number }
   | { readonly action: 'task'; readonly amount: bigint; readonly ending: 'succeeded' | 'failed' | 'none' }
   | { readonly action: 'text'; readonly held: bigint; readonly charge: bigint };
@@ -45,7 +45,7 @@ const anyStep = oneof(
   record({ action: constant('adjust' as const), amount: amount.chain((n) => constantFrom(n, -n)) }),
   record({ action: constant('old adjustment' as const), amount, hours: nat({ max: 60 }) }),
   record({ action: constant('task' as const), amount, ending: constantFrom('succeeded' as const, 'failed', 'none') }),
-  // More than is held at times, and more than there is.
+  // At times more than is held, and more than the balance.
   record({ action: constant('text' as const), held: amount, charge: bigInt({ min: 0n, max: 3_000n }) }),
 );
 
@@ -74,7 +74,7 @@ describe('db/queries/balance-entries', () => {
     return account.fundedAvailable + account.fundedReserved + account.signupAvailable + account.signupReserved;
   };
 
-  it('lead in any history, page by page and however far the sums of days reach, to exactly what the account has', async () => {
+  it('add up in any history, page by page and however far the daily sums reach, to exactly the balance', async () => {
     await assert(
       asyncProperty(
         array(anyStep, { minLength: 1, maxLength: MAX_STEPS, size: 'max' }),
@@ -103,7 +103,7 @@ describe('db/queries/balance-entries', () => {
     );
   });
 
-  it('have one entry for a text request whose charge took more than was held', async () => {
+  it('contain one entry for a text request whose charge exceeded its hold', async () => {
     const key = await createFundedKey(database, 0.000_000_005);
     const hold = newHold(key, { amount: 1_000n });
     await ledger.hold([hold]);
@@ -124,7 +124,7 @@ describe('db/queries/balance-entries', () => {
     expect(others).to.deep.equal([]);
   });
 
-  it('say of a task what it was, and of a failed one that it cost nothing, and leave holds out', async () => {
+  it('show the task of a charge, show a failed task as free of charge, and exclude holds', async () => {
     const key = await createFundedKey(database, 10);
     const [made, failed] = [await createTaskRow(database, key), await createTaskRow(database, key)];
     await createTaskRow(database, key);
@@ -150,7 +150,7 @@ describe('db/queries/balance-entries', () => {
     });
   });
 
-  it('keep to a type, a key and a period; a list that leaves entries out has no balances', async () => {
+  it('filter by type, key and period; a filtered list has no balances', async () => {
     const account = await createAccount(database, { fundedUsd: 10, signupUsd: 3 });
     const [one, other] = [await createKey(database, account), await createKey(database, account)];
     for (const key of [one, one, other]) await finishAsSucceeded(database, await createTaskRow(database, key));
@@ -166,7 +166,7 @@ describe('db/queries/balance-entries', () => {
     expect(await listAll({ accountId: newId('account') }, 2)).to.deep.equal([]);
   });
 
-  it('show text requests that cost nothing as no entry', async () => {
+  it('contain no entry for text requests that cost nothing', async () => {
     const key = await createFundedKey(database);
     await createTextRequestRow(database, key);
     expect(await listAll(key, 10)).to.have.length(1);
@@ -238,7 +238,7 @@ async function unlessRefused(change: Promise<unknown>): Promise<void> {
   }
 }
 
-/** As if the sums of days reached to some moment between the first transfer of an account and now. */
+/** Sets the reach of the daily sums to some moment between the first transfer of an account and now. */
 async function sumTransfersBefore(database: Database, accountId: string, share: number): Promise<void> {
   const { rows } = await database.raw<{ rows: { before: Date }[] }>(
     `SELECT (min(created_at) + ? * (max(created_at) - min(created_at)))::timestamptz(3) AS before

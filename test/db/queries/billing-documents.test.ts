@@ -45,7 +45,7 @@ describe('db/queries/billing-documents', () => {
     return documents.map(({ kind, total }) => `${kind} ${formatUsd(total)}`);
   }
 
-  it('issues no documents until there is a seller, and none from when there is none', async () => {
+  it('issues no documents before a seller is configured and after the seller is removed', async () => {
     const account = await createAccount(test.database, { fundedUsd: 5 });
     expect(await documentsOf(account.id)).to.deep.equal([]);
     await recordSeller(test.database, SELLER);
@@ -58,7 +58,7 @@ describe('db/queries/billing-documents', () => {
     expect(Number(count?.count), 'changes of the seller').to.equal(3);
   });
 
-  it('issues a receipt with each payment, which says who sold, who paid, and the taxes within', async () => {
+  it('issues a receipt for each payment, with the seller, the payer and the included taxes', async () => {
     const { id } = await createAccount(test.database);
     await updateAccount(test.database, id, { billingName: 'Ada Ltd', billingAddress: 'Lane 2\nOxford', taxId: 'GB2' });
     await topUp(test.database, { accountId: id, amount: parseUsd('11.90'), reference: 'payment:pi_1' });
@@ -78,7 +78,7 @@ describe('db/queries/billing-documents', () => {
     });
   });
 
-  it('issues a credit note for what went back of a payment, and a receipt for what came again', async () => {
+  it('issues a credit note for a returned payment, and a receipt for a dispute that is won', async () => {
     const { id } = await createAccount(test.database);
     const reference = 'payment:pi_2';
     await topUp(test.database, { accountId: id, amount: parseUsd(20), reference });
@@ -92,7 +92,7 @@ describe('db/queries/billing-documents', () => {
     expect(creditNote?.corrects).to.equal(receipt?.number);
   });
 
-  it('counts each kind without a gap, whoever pays at once and whatever fails', async () => {
+  it('numbers each kind without a gap, whoever pays at once and whatever fails', async () => {
     const accounts = await Promise.all(Array.from({ length: 8 }, () => createAccount(test.database)));
     const [before] = await test.database('billing_numbers').where({ kind: 'receipt' });
     await Promise.all(
@@ -117,7 +117,7 @@ describe('db/queries/billing-documents', () => {
     expect(numbers).to.deep.equal(numbers.map((_, index) => `R-${YEAR}-${String(index + 1).padStart(6, '0')}`));
   });
 
-  it('finds a document for its account alone', async () => {
+  it('finds a document only for its account', async () => {
     const [one, other] = [await createAccount(test.database, { fundedUsd: 1 }), await createAccount(test.database)];
     const [document] = await documentsOf(one.id);
     const id = document?.id ?? '';
@@ -159,7 +159,7 @@ describe('db/queries/billing-documents', () => {
     ]);
   });
 
-  /** As if the month were over, summed and closed. @returns what an account was charged */
+  /** Makes the month over, summed and closed. @returns the charges of an account */
   async function closeThisMonth(accountId: string) {
     const name = new Date().toISOString().slice(0, 7);
     const month = parseMonth(name);

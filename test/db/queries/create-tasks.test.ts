@@ -46,8 +46,8 @@ describe('db/queries/tasks: createTasks', () => {
     return { key: name, claimToken: claimed.claimToken, status: 201, encryptedBody: Buffer.from('encrypted') };
   }
 
-  describe('again, when the answer was lost', () => {
-    it('reports what was created, whatever would refuse it now, and creates the others', async () => {
+  describe('repeated after a lost answer', () => {
+    it('reports the created tasks, whatever would refuse them now, and creates the others', async () => {
       const key = await createFundedKey(database, 2);
       const task = newTask(key, { idempotency: await claim(key, 'lost') });
       const unsent = newTask(key);
@@ -58,7 +58,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect([fundedAvailable, fundedReserved]).to.deep.equal([0n, parseUsd(2)]);
     });
 
-    it('waits for the first call if that is still under way', async () => {
+    it('waits for the first call if it is still in progress', async () => {
       const key = await createFundedKey(database, 1);
       const task = newTask(key);
       const second = await database.transaction(async (first) => {
@@ -70,7 +70,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect(await second[0]).to.deep.equal(['created']);
     });
 
-    it('leaves nothing to a first call that comes late', async () => {
+    it('leaves nothing to create for a first call that arrives late', async () => {
       const key = await createFundedKey(database, 2);
       const task = newTask(key);
       await createTasks(database, [task], { again: true });
@@ -104,7 +104,7 @@ describe('db/queries/tasks: createTasks', () => {
       },
     };
 
-    /** Each has all that is wrong in the ones below it. */
+    /** Each case also has the faults of the cases below it. */
     const SITUATIONS: readonly Situation[] = [
       { outcome: 'key_deleted', settings: disabled, deleted: true, fundedUsd: 0, task: { ...tooMany, ...lost } }, // contract 4.1:5 4.1:6
       {
@@ -140,7 +140,7 @@ describe('db/queries/tasks: createTasks', () => {
     }
   });
 
-  it('writes the task as it was asked for, queued, with a reservation of its price', async () => {
+  it('writes the requested task, queued, with a reservation of its price', async () => {
     const key = await createFundedKey(database);
     const asked = newTask(key, {
       request: { kind: 'video', prompt: 'Ein Zitat: "\\ 雪 😀 ?"', routes: [{ provider: 'p', model: 'm' }] },
@@ -178,7 +178,7 @@ describe('db/queries/tasks: createTasks', () => {
     expect(await findApiKey(database, key.id)).to.include({ used: asked.price });
   });
 
-  it('spends signup credit first, and a refund gives each credit back', async () => {
+  it('spends signup credit first, and a refund returns each kind of credit', async () => {
     // contract 5:17 5:19
     const account = await createAccount(database, { signupUsd: 5, fundedUsd: 10 });
     const task = await createTaskRow(database, await createKey(database, account), { price: parseUsd(7) });
@@ -198,7 +198,7 @@ describe('db/queries/tasks: createTasks', () => {
     expect(await create(key, { price: parseUsd(2) })).to.equal('created');
   });
 
-  it("counts what is reserved and charged, but nothing that came back, against the key's limit", async () => {
+  it("counts reserved and charged amounts, but no refunded ones, against the key's limit", async () => {
     const account = await createAccount(database, { fundedUsd: 100 });
     const key = await createKey(database, account, { usageLimit: parseUsd('2.5') });
     const [first, second] = [await createTaskRow(database, key), await createTaskRow(database, key)];
@@ -216,7 +216,7 @@ describe('db/queries/tasks: createTasks', () => {
   describe('a limit that renews', () => {
     const budget = { usageLimit: parseUsd(2), limitPeriod: 'day' } as const;
 
-    it('counts what is reserved and charged in this period, and nothing before it', async () => {
+    it('counts reserved and charged amounts of this period, and none before it', async () => {
       const key = await createKey(database, await createAccount(database, { fundedUsd: 100 }), budget);
       await finishAsSucceeded(database, await createTaskRow(database, key, { price: parseUsd(2) }));
       expect(await create(key, { price: 1n })).to.equal('key_exhausted');
@@ -226,7 +226,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect(await create(key, { price: 1n })).to.equal('key_limit');
     });
 
-    it('is not raised by what a task of an earlier period returns', async () => {
+    it('is not raised by the refund of a task of an earlier period', async () => {
       const key = await createKey(database, await createAccount(database, { fundedUsd: 100 }));
       const earlier = await createTaskRow(database, key, { price: parseUsd(2) });
       await updateApiKey(database, key.id, budget);
@@ -274,7 +274,7 @@ describe('db/queries/tasks: createTasks', () => {
       return { key, id, setBudget, used, ordered, startNextDay };
     }
 
-    it('pays for tasks that name the end user, and gets back what failed tasks had reserved', async () => {
+    it('pays for tasks that name the end user, and gets the reservations of failed tasks back', async () => {
       // contract 5:26 5:27
       const { key, used, ordered } = await prepare();
       const [succeeding, failing] = [await ordered(1), await ordered(1)];
@@ -286,7 +286,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect(await create(key, { endUser: 'alice', price: 1n })).to.equal('end_user_limit');
     });
 
-    it('limits neither tasks that name nobody nor those of others, also in other accounts', async () => {
+    it('limits neither tasks without an end user nor those of others, also in other accounts', async () => {
       const { key, used } = await prepare();
       expect(await create(key, { price: parseUsd(3) })).to.equal('created');
       expect(await create(key, { endUser: 'bob', price: parseUsd(3) })).to.equal('created');
@@ -305,7 +305,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect(batch).to.deep.equal(['end_user_limit', 'created']);
     });
 
-    it('counts the tasks that run when it is set, and when its period begins', async () => {
+    it('counts the running tasks when it is set, and when its period starts', async () => {
       const { key, id, setBudget, used, ordered, startNextDay } = await prepare();
       const running = await ordered(1);
       await finishAsSucceeded(database, await ordered(1));
@@ -319,7 +319,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect(await used()).to.equal(0n);
     });
 
-    it('takes back what was reserved in an earlier period, and nothing once it is deleted', async () => {
+    it('gets back a reservation of an earlier period, and nothing once it is deleted', async () => {
       const { id, used, ordered, startNextDay } = await prepare();
       const [earlier, last] = [await ordered(1), await ordered(1)];
       await startNextDay();
@@ -331,7 +331,7 @@ describe('db/queries/tasks: createTasks', () => {
     });
   });
 
-  it('lets as many tasks run at once as the account allows, or else the call', async () => {
+  it('permits as many running tasks as the account allows, or the call if the account sets no limit', async () => {
     // contract 8.1:4
     const account = await createAccount(database, { fundedUsd: 100 });
     const key = await createKey(database, account);
@@ -390,7 +390,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect(outcomes.toSorted()).to.deep.equal(['created', 'created', 'insufficient_credits']);
     });
 
-    it('creates nothing when one of them is impossible', async () => {
+    it('creates nothing when one of the tasks is invalid', async () => {
       const key = await createFundedKey(database);
       await rejectionOf(createTasks(database, [newTask(key), newTask(key, { accountId: newId('account') })]));
       expect(await reloadAccount(database, { id: key.accountId })).to.include({ fundedReserved: 0n });
@@ -424,7 +424,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect(await reloadAccount(database, { id: key.accountId })).to.include({ fundedReserved: parseUsd(1) });
     });
 
-    it("keeps to the key's limit and to the number of tasks", async () => {
+    it("enforces the key's limit and the number of tasks", async () => {
       const account = await createAccount(database, { fundedUsd: 100 });
       const limited = await createKey(database, account, { usageLimit: parseUsd(3) });
       const byLimit = await Promise.all(Array.from({ length: 10 }, () => create(limited)));
@@ -434,7 +434,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect(count(byNumber)).to.deep.equal({ created: 2, too_many_tasks: 8 });
     });
 
-    it('lets batches over the same accounts pass each other, in whatever order they name them', async () => {
+    it('lets batches over the same accounts run without a deadlock, whatever their order of accounts', async () => {
       const keys = await Promise.all(Array.from({ length: 5 }, () => createFundedKey(database)));
       const orders = [keys, keys.toReversed(), [...keys.slice(2), ...keys.slice(0, 2)]];
       const batches = Array.from({ length: 24 }, (_, index) => orders[index % orders.length] ?? keys);

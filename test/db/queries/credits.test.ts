@@ -32,7 +32,7 @@ describe('db/queries/credits', () => {
     adjust(database, { accountId: account.id, amount, author: 'ada', reason: 'goodwill' });
 
   describe('a top-up', () => {
-    it('adds funded credit, and is remembered as the first', async () => {
+    it('adds funded credit, and is recorded as the first', async () => {
       const { transferId, amount, createdAt, applied } = await pay(parseUsd('12.5'), 'payment 1');
       expect({ amount, applied }).to.deep.equal({ amount: parseUsd('12.5'), applied: true });
       expect(await reloadAccount(database, account)).to.deep.equal({
@@ -56,7 +56,7 @@ describe('db/queries/credits', () => {
       expect((await reloadAccount(database, account)).fundedAvailable).to.equal(parseUsd(10));
     });
 
-    it('is credited once however many come with its reference at the same time', async () => {
+    it('is credited once when many with its reference arrive at the same time', async () => {
       const payments = await Promise.all(Array.from({ length: 30 }, () => pay(parseUsd(10), 'payment')));
       expect(payments.filter(({ applied }) => applied).length).to.equal(1);
       expect(new Set(payments.map(({ transferId }) => transferId)).size).to.equal(1);
@@ -69,7 +69,7 @@ describe('db/queries/credits', () => {
       expect((await pay(parseUsd(10), 'payment')).applied).to.equal(true);
     });
 
-    it('loses nothing when many references come at the same time', async () => {
+    it('is credited for each of many references that arrive at the same time', async () => {
       await Promise.all(Array.from({ length: 30 }, (_, index) => pay(parseUsd(index + 1), `payment ${index}`)));
       expect((await reloadAccount(database, account)).fundedAvailable).to.equal(parseUsd((30 * 31) / 2));
     });
@@ -86,7 +86,7 @@ describe('db/queries/credits', () => {
       });
     }
 
-    it('to no account is refused', async () => {
+    it('to an account that does not exist is refused', async () => {
       account = { ...account, id: newId('account') };
       await rejectionOf(pay(1n, 'payment'));
     });
@@ -98,7 +98,7 @@ describe('db/queries/credits', () => {
   });
 
   describe('an adjustment', () => {
-    it('gives and takes funded credit, signed by its author', async () => {
+    it('credits and debits funded credit, and records its author', async () => {
       // contract 4.11:12
       await change(parseUsd(7));
       const id = await change(-parseUsd(3));
@@ -107,7 +107,7 @@ describe('db/queries/credits', () => {
       expect(taken).to.include({ id, amount: parseUsd(3), debit: 'available', author: 'ada', reason: 'goodwill' });
     });
 
-    it('takes all there is, and never more', async () => {
+    it('debits at most the whole balance', async () => {
       // contract 4.11:12
       await change(parseUsd(7));
       const error = await rejectionOf(change(-parseUsd(7) - 1n));
@@ -116,7 +116,7 @@ describe('db/queries/credits', () => {
       expect(await reloadAccount(database, account)).to.deep.equal(account);
     });
 
-    it('takes no signup credit, and nothing that is reserved', async () => {
+    it('debits no signup credit, and no reserved credit', async () => {
       account = await createAccount(database, { signupUsd: 1, fundedUsd: 5 });
       await createTaskRow(database, await createKey(database, account), { price: parseUsd(4) });
       await rejectionOf(change(-parseUsd(2) - 1n));
@@ -124,12 +124,12 @@ describe('db/queries/credits', () => {
       expect((await reloadAccount(database, account)).fundedAvailable).to.equal(0n);
     });
 
-    it('of nothing is refused', async () => {
+    it('of zero is refused', async () => {
       await rejectionOf(change(0n));
     });
   });
 
-  it('sums up what an account paid, was given, was charged and got back', async () => {
+  it('sums up an account’s top-ups, grants, charges and refunds', async () => {
     // contract 4.11:7
     account = await createAccount(database, { signupUsd: 5, fundedUsd: 20 });
     const key = await createKey(database, account);

@@ -24,7 +24,7 @@ describe('db/queries/deliveries', () => {
 
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
   beforeEach(async () => {
-    // What other tests left behind is of no concern to the relay.
+    // The relay ignores the rows of other tests.
     await database('deliveries').update({ workflow_started_at: new Date() });
     endpoint = await createEndpoint();
   });
@@ -83,13 +83,13 @@ describe('db/queries/deliveries', () => {
   }
 
   describe('the relay', () => {
-    it('is given each due delivery once, however many relays ask at once', async () => {
+    it('receives each due delivery once, however many relays claim at once', async () => {
       const created = await Promise.all(Array.from({ length: 8 }, createDelivery));
       const claimed = await Promise.all(Array.from({ length: 4 }, claim));
       expect(claimed.flat()).to.have.members(created);
     });
 
-    it('is given a delivery again when its start was not acknowledged', async () => {
+    it('receives a delivery again when its start was not acknowledged', async () => {
       const id = await createDelivery();
       const [claimed] = await claimDeliveriesToStart(database, { limit: 10, retryAfterSeconds: 0 });
       expect(claimed).to.include({ id, accountId: endpoint.accountId, eventType: 'endpoint.test', firstAttempt: 1 });
@@ -113,7 +113,7 @@ describe('db/queries/deliveries', () => {
       expect(await claim()).to.deep.equal([]);
     });
 
-    it('does not lose a redelivery that is asked for between its claim and its mark', async () => {
+    it('does not lose a redelivery that is requested between its claim and its mark', async () => {
       const id = await createDelivery();
       const claimed = await claimDeliveriesToStart(database, CLAIM);
       await requestRedeliveries(database, { deliveryId: id, limit: 1 });
@@ -125,7 +125,7 @@ describe('db/queries/deliveries', () => {
     it('does not lose a delivery whose workflow found no room between its start and its mark', async () => {
       const id = await createDelivery();
       const claimed = await claimDeliveriesToStart(database, CLAIM);
-      // The claim was so long ago that its room was given to others, who take up all of it.
+      // The claim is so old that its room was given to others, who use all of it.
       await database('deliveries')
         .where({ id })
         .update({ under_way_until: new Date(0) });
@@ -137,7 +137,7 @@ describe('db/queries/deliveries', () => {
       expect(await rowOf(id)).to.include({ workflow_started_at: null });
     });
 
-    it('leaves a delivery to a later claim than its own', async () => {
+    it('does not start a delivery that a later claim holds', async () => {
       const id = await createDelivery();
       const earlier = await claimDeliveriesToStart(database, { limit: 10, retryAfterSeconds: 0 });
       const later = await claimDeliveriesToStart(database, CLAIM);
@@ -150,7 +150,7 @@ describe('db/queries/deliveries', () => {
       expect((await rowOf(id)).workflow_started_at).to.not.equal(null);
     });
 
-    it('counts on in a redelivery', async () => {
+    it('continues the numbers of attempts in a redelivery', async () => {
       const id = await createDelivery();
       await record(id, 1, DELIVERED);
       await requestRedeliveries(database, { deliveryId: id, limit: 1 });
@@ -187,7 +187,7 @@ describe('db/queries/deliveries', () => {
       });
     });
 
-    it('that fails as the last one leaves a redelivery that was asked for meanwhile to be made', async () => {
+    it('that is the last one and fails leaves a redelivery that was requested meanwhile pending', async () => {
       const id = await createDelivery();
       await startAttempt(database, id, { number: 1 });
       await requestRedeliveries(database, { deliveryId: id, limit: 1 });
@@ -201,7 +201,7 @@ describe('db/queries/deliveries', () => {
       expect(await claim()).to.deep.equal([id]);
     });
 
-    it('that fails counts from the first failure on, not from the latest', async () => {
+    it('that fails counts from the first failure, not from the latest', async () => {
       // contract 2.4:9
       const [first, second] = [await createDelivery(), await createDelivery()];
       const failed = { delivered: false, timedOut: false, disabledReason: null, nextAttemptAt: null } as const;

@@ -24,7 +24,7 @@ describe('db/queries/delivery-attempts', () => {
   let database: Database;
 
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
-  // What other tests left behind is of no concern.
+  // Removes the rows of other tests.
   beforeEach(() => database('deliveries').update({ status: 'failed', completed_at: new Date() }));
 
   const newEndpoint = async (accountId?: string): Promise<Endpoint> =>
@@ -48,7 +48,7 @@ describe('db/queries/delivery-attempts', () => {
   const verdictOf = async (id: string, number = 1) => (await startAttempt(database, id, { number }))?.verdict;
   const rowOf = (id: string) => database('deliveries').where({ id }).first();
 
-  /** Makes an attempt that was admitted. */
+  /** Makes an admitted attempt. */
   function record(id: string, outcome: 'delivered' | 'failed' | 'timed out', number = 1) {
     const error = outcome === 'delivered' ? null : outcome;
     const attempt = { number, startedAt: new Date(), latencyMs: 1, status: error === null ? 200 : null, error };
@@ -73,7 +73,7 @@ describe('db/queries/delivery-attempts', () => {
   const endPause = (endpoint: Endpoint) =>
     database('webhook_endpoints').where({ id: endpoint.id }).update({ paused_until: new Date() });
 
-  it('limits an endpoint’s concurrent attempts, whichever process asks', async () => {
+  it('limits an endpoint’s concurrent attempts over all processes', async () => {
     // contract 6:18
     const ids = await createDeliveries(await newEndpoint(), ATTEMPT_LIMITS.perEndpoint + 4);
     const verdicts = await Promise.all(ids.map((id) => verdictOf(id)));
@@ -97,7 +97,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await verdictOf(await createDelivery(await newEndpoint())), 'of another account').to.equal('admitted');
   });
 
-  it('gives a delivery that has to wait back to the relay, with its number and its schedule', async () => {
+  it('returns a delivery that has to wait to the relay, with its number and its schedule', async () => {
     const endpoint = await newEndpoint();
     const waiting = await createDelivery(endpoint);
     await verdictOf(waiting);
@@ -119,7 +119,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(admission).to.have.nested.property('delivery.scheduled', 2);
   });
 
-  it('lets go of the room of an attempt whose worker died', async () => {
+  it('frees the room of an attempt whose worker died', async () => {
     const endpoint = await newEndpoint();
     for (const id of await createDeliveries(endpoint, ATTEMPT_LIMITS.perEndpoint)) await verdictOf(id);
     const next = await createDelivery(endpoint);
@@ -128,7 +128,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await verdictOf(next)).to.equal('admitted');
   });
 
-  it('leaves an endpoint alone that does not answer in time, then tries it with one attempt until it answers', async () => {
+  it('pauses an endpoint that does not answer in time, then probes it with one attempt until it answers', async () => {
     // contract 6:19
     const endpoint = await newEndpoint();
     await timeOut(endpoint, ATTEMPT_LIMITS.timeoutsUntilPause - 1);
@@ -152,7 +152,7 @@ describe('db/queries/delivery-attempts', () => {
     expect((await claim()).length, 'it answers, if only with an error').to.be.greaterThan(1);
   });
 
-  it('tries an endpoint at once whose owner gives it another address', async () => {
+  it('probes an endpoint at once when its owner changes the address', async () => {
     const endpoint = await newEndpoint();
     await timeOut(endpoint, ATTEMPT_LIMITS.timeoutsUntilPause);
     const id = await createDelivery(endpoint);
@@ -175,7 +175,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await claim(), 'no more of it than it may have at once').to.have.length(ATTEMPT_LIMITS.perEndpoint - 6);
   });
 
-  it('gives a busy account one turn for each turn of the others', async () => {
+  it('admits as many attempts of a busy account as of each other account in turn', async () => {
     const busy = await newEndpoint();
     await createDeliveries(busy, 6);
     const modest = await newEndpoint();
@@ -183,7 +183,7 @@ describe('db/queries/delivery-attempts', () => {
     expect((await claim(2)).map(({ id }) => id)).to.include(one);
   });
 
-  it('fails what waits for an endpoint that takes nothing any more, without a workflow', async () => {
+  it('fails the waiting deliveries of an endpoint that accepts no more, without a workflow', async () => {
     const endpoint = await newEndpoint();
     const ids = await createDeliveries(endpoint, 3);
     await deleteWebhookEndpoint(database, endpoint.accountId, endpoint.id);
@@ -204,7 +204,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await startAttempt(database, id, { number: 3 })).to.have.nested.property('delivery.scheduled', 1);
   });
 
-  it('frees the room of a delivery that Temporal did not take', async () => {
+  it('frees the room of a delivery that Temporal did not accept', async () => {
     const endpoint = await newEndpoint();
     const ids = await createDeliveries(endpoint, ATTEMPT_LIMITS.perEndpoint + 1);
     const claimed = await claim();
@@ -217,7 +217,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await rowOf(claimed[0]?.id ?? '')).to.include({ workflow_started_at: null, under_way_until: null });
   });
 
-  it('is missed when its time has passed, and can be given back to the relay', async () => {
+  it('is missed when its time has passed, and can be returned to the relay', async () => {
     const endpoint = await newEndpoint();
     const [inTime = '', due = '', underWay = ''] = await createDeliveries(endpoint, 3);
     for (const id of [inTime, due])

@@ -27,14 +27,14 @@ describe('a client that names another end user in each of thousands of requests'
     );
   });
 
-  it('gets a report of those that were charged most', async () => {
+  it('gets a report of the end users with the highest charges', async () => {
     const period = { from: new Date(Date.now() - 86_400_000), to: new Date(Date.now() + 60_000) };
     const users = await sumEndUserUsage(database, { accountId: key.accountId, ...period });
     expect(users).to.have.length(MAX_END_USERS);
     expect(users[0]).to.include({ endUser: `user-${NAMES}`, requests: 1, charged: BigInt(NAMES) });
   });
 
-  it('leaves names that are erased a batch at a time', async () => {
+  it('has the names of its end users erased in batches', async () => {
     await database.transaction((transaction) => eraseContent(transaction, key.accountId));
     const erase = CONTENT_SWEEPS['end users of text requests'];
     expect(await erase(database, 1_000)).to.equal(1_000);

@@ -1,4 +1,4 @@
-/** What lists and sums of failures leave out because nothing there can match. */
+/** Lists and sums of failures skip rows that cannot match. */
 import { expect } from 'chai';
 import { seedConsole, type SeededKey } from '../../../lab/bench/console/seed.ts';
 import { REPORT_LIMITS } from '../../../db/connections.ts';
@@ -13,7 +13,7 @@ import { newHold, openTextLedger, type TestLedger, settlementOf } from '../../su
 
 const DAY_MS = 86_400_000;
 
-describe('db/queries, of what is rare', () => {
+describe('db/queries, of rare rows', () => {
   let test: TestDatabase;
   let database: Database;
   let ledger: TestLedger;
@@ -33,7 +33,7 @@ describe('db/queries, of what is rare', () => {
     await test.drop();
   });
 
-  /** A request of that model, so many days ago. @returns its id */
+  /** A request of that model, this many days ago. @returns its id */
   async function use(model: string, days: number): Promise<string> {
     const hold = newHold(key, { model, id: newId('textRequest', Date.now() - days * DAY_MS) });
     await ledger.hold([hold]);
@@ -44,7 +44,7 @@ describe('db/queries, of what is rare', () => {
   const idsOf = async (filter: { readonly model: string; readonly accountId?: string; readonly before?: string }) =>
     (await listTextUsage(database, { ...filter, limit: 100 })).map(({ id }) => id);
 
-  it('lists the requests of a model, whether they are summed, late or new', async () => {
+  it('list the requests of a model, whether they are summed, late or new', async () => {
     expect(await idsOf({ model: 'rare' })).to.deep.equal([]);
     const old = await use('rare', 9);
     expect(await idsOf({ model: 'rare' })).to.deep.equal([old]);
@@ -60,7 +60,7 @@ describe('db/queries, of what is rare', () => {
     expect(await idsOf({ model: 'rare', accountId: newId('account') })).to.deep.equal([]);
   });
 
-  it('lists every request of a model that is used every day', async () => {
+  it('list every request of a model that is used every day', async () => {
     const rows = await database('text_requests')
       .where('model', 'gpt-seeded')
       .orderBy('id', 'desc')
@@ -69,7 +69,7 @@ describe('db/queries, of what is rare', () => {
     expect(await idsOf({ model: 'gpt-seeded' })).to.deep.equal(rows.map(({ id }) => id));
   });
 
-  it('adds up refunds by cause as the rows do', async () => {
+  it('add up refunds by cause as the rows do', async () => {
     await finishAsFailed(database, await createTaskRow(database, key));
     for (const filter of [{}, { accountId: key.accountId }, { from: new Date(Date.now() - 9 * DAY_MS) }]) {
       const sums = await sumRefunds(database, filter);

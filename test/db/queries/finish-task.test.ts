@@ -78,7 +78,7 @@ describe('db/queries/finish-task', () => {
     [FAILURE, SUCCESS],
     [FAILURE, FAILURE],
   ] as const) {
-    it(`changes nothing when a task that ${first.status} is ended again as ${second.status}`, async () => {
+    it(`changes nothing when a task that ${first.status} is finished again as ${second.status}`, async () => {
       // contract 3:10
       const { id } = await createTaskRow(database, key);
       const ended = await finishTask(database, id, first, null);
@@ -90,7 +90,7 @@ describe('db/queries/finish-task', () => {
     });
   }
 
-  it('lets one of two different endings win, with its money, however they race', async () => {
+  it('lets one of two different outcomes win, with its money, when they race', async () => {
     // contract 3:10 3:11
     const tasks = await Promise.all(Array.from({ length: 20 }, () => createTaskRow(database, key)));
     const races = await Promise.all(
@@ -115,7 +115,7 @@ describe('db/queries/finish-task', () => {
     expect(events.length).to.equal(succeeded);
   });
 
-  it('ends many tasks of many accounts in one transaction, as it would end each alone', async () => {
+  it('finishes many tasks of many accounts in one transaction, with the same result as for each alone', async () => {
     const others = await Promise.all([createFundedKey(database), createFundedKey(database)]);
     const keys = [key, ...others, key];
     const tasks = await Promise.all(keys.map((one) => createTaskRow(database, one)));
@@ -138,7 +138,7 @@ describe('db/queries/finish-task', () => {
     expect(await balances()).to.include({ fundedAvailable: parseUsd(99), fundedReserved: 0n });
   });
 
-  it('never waits for itself, however batches with the same accounts race', async () => {
+  it('never deadlocks when batches with the same accounts race', async () => {
     const keys = await Promise.all(Array.from({ length: 4 }, () => createFundedKey(database)));
     const batches = await Promise.all(
       Array.from({ length: 6 }, async (_, index) => {
@@ -151,7 +151,7 @@ describe('db/queries/finish-task', () => {
     expect(finished.flat().every((one) => one?.applied)).to.equal(true);
   });
 
-  it('ends a task that was never started', async () => {
+  it('finishes a task that was never started', async () => {
     const task = await createTaskRow(database, key);
     expect((await finishTask(database, task.id, FAILURE, null)).task.status).to.equal('failed');
   });
@@ -161,7 +161,7 @@ describe('db/queries/finish-task', () => {
     expect((await rejectionOf(finishTask(database, id, SUCCESS, null))).message).to.include(id);
   });
 
-  it('leaves the task running when its event cannot be made', async () => {
+  it('leaves the task running when its event cannot be created', async () => {
     const task = await createTaskRow(database, key);
     const event = {
       ...newEvent('task.succeeded'),
@@ -174,8 +174,8 @@ describe('db/queries/finish-task', () => {
     expect(await balances()).to.include({ fundedReserved: parseUsd(1) });
   });
 
-  describe('and its event', () => {
-    it('is written with the task as it ended, and one delivery for each endpoint that subscribed', async () => {
+  describe('with its event', () => {
+    it('writes the event with the final task, and one delivery for each endpoint that subscribed', async () => {
       // contract 3:4 6:1
       const account = { id: key.accountId };
       const both = await createEndpoint(database, account);
@@ -199,7 +199,7 @@ describe('db/queries/finish-task', () => {
       expect(finished.deliveryIds).to.have.members(deliveries.map(({ id }) => id));
     });
 
-    it('returns unstarted deliveries again when the ending is repeated', async () => {
+    it('returns unstarted deliveries again when the call is repeated', async () => {
       await createEndpoint(database, { id: key.accountId });
       await createEndpoint(database, { id: key.accountId });
       const task = await createTaskRow(database, key);
@@ -209,7 +209,7 @@ describe('db/queries/finish-task', () => {
       expect((await finishAsSucceeded(database, task)).deliveryIds).to.deep.equal(left);
     });
 
-    it('is not written for an ending without an event', async () => {
+    it('writes no event for an outcome without one', async () => {
       await createEndpoint(database, { id: key.accountId });
       const task = await createTaskRow(database, key);
       expect((await finishTask(database, task.id, FAILURE, null)).deliveryIds).to.deep.equal([]);

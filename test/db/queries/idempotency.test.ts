@@ -43,7 +43,7 @@ describe('db/queries/idempotency', () => {
       encryptedBody: Buffer.from('first response'),
     });
 
-  /** Moves the row in time, which stands for waiting. */
+  /** Moves the row in time, instead of waiting. */
   const setTime = (column: 'lease_until' | 'expires_at', fromNow: string): PromiseLike<number> =>
     database('idempotency_keys')
       .where({ account_id: accountId })
@@ -80,14 +80,14 @@ describe('db/queries/idempotency', () => {
     expect(await complete(token)).to.equal(false);
   });
 
-  it('completes a claim whose lease has ended, if it was not taken over', async () => {
+  it('completes a claim whose lease has ended, if no request took it over', async () => {
     const token = await claimToken();
     await setTime('lease_until', '-1 hour');
     expect(await complete(token)).to.equal(true);
     expect((await claim()).outcome).to.equal('replay');
   });
 
-  it('removes only what can no longer be replayed or completed', async () => {
+  it('removes only rows that can no longer be replayed or completed', async () => {
     await database('idempotency_keys').delete();
     await complete(await claimToken());
     expect(await SWEEPS['idempotency keys']?.(database, 10)).to.equal(0);

@@ -29,7 +29,7 @@ describe('a low balance', () => {
     await setLowBalance(database, account.id, parseUsd(2.5));
   });
 
-  /** Several processes look at once. */
+  /** Several processes check at once. */
   async function lookEverywhere(): Promise<void> {
     await Promise.all(Array.from({ length: 4 }, () => announceLowBalances(database, 100)));
   }
@@ -46,7 +46,7 @@ describe('a low balance', () => {
   const pay = (usd: number) =>
     topUp(database, { accountId: account.id, amount: parseUsd(usd), reference: newId('request') });
 
-  it('is announced once, however many processes look and however often', async () => {
+  it('is announced once, however many processes check and however often', async () => {
     // contract 6:3 6:5
     await charge();
     await lookEverywhere();
@@ -64,7 +64,7 @@ describe('a low balance', () => {
     });
   });
 
-  it('is announced again after a top-up lifted it and it fell once more', async () => {
+  it('is announced again after a top-up lifted the balance and it fell once more', async () => {
     // contract 6:3
     await charge();
     await lookEverywhere();
@@ -77,7 +77,7 @@ describe('a low balance', () => {
     expect(await payloads()).to.have.length(2);
   });
 
-  it('does not count what is only held', async () => {
+  it('is not caused by holds', async () => {
     // contract 6:3
     const held = await createTaskRow(database, key);
     await lookEverywhere();
@@ -86,7 +86,7 @@ describe('a low balance', () => {
     expect(await payloads()).to.deep.equal([]);
   });
 
-  it('is announced under a threshold that is set above it, and not without one', async () => {
+  it('is announced under a threshold that is set above the balance, and not without one', async () => {
     // contract 6:3
     await setLowBalance(database, account.id, null);
     await charge();
@@ -97,7 +97,7 @@ describe('a low balance', () => {
     expect(await payloads()).to.have.length(1);
   });
 
-  it('is delivered to the endpoints that ask for it, and to no other', async () => {
+  it('is delivered to the endpoints that subscribed, and to no others', async () => {
     // contract 6:3
     await createEndpoint(database, account);
     const wanting = await createEndpoint(database, account, { events: ['account.balance_low'] });

@@ -53,7 +53,7 @@ describe('db/queries/month-sums', () => {
     await recordTextCosts(database, [{ ...route, version: 'costed', pricing: { rates, tiers: [], peaks: [] } }]);
     const costed = newHold({ id: three.id, accountId: three.accountId }, { catalogueVersion: 'costed' });
     await ledger.hold([costed]);
-    // Before it, an attempt failed that cost 80 pico-USD.
+    // An attempt before it failed and cost 80 pico-USD.
     const failedAttempts = [usedInVain({ outputTokens: 12 })];
     await ledger.settle([settlementOf(costed, { charge: 1_500n, failedAttempts })]);
     await ledger.close();
@@ -76,7 +76,7 @@ describe('db/queries/month-sums', () => {
     await (fails ? finishAsFailed(database, task) : finishAsSucceeded(database, task));
   }
 
-  it('adds up to the same total by model, vendor, customer and day, to the last digit', () => {
+  it('have the same total by model, vendor, customer and day, to the last digit', () => {
     const { total, models, vendors, customers, otherCustomers } = sums;
     const parts = [models, vendors, otherCustomers ? [...customers, otherCustomers] : customers];
     for (const amountOf of [
@@ -93,7 +93,7 @@ describe('db/queries/month-sums', () => {
     expect(days).to.equal(total.revenue);
   });
 
-  it('counts as margin what is left of the revenue whose cost is known, less the cost of failed tasks and attempts', () => {
+  it('count as margin the revenue whose cost is known, less that cost and the cost of failed tasks and attempts', () => {
     const { revenue, cost, uncosted, margin, charges, refunds } = sums.total;
     expect([charges, refunds]).to.deep.equal([5, 1]);
     expect(formatUsd(cost ?? 0n)).to.equal('0.950000000209');
@@ -101,19 +101,19 @@ describe('db/queries/month-sums', () => {
     expect(formatUsd(margin ?? 0n)).to.equal('3.050000001295');
   });
 
-  it('is what the ledger charged in the month', async () => {
+  it('are the charges of the ledger in the month', async () => {
     const [charged] = await database('transfers')
       .whereIn('kind', ['settlement', 'charge', 'excess'])
       .sum<{ sum: string }[]>('amount');
     expect(sums.total.revenue.toString()).to.equal(charged?.sum);
   });
 
-  it('lists only so many customers separately, and adds up the others', () => {
+  it('list a limited number of customers separately, and add up the others', () => {
     expect(sums.customers.map(({ accountId }) => accountId)).to.deep.equal([keys[1]?.accountId, keys[0]?.accountId]);
     expect(sums.otherCustomers?.charges).to.equal(2);
   });
 
-  it('comes to the sums of its export', async () => {
+  it('agree with the sums of their export', async () => {
     const rows: Readonly<Record<string, unknown>>[] = [];
     for await (const line of streamMonthLines(database, thisMonth())) rows.push(MONTH_LINE.present(line));
     const add = (name: string): PicoUsd =>
@@ -122,7 +122,7 @@ describe('db/queries/month-sums', () => {
     expect(add('margin_usd')).to.equal(sums.total.margin);
   });
 
-  it('has failed attempts of text in lines of their own, which charge nothing', async () => {
+  it('have failed attempts of text in lines of their own, without charges', async () => {
     const lines: MonthLine[] = [];
     for await (const line of streamMonthLines(database, thisMonth())) lines.push(line);
     const [attempt, ...others] = lines.map(MONTH_LINE.present).filter(({ kind }) => kind === 'failed_attempt');
@@ -135,13 +135,13 @@ describe('db/queries/month-sums', () => {
     expect(csv).to.deep.include({ kind: 'failed_attempt', upstream_model: 'textc-M3' });
   });
 
-  it('is zero for a month without transfers', async () => {
+  it('are zero for a month without transfers', async () => {
     const empty = parseMonth('2020-01');
     const { total, models, otherCustomers } = await sumMonth(database, empty ?? thisMonth(), 2);
     expect([total.revenue, total.margin, models, otherCustomers]).to.deep.equal([0n, null, [], null]);
   });
 
-  it('lists customers with losses, however small their revenue, and says of no unknown cost that it is zero', async () => {
+  it('list customers with losses, however small their revenue, and show no unknown cost as zero', async () => {
     const key = await createFundedKey(database);
     await render(key, { priceUsd: '0.000000000002', costUsd: '0.5' });
     const unknown = await createFundedKey(database);
@@ -156,7 +156,7 @@ describe('db/queries/month-sums', () => {
     expect(empty.total).to.include({ revenue: 0n, cost: 0n, charges: 0 });
   });
 
-  it('has what all customers paid, were charged and have, as their balances say', async () => {
+  it('agree with the balances on what all customers paid, were charged and have', async () => {
     const { customersMoney, total } = await sumMonth(database, thisMonth(), 1);
     const { rows } = await database.raw<{ rows: { available: string; reserved: string }[] }>(
       `SELECT sum(funded_available + signup_available) AS available, sum(funded_reserved + signup_reserved) AS reserved

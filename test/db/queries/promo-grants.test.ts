@@ -45,7 +45,7 @@ describe('db/queries/promo-grants', () => {
       reason: 'a test',
     });
 
-  /** In the place of waiting: the time of the account's grants is over. */
+  /** Makes the account's grants expire, instead of waiting. */
   async function letExpire(): Promise<void> {
     await database.transaction(async (transaction) => {
       await transaction.raw('SET LOCAL session_replication_role = replica');
@@ -60,7 +60,7 @@ describe('db/queries/promo-grants', () => {
     return transfers.map(({ kind, amount }) => `${kind} ${amount}`).filter((line) => line.startsWith('promo'));
   }
 
-  it('gives credit once per reference', async () => {
+  it('give credit once per reference', async () => {
     // contract 4.11:13
     const first = await give(2);
     const again = await give(5);
@@ -69,18 +69,18 @@ describe('db/queries/promo-grants', () => {
     expect((await reloadAccount(database, account)).signupAvailable).to.equal(parseUsd(3));
   });
 
-  it('gives credit once though it is asked for several times at once', async () => {
+  it('give credit once when it is requested several times at once', async () => {
     const given = await Promise.all(Array.from({ length: 5 }, () => give(2)));
     expect(given.filter(({ applied }) => applied)).to.have.length(1);
     expect(await kinds()).to.deep.equal([`promo_grant ${parseUsd(2)}`]);
   });
 
-  it('refuses credit that would already be expired', async () => {
+  it('refuse credit that has already expired', async () => {
     const refusal = await rejectionOf(give(2, 'launch', -1));
     expect(isDatabaseError(refusal, CHECK_VIOLATION)).to.equal(true);
   });
 
-  it('is taken back once, whatever number of processes look', async () => {
+  it('are removed once after they expire, however many processes check', async () => {
     // contract 5:20
     await give(2);
     await letExpire();
@@ -90,7 +90,7 @@ describe('db/queries/promo-grants', () => {
     expect([signupAvailable, fundedAvailable]).to.deep.equal([parseUsd(1), parseUsd(3)]);
   });
 
-  describe('is not spent once it has expired, though it has not been removed yet,', () => {
+  describe('are not spent once they have expired, even before they are removed,', () => {
     beforeEach(async () => {
       // 2 USD of 6 have expired.
       await give(2);
@@ -117,7 +117,7 @@ describe('db/queries/promo-grants', () => {
       expect(await left()).to.deep.equal([parseUsd(2), 0n]);
     });
 
-    it('by holds of text, nor by what a request costs above its hold', async () => {
+    it('by holds of text, nor by a cost above its hold', async () => {
       const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
       const holds = [1, 2, 3].map(() => newHold(key, { amount: parseUsd(1) }));
       const decisions = await ledger.hold([...holds, newHold(key, { amount: parseUsd(2) })]);
@@ -130,7 +130,7 @@ describe('db/queries/promo-grants', () => {
     });
   });
 
-  it('expires as well when a hold gives it back later', async () => {
+  it('expire as well when a hold releases them later', async () => {
     // contract 5:19
     await give(0.75);
     const task = await createTaskRow(database, key);
@@ -145,7 +145,7 @@ describe('db/queries/promo-grants', () => {
     expect((await reloadAccount(database, account)).signupAvailable).to.equal(parseUsd(1));
   });
 
-  it('moves grants by the ledger alone', async () => {
+  it('are moved only by the ledger', async () => {
     const { grant } = await give(2);
     const change = database('promo_grants')
       .where('id', grant.id)

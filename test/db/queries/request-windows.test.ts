@@ -10,7 +10,7 @@ import { SWEEPS } from '../../../db/sweeps.ts';
 import { newId } from '../../../domain/ids.ts';
 import { useTestDatabase } from '../../support/database.ts';
 
-/** One that creates something. */
+/** A request that creates something. */
 const write = (apiKeyId: string): CountedRequest => ({ apiKeyId, reads: false });
 const positions = (windows: readonly RequestWindow[]): number[] => windows.map(({ position }) => position);
 
@@ -25,7 +25,7 @@ describe('db/queries/request-windows', () => {
     return rows[0]?.minute ?? '';
   }
 
-  /** Counts again when a minute ended meanwhile, since the places begin anew then. */
+  /** Counts again if the minute ended meanwhile, since the positions restart with it. */
   async function withinOneMinute<T>(count: () => Promise<T>): Promise<T> {
     const minute = await currentMinute();
     const counted = await count();
@@ -43,7 +43,7 @@ describe('db/queries/request-windows', () => {
     ]);
   });
 
-  it('counts those that only read apart from the others', async () => {
+  it('counts reading requests separately', async () => {
     const counted = await withinOneMinute(async () => {
       const apiKeyId = newId('apiKey');
       const [reading, writing] = [{ apiKeyId, reads: true }, write(apiKeyId)];
@@ -58,7 +58,7 @@ describe('db/queries/request-windows', () => {
     ]);
   });
 
-  it('gives every position once and skips none, however many processes count at the same time', async () => {
+  it('assigns every position once and skips none, however many processes count at the same time', async () => {
     // contract 8.1:6
     const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
     const counted = await withinOneMinute(async () => {
@@ -67,7 +67,7 @@ describe('db/queries/request-windows', () => {
       const windows = await Promise.all(batches.map((batch) => countRequests(database, [...batch, ...batch])));
       return windows.flatMap((counted) => positions(counted));
     });
-    // Both keys have as many requests, so each place from 1 to 40 is given twice.
+    // Both keys have equally many requests, so each position from 1 to 40 is assigned twice.
     const twice = Array.from({ length: 40 }, (_, index) => [index + 1, index + 1]).flat();
     expect(counted.toSorted((left, right) => left - right)).to.deep.equal(twice);
   });
@@ -91,7 +91,7 @@ describe('db/queries/request-windows', () => {
     expect(await countRequests(database, [])).to.deep.equal([]);
   });
 
-  it('starts over each minute, and forgets past minutes', async () => {
+  it('restarts each minute, and forgets past minutes', async () => {
     // contract 8.1:6
     const key = newId('apiKey');
     await countRequests(database, [write(key)]);

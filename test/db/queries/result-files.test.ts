@@ -27,14 +27,14 @@ describe('the files of results', () => {
     await recordResultFile(database, `results/${failed}/new/0.mp4`, failed);
   });
 
-  it('are due for a check once their task has ended and no step can be writing them, with what the task names', async () => {
+  it('are due for a check once their task is final and no step can be writing them, with the files that the task names', async () => {
     const files = await findDoneResultFiles(database, 100);
     expect(files.map(({ taskId }) => taskId)).to.have.members([succeeded, failed]);
     expect(files.find(({ taskId }) => taskId === failed)?.urls).to.deep.equal([]);
     expect(files.find(({ taskId }) => taskId === succeeded)?.urls).to.have.length(1);
   });
 
-  it('are forgotten by their names', async () => {
+  it('are deleted by their names', async () => {
     await forgetResultFiles(database, [`results/${failed}/old/0.mp4`]);
     const files = await findDoneResultFiles(database, 100);
     expect(files.map(({ taskId }) => taskId)).to.deep.equal([succeeded]);

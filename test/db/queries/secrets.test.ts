@@ -39,7 +39,7 @@ describe('the secrets of a database', () => {
     await checkSecrets(testDatabase.database, during);
   });
 
-  it('must decrypt what is already stored, even if none were recorded', async () => {
+  it('must decrypt the stored values, even if no secrets were recorded', async () => {
     const { database } = testDatabase;
     const account = await createAccount(database);
     const { id } = await createEndpoint(database, account);
@@ -50,7 +50,7 @@ describe('the secrets of a database', () => {
     await checkSecrets(database, before);
   });
 
-  it('are replaced while the old ones still work, and the old ones are refused at the end', async () => {
+  it('are replaced while the old ones are still valid, and the old ones are refused at the end', async () => {
     const { database } = testDatabase;
     await checkSecrets(database, before);
     const account = await createAccount(database);
@@ -110,7 +110,7 @@ describe('the secrets of a database', () => {
     );
   });
 
-  it('reveal how many API keys are stored under an earlier pepper', async () => {
+  it('report how many API keys are stored under an earlier pepper', async () => {
     const { database } = testDatabase;
     const key = await createKey(database, await createAccount(database));
     expect(await countKeysUnderOtherPeppers(database, newPepper)).to.equal(1);

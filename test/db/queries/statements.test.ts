@@ -8,13 +8,13 @@ import { countRowsRead } from '../../support/query-plan.ts';
 describe('db/queries/statements', () => {
   const test = useTestDatabase({ limits: REPORT_LIMITS });
 
-  it('read only those transfers of a busy account that are in no sum yet', async () => {
+  it('read only the transfers of a busy account that are not summed yet', async () => {
     const { database } = test;
     const [key] = await seedConsole(database, { accounts: 2, tasks: 0, transfers: 60_000 }, () => {});
     const accountId = key?.accountId ?? '';
     const times = await database('transfers').where('account_id', accountId).pluck<Date[]>('created_at');
     const last = new Date(Math.max(...times.map(Number)));
-    // As the sweep leaves it, an hour or so behind.
+    // The sums that the sweep leaves, an hour or so behind.
     const before = new Date(last.getTime() - 3_600_000);
     await database('daily_usage_summed').update({ before });
     const unsummed = times.filter((time) => time >= before).length;
@@ -24,7 +24,7 @@ describe('db/queries/statements', () => {
       from: new Date(last.getTime() - 86_400_000),
       to: new Date(last.getTime() + 86_400_000),
     });
-    // A month that holds a few pages, because it began or ended within the days that are filled, is read from end to end.
+    // A month with few pages, because it started or ended within the filled days, is read sequentially.
     expect(read).to.be.within(unsummed, times.length / 20);
   });
 });

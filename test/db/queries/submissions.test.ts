@@ -51,14 +51,14 @@ describe('db/queries/submissions', () => {
       fingerprint: 'f',
     });
 
-  describe('opening one', () => {
+  describe('opening a submission', () => {
     it('moves the task to its upstream', async () => {
       const task = await newTask();
       expect(await attempt(task, 1)).to.include({ attempt: 1, provider: 'other', outcome: null });
       expect(await reloadTask(database, task)).to.include({ provider: 'other', status: 'queued' });
     });
 
-    it('counts the task as being processed where no job will be there to wait for', async () => {
+    it('counts the task as processing where no job will exist to wait for', async () => {
       const task = await newTask();
       const sent = { provider: 'p', vendor: 'v', model: 'm', fingerprint: 'f' };
       const submission = { taskId: task.id, attempt: 1, route: 0, ...sent };
@@ -66,7 +66,7 @@ describe('db/queries/submissions', () => {
       expect(await reloadTask(database, task)).to.include({ provider: 'p', status: 'processing' });
     });
 
-    it('is refused while the outcome of another is not known, or when one was accepted', async () => {
+    it('is refused while the outcome of another is unknown, or when one was accepted', async () => {
       const task = await newTask();
       await openTaskSubmission(database, task);
       await rejectionOf(attempt(task, 2));
@@ -76,7 +76,7 @@ describe('db/queries/submissions', () => {
       expect(await attempt(done, 2)).to.equal(null);
     });
 
-    it('is possible after one that was not taken, and after one that was given up', async () => {
+    it('is possible after a rejected submission, and after an abandoned one', async () => {
       const task = await newTask();
       await settleSubmission(database, await openTaskSubmission(database, task), NOT_TAKEN);
       const second = await openTaskSubmission(database, task, { attempt: 2 });
@@ -86,13 +86,13 @@ describe('db/queries/submissions', () => {
       expect(outcomes).to.deep.equal(['not_taken', 'unknown', null]);
     });
 
-    it('is not possible for a task that is final', async () => {
+    it('is not possible for a final task', async () => {
       const { task } = await finishAsFailed(database, await newTask());
       expect(await attempt(task, 1)).to.equal(null);
     });
   });
 
-  describe('settling one', () => {
+  describe('settling a submission', () => {
     it('gives the task its job', async () => {
       const task = await newTask();
       const submission = await openTaskSubmission(database, task);
@@ -109,7 +109,7 @@ describe('db/queries/submissions', () => {
       expect(await reloadTask(database, task)).to.include({ providerJobId: 'job_once' });
     });
 
-    it('cannot be changed by hand afterwards, nor can what was sent', async () => {
+    it('cannot be changed by hand afterwards, nor can the sent request', async () => {
       const task = await newTask();
       await settleSubmission(database, await openTaskSubmission(database, task), NOT_TAKEN);
       const row = (): ReturnType<Database> => database('submissions').where({ task_id: task.id });
@@ -119,7 +119,7 @@ describe('db/queries/submissions', () => {
       await rejectionOf(row().delete());
     });
 
-    it('leaves a task that is final without its job', async () => {
+    it('leaves a final task without its job', async () => {
       const task = await newTask();
       const submission = await openTaskSubmission(database, task);
       await finishAsFailed(database, task);
@@ -128,7 +128,7 @@ describe('db/queries/submissions', () => {
       expect((await listSubmissions(database, task.id))[0]).to.include({ jobId: 'job_too_late' });
     });
 
-    it('gives a job of a vendor to one task, whichever upstreams lead there, also when two ask at once', async () => {
+    it('gives a job of a vendor to one task, whichever upstreams lead to the vendor, also when two claim it at once', async () => {
       const tasks = [await newTask(), await newTask(), await newTask()];
       const submissions = await Promise.all(
         tasks.map((task, index) => openTaskSubmission(database, task, { provider: `upstream-${index}` })),
@@ -144,7 +144,7 @@ describe('db/queries/submissions', () => {
       expect(await settleSubmission(database, elsewhere, accepted('job_for_one'))).to.equal(true);
     });
 
-    it('keeps what may be lost, and the stored files of a render that was answered with them', async () => {
+    it('keeps the possible loss, and the stored files of a render that was returned with them', async () => {
       const lost = await newTask();
       await settleSubmission(database, await openTaskSubmission(database, lost), GIVEN_UP);
       expect((await listSubmissions(database, lost.id))[0]).to.include({ outcome: 'unknown', possibleLoss: 7n });
@@ -156,7 +156,7 @@ describe('db/queries/submissions', () => {
     });
   });
 
-  it('keep what the upstream charged', async () => {
+  it('keep the upstream’s charge', async () => {
     const task = await newTask();
     await submitTask(database, task, 'job_that_cost');
     await recordCost(database, task.id, { reported: { amount: '12.5', unit: 'credits' }, cost: 3n });
@@ -179,7 +179,7 @@ describe('db/queries/submissions', () => {
     expect([...owned]).to.deep.equal(['job_of_theirs']);
   });
 
-  it('have rivals in others of the same body, or of the same model, whose outcome is not known', async () => {
+  it('have rivals in others of the same body, or of the same model, whose outcome is unknown', async () => {
     const submit = async (fingerprint: string, vendor = 'rivalry') =>
       openTaskSubmission(database, await newTask(), { provider: newId('task'), vendor, fingerprint });
     const submission = await submit('mine');

@@ -39,7 +39,7 @@ describe('db/queries/tasks', () => {
 
   const create = (settings: Partial<NewTask> = {}): Promise<Task> => createTaskRow(database, key, settings);
 
-  /** Tasks created one after the other, a second apart. */
+  /** Tasks created a second apart. */
   async function createSeries(count: number): Promise<readonly Task[]> {
     const now = Date.now();
     const tasks: Task[] = [];
@@ -53,7 +53,7 @@ describe('db/queries/tasks', () => {
     claimTasksToStart(database, { limit, retryAfterSeconds: 60 });
 
   describe('listing tasks', () => {
-    it('keeps to each filter', async () => {
+    it('applies each filter', async () => {
       const [oldest, middle, newest] = await createSeries(3);
       if (!oldest || !middle || !newest) throw new Error('three were created');
       const image = await create({ kind: 'image', model: 'imagea-2.5-sunburst' });
@@ -81,13 +81,13 @@ describe('db/queries/tasks', () => {
         .update({ workflow_started_at: new Date() }),
     );
 
-    it('takes what is due, with what its workflow needs', async () => {
+    it('claims due tasks, with the data that their workflows need', async () => {
       const task = await create({ nextStartAt: new Date(Date.now() - 1_000) });
       const { id, accountId, model, kind, deadlineAt, requestId } = task;
       expect(await claim()).to.deep.equal([{ id, accountId, model, kind, deadlineAt, requestId }]);
     });
 
-    it('leaves what is not due, started, final, or taken a moment ago', async () => {
+    it('skips tasks that are not due, started, final, or claimed a moment ago', async () => {
       const due = { nextStartAt: new Date(Date.now() - 1_000) };
       const [started, ended, taken] = [await create(due), await create(due), await create(due)];
       await create({ nextStartAt: new Date(Date.now() + 60_000) });
@@ -103,19 +103,19 @@ describe('db/queries/tasks', () => {
       expect(ids(await claim())).to.deep.equal([task.id]);
     });
 
-    it('takes no more than asked for, the longest due first', async () => {
+    it('claims at most the requested number, the longest due first', async () => {
       const tasks = await createSeries(5);
       expect(ids(await claim(2)).toSorted()).to.deep.equal(ids(tasks.slice(0, 2)));
     });
 
-    it('lets accounts take turns, however many tasks one of them has', async () => {
+    it('alternates between accounts, however many tasks one of them has', async () => {
       await createSeries(5);
       const other = await createFundedKey(database);
       const task = await createTaskRow(database, other, { nextStartAt: new Date(Date.now() - 1_000) });
       expect(ids(await claim(2))).to.include(task.id);
     });
 
-    it('starts tasks of the account that was served least recently, however long others already wait', async () => {
+    it('starts tasks of the account that was served least recently, however long others have waited', async () => {
       const greedy = await createSeries(5);
       const other = await createFundedKey(database);
       const task = await createTaskRow(database, other, { nextStartAt: new Date(Date.now() - 1_000) });
@@ -139,7 +139,7 @@ describe('db/queries/tasks', () => {
       expect(first.get(over.id)).to.equal(null);
     });
 
-    it('gives two relays different tasks, even while one has not committed', async () => {
+    it('claims different tasks for two relays, even while one has not committed', async () => {
       const tasks = await createSeries(6);
       const [first, second] = await database.transaction(async (transaction) => {
         const mine = await claimTasksToStart(transaction, { limit: 3, retryAfterSeconds: 60 });
@@ -149,13 +149,13 @@ describe('db/queries/tasks', () => {
       expect(ids([...first, ...second]).toSorted()).to.deep.equal(ids(tasks).toSorted());
     });
 
-    it('gives many relays each task once', async () => {
+    it('claims each task once for many relays', async () => {
       const tasks = await createSeries(12);
       const claims = await Promise.all(Array.from({ length: 8 }, () => claim(2)));
       expect(ids(claims.flat()).toSorted()).to.deep.equal(ids(tasks).toSorted());
     });
 
-    it('claims a task past its deadline if an upstream may render it or a recovery restarted it, and ends the others', async () => {
+    it('claims a task past its deadline if an upstream may render it or a recovery restarted it, and fails the others', async () => {
       const past = { deadlineAt: new Date(Date.now() - 1_000), nextStartAt: new Date(Date.now() - 1_000) };
       const rendering = await createTaskRow(database, key, past);
       const unclear = await createTaskRow(database, key, past);
@@ -179,7 +179,7 @@ describe('db/queries/tasks', () => {
       expect(await findTasksOutOfTime(database, 10)).to.deep.equal([late.id]);
     });
 
-    it('records starts, even if one of the tasks has ended in the meantime', async () => {
+    it('records starts, even if one of the tasks has become final meanwhile', async () => {
       const due = { nextStartAt: new Date(Date.now() - 1_000) };
       const [ended, running] = [await create(due), await create(due)];
       await finishAsSucceeded(database, ended);

@@ -40,7 +40,7 @@ describe('db/queries/text-costs', () => {
   let database: Database;
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
-  it('has costs in the form of prices, which come to what the prices would', async () => {
+  it('has costs in the form of prices, which amount to the same', async () => {
     const samples = fc.sample(fc.tuple(pricing, request), { numRuns: 300, seed: 1 });
     const costs = samples.map(([one], index) => ({ ...ROUTE, version: `v${index}`, pricing: one }));
     await recordTextCosts(database, costs);

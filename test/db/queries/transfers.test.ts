@@ -44,7 +44,7 @@ describe('db/queries/transfers', () => {
   const list = async (period: { from?: Date; to?: Date }): Promise<readonly string[]> =>
     (await listTransfers(database, { accountId: account.id, limit: 10, ...period })).map(({ id }) => id);
 
-  it('finds a transfer as it was written', async () => {
+  it('finds a transfer as written', async () => {
     const createdAt = new Date();
     const id = await insert(createdAt, 12_345_678_901_234_567_890_123n);
     expect(await findTransfer(database, id, createdAt)).to.deep.equal({
@@ -69,7 +69,7 @@ describe('db/queries/transfers', () => {
     expect(await findTransfer(database, newId('transfer'), createdAt)).to.equal(null);
   });
 
-  it('shows transfers within one millisecond once each: a time that is read finds the row it came from', async () => {
+  it('shows transfers within one millisecond once each: a returned time finds its row again', async () => {
     const millisecond = new Date().toISOString().slice(0, -1);
     const ids: string[] = [];
     for (const microseconds of ['000', '001', '250', '499', '500', '501', '999']) {
@@ -101,7 +101,7 @@ describe('db/queries/transfers', () => {
     }
   });
 
-  it('keeps to a period: its first moment is in it, its last is not', async () => {
+  it('filters by a period: its first moment is included, its end is not', async () => {
     // contract 4.10:3
     const now = Date.now();
     const moments = [new Date(now - 20), new Date(now - 10), new Date(now)] as const;

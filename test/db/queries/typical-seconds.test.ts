@@ -22,7 +22,7 @@ describe('db/queries/typical-seconds', () => {
     key = await createFundedKey(database, 1_000);
   });
 
-  /** Tasks of a model that end now, begun so many seconds ago each. */
+  /** Tasks of a model that complete now and started this many seconds ago each. */
   async function finishTasks(model: string, seconds: readonly number[], finish = finishAsSucceeded): Promise<void> {
     const now = Date.now();
     for (const taken of seconds) {
@@ -40,9 +40,9 @@ describe('db/queries/typical-seconds', () => {
     expect(await findTypicalSeconds(database, 'few')).to.equal(null);
   });
 
-  it('gives the time that half and nine tenths of the tasks stayed below, in whole seconds', async () => {
+  it('returns the duration that half and nine tenths of the tasks stayed below, in whole seconds', async () => {
     // contract 2.1:11
-    // Each takes as long as is said here and a little more, by the time that it ends.
+    // Each task takes slightly longer than its listed seconds by the time that it completes.
     await finishTasks('many', [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110]);
     const typical = await findTypicalSeconds(database, 'many');
     expect(typical?.samples).to.equal(11);
@@ -50,7 +50,7 @@ describe('db/queries/typical-seconds', () => {
     expect(typical?.p90).to.be.within(100, 110);
   });
 
-  it('counts no failures, no other models and nothing older than a day', async () => {
+  it('counts no failures, no other models and no tasks older than a day', async () => {
     // contract 2.1:11
     await finishTasks(
       'mixed',
@@ -64,7 +64,7 @@ describe('db/queries/typical-seconds', () => {
     expect(await findTypicalSeconds(database, 'mixed')).to.include({ samples: 10 });
   });
 
-  it('goes by the latest 200 tasks', async () => {
+  it('uses the latest 200 tasks', async () => {
     // contract 2.1:11
     await finishTasks('busy', [...Array.from({ length: 30 }, () => 90), ...Array.from({ length: 200 }, () => 10)]);
     const typical = await findTypicalSeconds(database, 'busy');

@@ -43,7 +43,7 @@ describe('db/queries/uploads', () => {
   const removable = async (): Promise<string[]> =>
     (await claimUploadsToRemove(database, UNUSED)).map(({ id }) => id).toSorted();
 
-  it('grant the wanted space, or what is left of the quota, or none', async () => {
+  it('get the wanted space, or the rest of the quota, or none', async () => {
     const [first, second] = [newUpload(), newUpload()];
     expect(await reserveUpload(database, first, { needed: 1, wanted: 70 }, QUOTA)).to.deep.equal({ granted: 70 });
     expect(await reserveUpload(database, second, { needed: 20, wanted: 70 }, QUOTA)).to.deep.equal({ granted: 30 });
@@ -56,7 +56,7 @@ describe('db/queries/uploads', () => {
     expect(await reserveUpload(database, first, { needed: 71, wanted: 140 }, QUOTA)).to.include({ granted: null });
   });
 
-  it('are listed only once they are stored, and not once they are to be removed', async () => {
+  it('are listed only once they are stored, and no longer once they are marked for removal', async () => {
     const stored = await store(0);
     await reserveUpload(database, newUpload(), { needed: 1, wanted: 1 }, QUOTA);
     const listed = async () => (await listUploads(database, { accountId, limit: 10 })).map(({ id }) => id);
@@ -65,7 +65,7 @@ describe('db/queries/uploads', () => {
     expect(await listed()).to.deep.equal([]);
   });
 
-  it('are removed if no task used them for long enough, each by one caller', async () => {
+  it('are removed if no task used them for the whole period, each by one caller', async () => {
     const [old, used] = [await store(11 * HOUR_MS), await store(11 * HOUR_MS)];
     await store(9 * HOUR_MS);
     await database('uploads').where({ id: used.id }).update({ used_at: new Date() });
@@ -86,7 +86,7 @@ describe('db/queries/uploads', () => {
     expect(await removable()).to.deep.equal([abandoned.id, forgotten.id].toSorted());
   });
 
-  it('are forgotten only after they were marked', async () => {
+  it('are deleted only after they were marked', async () => {
     const [kept, removed] = [await store(0), await store(0)];
     await markUploadDeleted(database, accountId, removed.id);
     await forgetRemovedUploads(database, [kept.id, removed.id]);

@@ -15,7 +15,7 @@ describe('db/queries/webhook-endpoints', () => {
     account = await createAccount(database);
   });
 
-  it('keeps why and since when an endpoint is disabled, and forgets it with its failures when it is enabled', async () => {
+  it('records why and since when an endpoint is disabled, and clears the record and its failures when it is enabled', async () => {
     // contract 2.4:4 2.4:8 2.4:9
     const { id } = await createEndpoint(database, account);
     await database('webhook_endpoints')

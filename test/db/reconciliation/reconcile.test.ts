@@ -1,4 +1,4 @@
-/** Each kind of damage is done here, with the rules of the database switched off, and must be found and named. */
+/** Causes each kind of damage here, with the rules of the database switched off: reconciliation must name it. */
 import { expect } from 'chai';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import type { Database } from '../../../db/database.ts';
@@ -32,9 +32,9 @@ import {
   settlementOf,
 } from '../../support/text-money.ts';
 
-/** The rows that damage is done to, by the names under which SQL finds them. */
+/** The damaged rows, by the names under which SQL finds them. */
 interface Given {
-  /** This one, as `2026-11`. */
+  /** The current month, as `2026-11`. */
   readonly month: string;
   /** A model in a bill of this month. */
   readonly billed: string;
@@ -53,7 +53,7 @@ interface Given {
   readonly allowance: string;
   readonly budget: string;
   readonly ofEndUser: string;
-  /** The budget of an end user with a task that runs, and one that was charged. */
+  /** The budget of an end user with a running task and a charged one. */
   readonly taskBudget: string;
   readonly promoAccount: string;
   readonly promo: string;
@@ -67,7 +67,7 @@ interface Damage {
   /** The row that must be named. */
   readonly subject: keyof Given;
   readonly sql: string;
-  /** What the report says of it. */
+  /** The text of the report. */
   readonly says: RegExp;
 }
 
@@ -360,7 +360,7 @@ const DAMAGES: readonly Damage[] = [
     what: 'a budget of an end user of which less is used than was charged and is held',
     check: 'end_user_budgets',
     subject: 'budget',
-    // Long after the text processes have learnt of it.
+    // Long after the text processes have read the change.
     sql: `
       WITH later AS (UPDATE text_requests SET created_at = created_at + interval '1 minute' WHERE id = :ofEndUser),
         charged_later AS (UPDATE transfers SET opened_at = opened_at + interval '1 minute',
@@ -422,7 +422,7 @@ describe('reconciliation', () => {
     given = await prepare(testDatabase);
   });
 
-  /** What is found after some damage, all of which is undone again. */
+  /** The findings after some damage, all of which is undone again. */
   async function findAfter(
     sql: string,
     workflows = openFor(given.processing),
@@ -439,7 +439,7 @@ describe('reconciliation', () => {
     }
   }
 
-  /** Exactly one finding of the check names the row, and says what is wrong and what to do. */
+  /** Asserts that one finding of the check names the row, the damage and the remedy. */
   function expectFinding(findings: readonly Finding[], { check, subject, says }: Omit<Damage, 'what' | 'sql'>): void {
     const found = findings.filter((finding) => finding.check === check && finding.subject === given[subject]);
     expect(found, JSON.stringify(findings, null, 2)).to.have.length(1);
@@ -506,7 +506,7 @@ describe('reconciliation', () => {
     expect(gone.map(({ subject }) => subject)).to.deep.equal([given.succeeded]);
   });
 
-  it('gives a workflow time to close after its task has ended', async () => {
+  it('gives a workflow time to close after its task is final', async () => {
     expect(await findAfter('SELECT', openFor(given.processing, given.succeeded))).to.deep.equal([]);
   });
 
@@ -557,7 +557,7 @@ describe('reconciliation', () => {
     ]);
   });
 
-  it('tries every check', () => {
+  it('runs every check', () => {
     const tried = new Set([...DAMAGES.map(({ check }) => check), 'workflows', 'deliveries', 'results']);
     expect([...tried]).to.have.members(CHECKS.map(({ name }) => name));
   });
@@ -581,7 +581,7 @@ describe('reconciliation', () => {
   });
 });
 
-/** A store that has lost nothing. */
+/** A store that has all files. */
 const EVERY_FILE: FileLookup = { has: async () => true, keyOf: (url) => url };
 
 /** Temporal, where exactly these tasks have an open workflow. */
@@ -646,7 +646,7 @@ async function preparePromo(
   return { promoAccount: key.accountId, promo: grant.id, promoAllowance: await allowanceOf(database, key) };
 }
 
-/** An end user with a budget, who was charged for one request while another is held for. */
+/** An end user with a budget, with the charge of one request and the hold of another. */
 async function prepareBudget(
   database: Database,
   url: string,
@@ -681,7 +681,7 @@ function priceOf(hold: NewTextHold, outputTotal: number): bigint {
   return priceText(pricing, usage, hold.createdAt.getTime()).charge;
 }
 
-/** Text requests of every outcome, charged as the catalogue says. */
+/** Text requests of every outcome, charged by the catalogue. */
 async function prepareText(
   database: Database,
   url: string,

@@ -1,4 +1,4 @@
-/** Several text processes that serve the same accounts from allowances. Their ledgers are real; each has its own connections. */
+/** Text processes that serve the same accounts from allowances, with real ledgers and connections of their own. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -130,7 +130,7 @@ describe('allowances', () => {
       const decided = await asked;
       if (decided.refusal !== null) throw new Error('the account has enough');
       await decided.settle(settlementOf(hold));
-      // An allowance that lay idle has gone back, so a slow machine may need a second try.
+      // An idle allowance has been released, so a slow machine may need a second try.
       await eventually(async () => {
         const later = first().hold(newHold(key));
         await later;
@@ -138,7 +138,7 @@ describe('allowances', () => {
       });
     });
 
-    it('gets back what nobody uses within two seconds or so', async () => {
+    it('gets unused money back within about two seconds', async () => {
       const key = await fundedKey(1);
       await serve(first(), newHold(key));
       await waitUntil(async () => expect(await availableOf(key)).to.equal(USD - 600n), { timeoutMs: 10_000 });
@@ -155,9 +155,9 @@ describe('allowances', () => {
     });
   });
 
-  describe('a process that is about to run out', () => {
+  describe('a process whose allowance is nearly spent', () => {
     let release: () => void;
-    /** The money that it keeps with each ask. */
+    /** The money that it keeps with each request for more. */
     let kept: bigint[];
     let busy: Process;
 
@@ -184,7 +184,7 @@ describe('allowances', () => {
       ['places of the minute', { amount: 1n, requestLimit: 10_000 }],
     ];
     for (const [what, settings] of SUPPLIES) {
-      it(`asks for more ${what} before the last is spent, and serves from the rest meanwhile`, async () => {
+      it(`requests more ${what} before the last is spent, and serves from the rest meanwhile`, async () => {
         await untilMinuteLasts();
         const key = await fundedKey(1);
         const hold = (): NewTextHold => newHold(key, settings);
@@ -206,7 +206,7 @@ describe('allowances', () => {
   });
 
   describe('a small balance', () => {
-    it('is handed out request by request, and comes back with the settlement', async () => {
+    it('is granted request by request, and released with the settlement', async () => {
       const key = await fundedKey(0.000000003);
       await serve(first(), newHold(key));
       await waitUntil(async () => expect(await availableOf(key)).to.equal(2_400n), { timeoutMs: 1_000 });
@@ -236,7 +236,7 @@ describe('allowances', () => {
 
   const BUDGET = { usageLimit: 10_000n, limitPeriod: 'month' } as const;
 
-  /** A holder of a budget, whose requests the function makes. */
+  /** An end user or key with a budget, whose requests the function makes. */
   interface Holder {
     readonly key: TestKey;
     readonly newHold: (settings: HoldSettings) => NewTextHold;
@@ -305,7 +305,7 @@ describe('allowances', () => {
         expect(await spend()).to.equal(25);
       });
 
-      it('counts what processes still hold when a period begins', async () => {
+      it('counts the holds of processes when a period starts', async () => {
         // contract 5:26
         await first().hold(holder.newHold({ amount: 6_000n }));
         await holder.startNextPeriod();
@@ -327,7 +327,7 @@ describe('allowances', () => {
       return budget?.usedOfLimit ?? -1n;
     };
 
-    it('holds at once where the account and the budget have plenty, and limits nobody else', async () => {
+    it('allows holds at once where the account and the budget have plenty, and limits no other end user', async () => {
       const alice = await endUser('alice', { usageLimit: 10_000n });
       await serve(first(), alice.newHold({ amount: 10n }), 10n);
       expect(first().hold(alice.newHold({ amount: 10n }))).to.have.property('refusal', null);
@@ -337,7 +337,7 @@ describe('allowances', () => {
       expect((await first().hold(bob)).refusal).to.equal(null);
     });
 
-    it('is one for all keys of the account, and reports what is left', async () => {
+    it('is shared by all keys of the account, and reports the remainder', async () => {
       // contract 5:26
       const alice = await endUser('alice');
       const other = await createKey(database, { id: alice.key.accountId });
@@ -346,7 +346,7 @@ describe('allowances', () => {
       expect(await first().hold(hold(2_001n, other.id))).to.include({ refusal: 'end_user_limit', remaining: 2_000n });
     });
 
-    it('that is lowered is in force in every process before the change is answered', async () => {
+    it('that is lowered applies in every process before the change is answered', async () => {
       const alice = await endUser('alice');
       await Promise.all(processes.map((process) => serve(process, alice.newHold({ amount: 10n }), 10n)));
       await endUser('alice', { usageLimit: 40n }, alice.key);
@@ -354,7 +354,7 @@ describe('allowances', () => {
       expect(decided.map(({ refusal }) => refusal)).to.deep.equal(Array(PROCESSES).fill('end_user_limit'));
     });
 
-    it('starts anew with another period, but for what is held', async () => {
+    it('restarts with another period, apart from the holds', async () => {
       const alice = await endUser('alice');
       await serve(first(), alice.newHold({ amount: 3_000n }), 3_000n);
       await first().hold(alice.newHold({ amount: 2_000n }));
@@ -362,7 +362,7 @@ describe('allowances', () => {
       expect(await usedOf(alice)).to.equal(2_000n);
     });
 
-    it('that is deleted limits nothing, and what was held of it is charged and returns', async () => {
+    it('that is deleted limits nothing, and its holds are charged and released', async () => {
       const alice = await endUser('alice');
       const hold = alice.newHold({ amount: 10_000n });
       const decided = await first().hold(hold);
@@ -372,7 +372,7 @@ describe('allowances', () => {
       expect((await at(1).hold(alice.newHold({ amount: 20_000n }))).refusal).to.equal(null);
     });
 
-    it('gets back what a dead process held, and pays nothing for what it charges beyond the budget', async () => {
+    it('gets back the holds of a dead process, and pays nothing for a charge beyond the budget', async () => {
       const alice = await endUser('alice');
       const hold = alice.newHold({ amount: 9_000n });
       const stalled = open(testDatabase.url);
@@ -447,7 +447,7 @@ describe('allowances', () => {
     });
     afterEach(() => proxy.close());
 
-    it('serves from its allowance while its lease lasts, and settles once the database is back', async () => {
+    it('serves from its allowance while its lease is valid, and settles once the database is available again', async () => {
       const key = await fundedKey(1);
       await serve(cut, newHold(key));
       proxy.refuseNew();
@@ -462,7 +462,7 @@ describe('allowances', () => {
       expect(await database('text_requests').where({ id: hold.id })).to.have.length(1);
     });
 
-    it('spends nothing after its lease, so that a deletion need not wait for it any longer', async () => {
+    it('spends nothing after its lease, so that a deletion need not wait for the process any longer', async () => {
       const key = await fundedKey(1);
       await serve(cut, newHold(key));
       proxy.refuseNew();
@@ -474,10 +474,10 @@ describe('allowances', () => {
       expect((await hold).refusal).to.equal('key_deleted');
     });
 
-    it('takes over what the ledger has after both forgot something', async () => {
+    it('adopts the state of the ledger after either lost something', async () => {
       const key = await fundedKey(1);
       await serve(cut, newHold(key));
-      // As a backup would have it: the allowance was never taken.
+      // The state after a restored backup: the allowance was never granted.
       await database.transaction(async (transaction) => {
         await transaction.raw('SET LOCAL session_replication_role = replica');
         await transaction('text_allowances').where({ account_id: key.accountId }).delete();
@@ -499,7 +499,7 @@ describe('allowances', () => {
   });
 
   describe('requests per minute', () => {
-    it('all reach the end users of a key, each of whom has a budget and asks once', async () => {
+    it('all reach the end users of a key, each of whom has a budget and sends one request', async () => {
       await untilMinuteLasts();
       const key = await fundedKey(1, { rateLimitRpm: 40 });
       for (let user = 1; user <= 40; user += 1) {
@@ -527,14 +527,14 @@ describe('allowances', () => {
       const admitted = decided.filter(({ refusal }) => refusal === null).length;
       const minutes = (await minute()) === before ? 1 : 2;
       expect(admitted).to.be.at.most(minutes * limit);
-      // A process may take a few places that it does not need.
+      // A process may take a few unused places.
       expect(admitted).to.be.at.least(limit - 4 * PROCESSES);
       const places = decided.flatMap(({ refusal, window }) => (refusal === null && window ? [window.position] : []));
       if (minutes === 1) expect(new Set(places).size).to.equal(places.length);
     });
   });
 
-  it('are exact for any requests in any processes: what was given is what is left and what was charged', async () => {
+  it('are exact for any requests in any processes: the granted money is the remaining and the charged money', async () => {
     const request = record({
       process: nat({ max: PROCESSES - 1 }),
       key: nat({ max: 1 }),

@@ -99,13 +99,13 @@ describe('billing of text', () => {
     return createKey(database, await createAccount(database, { fundedUsd }));
   }
 
-  /** All of the account's money, also what processes hold of it. */
+  /** All of the account's money, including the holds of processes. */
   async function balanceOf({ accountId }: TestKey): Promise<bigint> {
     const { fundedAvailable, fundedReserved } = await reloadAccount(database, { id: accountId });
     return fundedAvailable + fundedReserved;
   }
 
-  /** What a request of a new account cost, and its record. */
+  /** The charge of a request of a new account, and its record. */
   async function bill(
     outcome: TextOutcome,
     settings: Parameters<typeof chargeOf>[1] = {},
@@ -117,7 +117,7 @@ describe('billing of text', () => {
     return { spent: formatUsd(10n ** 12n - (await balanceOf(key))), usage };
   }
 
-  it('charges what the upstream reported, at the price of the moment the request began', async () => {
+  it('charges the reported usage at the price of the moment the request started', async () => {
     // contract 1:7 2.6:14 8.3:8 8.3:10
     const { spent, usage } = await bill(ANSWERED, { startedAtMs: NOON_IN_CHINA });
     // 100 × 0.05775 + 50 × 0.231 USD per million, at 1.6 times.
@@ -158,7 +158,7 @@ describe('billing of text', () => {
     expect((await bill({ ...ANSWERED, usage })).usage).to.include({ input_tokens: '130', output_tokens: '47' });
   });
 
-  it('charges a client that left for what was produced until then', async () => {
+  it('charges a client that left for the output produced until then', async () => {
     const started = { ...NO_USAGE, inputTotal: 100, outputTotal: 1 };
     const { usage } = await bill({ ...ANSWERED, status: 'disconnected', usage: started });
     expect(usage).to.include({ outcome: 'disconnected', input_tokens: '100', output_tokens: '47', estimated: true });
@@ -177,14 +177,14 @@ describe('billing of text', () => {
     expect(usage).to.include({ outcome: 'failed', error_code: 'processing_failed', charge: '0' });
   });
 
-  it('takes a charge above the estimate as far as there is credit', async () => {
+  it('charges above the estimate as far as the balance covers', async () => {
     const usage = { ...NO_USAGE, inputTotal: 400_000, outputTotal: 400_000 };
     const { spent, usage: row } = await bill({ ...ANSWERED, usage }, { modelId: 'textg-6-astra' });
     expect(spent).to.equal('1');
     expect(BigInt(String(row['absorbed']))).to.equal(BigInt(String(row['charge'])) - 10n ** 12n);
   });
 
-  it('charges no more than the context and the limit, whatever the upstream reports, and warns the operator', async () => {
+  it('charges at most the context and the limit, whatever the upstream reports, and warns the operator', async () => {
     // contract 8.3:7
     const usage = { ...NO_USAGE, inputTotal: 9e15, cacheRead: 9e15, outputTotal: 9e15, reasoning: 9e15 };
     const { usage: row } = await bill({ ...ANSWERED, usage }, { choiceCount: 3 });
@@ -215,7 +215,7 @@ describe('billing of text', () => {
     expect(row).to.include({ calls: 2, input_tokens: '260', output_tokens: '2000' });
   });
 
-  describe('bounds a request that sets no bound itself', () => {
+  describe('bounds a request without a bound', () => {
     const unbounded = {
       modelId: 'textg-6-sol',
       maxOutputTokens: null,
@@ -223,7 +223,7 @@ describe('billing of text', () => {
       estimateInputTokens: () => 0,
     };
 
-    it('by the whole output of the model where there is plenty', async () => {
+    it('by the whole output of the model where the balance is ample', async () => {
       // contract 8.3:5
       const key = await fundedKey(10);
       const holds = [];
@@ -231,7 +231,7 @@ describe('billing of text', () => {
       expect(holds.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal(Array(8).fill(128_000));
     });
 
-    it('by what leaves room for others, and so for every answer', async () => {
+    it('by an amount that leaves room for other requests and answers', async () => {
       // contract 8.3:5
       const key = await fundedKey(0.1);
       const holds = [];
@@ -242,7 +242,7 @@ describe('billing of text', () => {
       expect(holds.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal([8_192, 2_801, 3_735]);
     });
 
-    it('by what the prompt leaves of the context', async () => {
+    it('by the rest of the context after the prompt', async () => {
       // contract 8.3:5
       const hold = await billing.hold(
         await chargeOf(await fundedKey(100), {
@@ -259,7 +259,7 @@ describe('billing of text', () => {
       expect(hold.maxOutputTokens).to.equal(null);
     });
 
-    it('unless not even a short answer can be paid', async () => {
+    it('unless the balance does not cover even a short answer', async () => {
       // contract 8.3:6
       const error = await rejectionOf(billing.hold(await chargeOf(await fundedKey(0.004), unbounded)));
       expect(error).to.include({ code: 'insufficient_credits' });
@@ -267,7 +267,7 @@ describe('billing of text', () => {
     });
   });
 
-  it('settles once, however often it is asked to', async () => {
+  it('settles once, however often it is called', async () => {
     const key = await fundedKey();
     const hold = await billing.hold(await chargeOf(key));
     await Promise.all([hold.settle(ANSWERED), hold.settle(FAILED), hold.settle(ANSWERED)]);
@@ -281,7 +281,7 @@ describe('billing of text', () => {
       return error as ServiceError;
     }
 
-    it('with 402 what the balance does not cover, and says how much it is', async () => {
+    it('with 402 a request that the balance does not cover, and states the balance', async () => {
       // contract 7.2:5
       const error = await refusal(await fundedKey(0.001), { modelId: 'textg-6-astra', maxOutputTokens: 1_000_000 });
       expect(error).to.include({ code: 'insufficient_credits', status: 402 });
@@ -290,7 +290,7 @@ describe('billing of text', () => {
       );
     });
 
-    it('with 402 what is beyond the limit of the key', async () => {
+    it('with 402 a request beyond the limit of the key', async () => {
       // contract 5:11 7.2:5
       const account = await createAccount(database, { fundedUsd: 1 });
       const key = await createKey(database, account, { usageLimit: 1n });
@@ -299,7 +299,7 @@ describe('billing of text', () => {
       expect(error.message).to.include("0.000000000001 USD is left of the key's usage limit");
     });
 
-    it('with 402 an output bound beyond all measure', async () => {
+    it('with 402 an extreme output bound', async () => {
       // contract 4.8:12
       expect((await refusal(await fundedKey(), { maxOutputTokens: 1e300 })).status).to.equal(402);
     });
@@ -340,7 +340,7 @@ describe('billing of text', () => {
       expect(error.retryAfterSeconds).to.be.within(1, 60);
     });
 
-    it('with 429 a free request after one that failed when its client had a part of the answer', async () => {
+    it('with 429 a free request after one that failed when its client had received part of the answer', async () => {
       const key = await createKey(database, await createAccount(database));
       const broken = await billing.hold(await chargeOf(key, { modelId: 'textk-5.3-free' }));
       await broken.settle({ ...FAILED, countedOutputTokens: 3, firstByteMs: 20 });
@@ -373,7 +373,7 @@ describe('billing of text', () => {
       proxy = await startTcpProxy(testDatabase.url);
       other = open(proxy.urlOf(testDatabase.url));
       await other.ready();
-      // Its first write would keep the write of a test waiting.
+      // Its first write would delay the write of a test.
       await waitUntil(async () => expect(await database('processes').whereNotIn('id', known)).to.have.length(1), {
         timeoutMs: 10_000,
       });
@@ -389,7 +389,7 @@ describe('billing of text', () => {
     const allowancesOf = ({ accountId }: TestKey) =>
       database('text_allowances').where('account_id', accountId).pluck('id');
 
-    it('keeps what cannot be written while the database is away, and writes it when it is back', async () => {
+    it('keeps charges in memory while the database is unavailable, and writes them when it is available again', async () => {
       const key = await fundedKey();
       const hold = await other.hold(await chargeOf(key));
       proxy.refuseNew();
@@ -402,7 +402,7 @@ describe('billing of text', () => {
       expect(await recordsOf(key)).to.have.length(1);
     });
 
-    it('holds once when the answer of the write is lost, and records the request once', async () => {
+    it('holds once when the answer to the write is lost, and records the request once', async () => {
       const key = await fundedKey();
       proxy.swallowAnswers();
       const held = other.hold(await chargeOf(key));
@@ -415,7 +415,7 @@ describe('billing of text', () => {
       expect(await balanceOf(key)).to.equal(10n ** 12n - BigInt(record.charge));
     });
 
-    it('counts a request once when the answer of the write is lost', async () => {
+    it('counts a request once when the answer to the write is lost', async () => {
       const key = await fundedKey();
       const uncounted = { limit: 5, counted: () => {}, count: async () => {} };
       proxy.swallowAnswers();
@@ -426,7 +426,7 @@ describe('billing of text', () => {
       expect(await database('request_windows').where({ api_key_id: key.id }).pluck('requests')).to.deep.equal(['1']);
     });
 
-    it('answers 503 when the database stays away, and returns what a late write took', async () => {
+    it('answers 503 while the database is unavailable, and releases the holds of a late write', async () => {
       const key = await fundedKey();
       proxy.silence();
       proxy.refuseNew();
@@ -445,11 +445,11 @@ describe('billing of text', () => {
     }).timeout(60_000);
   });
 
-  it('keeps the allowances of others after an outage in which no process was heard', async () => {
+  it('keeps the allowances of other processes after an outage in which no process could renew its lease', async () => {
     const key = await fundedKey();
     const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
     await ledger.hold([newHold(key)]);
-    // The process has yet to come back.
+    // The process has not yet renewed its lease.
     await ledger.close();
     const longAgo = database.raw(`now() - interval '40 seconds'`);
     const left = () => database('text_allowances').where('account_id', key.accountId).pluck('process_id');
@@ -472,7 +472,7 @@ describe('billing of text', () => {
     );
   }).timeout(60_000);
 
-  it('releases nothing before it has been heard again itself after an outage', async () => {
+  it('releases nothing before it has renewed its own lease after an outage', async () => {
     const key = await fundedKey();
     const [silent, first] = [openTextLedger(testDatabase.url), openTextLedger(testDatabase.url)];
     await silent.hold([newHold(key)]);
@@ -489,7 +489,7 @@ describe('billing of text', () => {
     await first.close();
   });
 
-  /** Releases the allowances of an account, as if every process had died so long ago. */
+  /** Releases the allowances of an account, as if every process had died this long ago. */
   async function releaseAll(accountId: string, silentForMs = Date.now()): Promise<bigint> {
     const observer = openTextLedger(testDatabase.url, { poolSize: 1 });
     await observer.send({});
@@ -508,7 +508,7 @@ describe('billing of text', () => {
     return released;
   }
 
-  it('returns what a dead process had, with the reason, and counts a late charge as above the hold', async () => {
+  it('releases the allowances of a dead process, with the reason, and counts a late charge as above the hold', async () => {
     const key = await fundedKey();
     const hold = await billing.hold(await chargeOf(key));
     expect((await releaseAll(key.accountId)) > 0n).to.equal(true);
@@ -521,7 +521,7 @@ describe('billing of text', () => {
     expect(late).to.include({ outcome: 'succeeded', excess: late.charge });
   });
 
-  it('keeps its allowances while it is stalled, as long as its connections show that it is not dead', async () => {
+  it('keeps its allowances while it is stalled, as long as its connections show that it is alive', async () => {
     const stalled = open(testDatabase.url);
     const key = await fundedKey();
     const hold = await stalled.hold(await chargeOf(key));
@@ -546,7 +546,7 @@ describe('billing of text', () => {
     }
   }
 
-  it('takes what was released too early from the balance, and absorbs only what has been spent since', async () => {
+  it('takes an allowance that was released too early from the balance again, and absorbs only what was spent since', async () => {
     const key = await fundedKey();
     const late = await billing.hold(await chargeOf(key, { modelId: 'textg-6-sol', maxOutputTokens: 1_500 }));
     await releaseAll(key.accountId);
@@ -558,7 +558,7 @@ describe('billing of text', () => {
     expect(row).to.deep.equal({ charge: '6000000000', excess: '4000000000', absorbed: '2000000000' });
   });
 
-  it('takes itself off the list of processes when it ends', async () => {
+  it('removes itself from the list of processes when it stops', async () => {
     const other = open(testDatabase.url);
     const known = async (): Promise<number> => (await database('processes')).length;
     const before = await known();

@@ -1,6 +1,6 @@
 /**
- * Any sequence of top-ups, grants, batches of holds, settlements, repetitions and crashes, made in PostgreSQL and in a model
- * of a few lines: both accept the same holds and have the same balances after each step.
+ * Runs any sequence of top-ups, grants, batches of holds, settlements, repetitions and crashes in PostgreSQL and in a
+ * model of a few lines: both accept the same holds and have the same balances after each step.
  */
 import { expect } from 'chai';
 import { array, assert, asyncProperty, bigInt, boolean, constantFrom, nat, oneof, record } from 'fast-check';
@@ -17,7 +17,7 @@ const RUNS = 15;
 const MAX_STEPS = 25;
 const MAX_AMOUNT = 20n;
 const USAGE_LIMIT = 25n;
-/** Two processes serve two keys of one account, of which the second has a limit, and the key of another. */
+/** Two processes serve two keys of one account, the second with a limit, and the key of another account. */
 const PROCESSES = 2;
 const KEYS = [
   { account: 0, limit: null },
@@ -38,7 +38,7 @@ const anyStep = oneof(
     process: nat({ max: PROCESSES - 1 }),
     batch: array(hold, { minLength: 1, maxLength: 4 }),
   }),
-  // The request is chosen among those that exist then. Its process may have died.
+  // The index of the request among the existing ones. Its process may have died.
   record({ action: constantFrom('settle'), request: nat(), charge: bigInt({ min: 0n, max: 2n * MAX_AMOUNT }) }),
   record({ action: constantFrom('crash'), process: nat({ max: PROCESSES - 1 }) }),
 );
@@ -70,14 +70,14 @@ interface ModelRequest {
   state: 'open' | 'crashed' | 'ended';
 }
 
-/** What should be true, kept by the simplest code that can. */
+/** The expected state, kept by the simplest code possible. */
 class Model {
   readonly accounts: ModelAccount[] = [emptyAccount(), emptyAccount()];
   readonly used: bigint[] = KEYS.map(() => 0n);
   readonly requests: ModelRequest[] = [];
   absorbed = 0n;
 
-  /** @returns how much is held; null when it is refused */
+  /** @returns the held amount; null when the hold is refused */
   hold(process: number, step: HoldStep['batch'][number]): bigint | null {
     const account = this.accountOf(step.key);
     const limit = KEYS[step.key]?.limit ?? null;
@@ -101,7 +101,7 @@ class Model {
     const held = request.state === 'open' ? request.signup + request.funded : 0n;
     if (request.state === 'open') this.release(request);
     request.state = 'ended';
-    // The part within the hold is paid by what was held, in the order in which it was taken.
+    // The part within the hold is paid from the hold, in the order in which the credit was held.
     const account = this.accountOf(request.key);
     const paid = min(charge, held);
     const paidBySignup = min(paid, request.signup);
@@ -189,7 +189,7 @@ async function perform(step: Step, model: Model, real: Real): Promise<void> {
     }
     case 'hold': {
       const held = await real.hold(step.process, step.batch);
-      // A batch is decided key by key.
+      // The database decides a batch key by key.
       const expected: (bigint | null)[] = step.batch.map(() => null);
       for (const index of real.decisionOrder(step.batch)) {
         const one = step.batch[index];
@@ -277,7 +277,7 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
     },
     settle: async (request, charge) => {
       const { hold, ledger } = at(requests, request);
-      // What a dead process held is unknown to every other.
+      // No other process knows the holds of a dead process.
       const isAlive = processes.some((process) => process.ledger === ledger);
       await (isAlive ? ledger : at(processes, 0).ledger).settle([settlementOf(hold, { charge })]);
     },
@@ -314,7 +314,7 @@ async function startProcess(url: string): Promise<{ id: string; ledger: TestLedg
   return { id: ledger.processId, ledger };
 }
 
-/** The balances of each key's account, and what the key has used. */
+/** The balances of each key's account, and the usage of the key. */
 function stateOf(model: Model): State {
   return KEYS.map((_, key) => {
     const { signup, signupReserved, funded, fundedReserved } = model.accountOf(key);
@@ -327,7 +327,7 @@ const BALANCES = /* sql */ `
   FROM api_keys JOIN accounts ON accounts.id = account_id
   WHERE api_keys.id = ANY (:keys) ORDER BY array_position(:keys, api_keys.id)`;
 
-/** What the transfers add up to, leg by leg. */
+/** The sum of the transfers, leg by leg. */
 const SUMS = /* sql */ `
   WITH legs AS (
     SELECT account_id, api_key_id, credit AS book, amount, signup_amount AS signup FROM transfers

@@ -1,6 +1,6 @@
 /**
- * A process of its own that holds and settles as fast as it can, until nothing fits any more. Run by ledger-processes.test.ts
- * with the database, the account, the key and perhaps the budget of an end user; says "held" once it holds something.
+ * Holds and settles as fast as it can, until no hold is granted. ledger-processes.test.ts passes the database, the
+ * account, the key and optionally the budget of an end user. Prints "held" after its first hold.
  */
 import { argv, exit, stdout } from 'node:process';
 import { type HoldSettings, newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
@@ -21,7 +21,7 @@ for (let request = 0; request < REQUESTS; request += AT_ONCE) {
   const decisions = await ledger.hold(holds);
   const held = holds.filter((_, index) => decisions[index]?.refusal === null);
   stdout.write('held\n');
-  // Less than was held, as much, more, or nothing.
+  // Less than the hold, as much, more, or nothing.
   const charges = [600n, 1_000n, 1_300n, 0n];
   await ledger.settle(
     held.map((hold, index) => {

@@ -9,12 +9,12 @@ import { createFundedKey, reloadAccount } from '../../support/factories.ts';
 import { openTextLedger } from '../../support/text-money.ts';
 
 const PROCESSES = 16;
-/** So many are killed while they hold money. */
+/** The number of processes that are killed while they hold money. */
 const KILLED = 5;
 const PICO_PER_USD = 10n ** 12n;
-/** Enough for less than half of what all of them ask for. */
+/** Enough for less than half of the requests of all processes. */
 const BALANCE = 250_000n;
-/** Enough for a third of what half of them ask for. */
+/** Enough for a third of the requests of half of the processes. */
 const BUDGET = 150_000n;
 
 describe('many processes on one account', () => {
@@ -26,7 +26,7 @@ describe('many processes on one account', () => {
 
   after(() => testDatabase.drop());
 
-  /** As another process does after those were silent for a while. */
+  /** Releases the holds of processes that were silent for a while, as another process does. */
   async function releaseAll(): Promise<void> {
     const { url, database } = testDatabase;
     const ledger = openTextLedger(url);
@@ -38,7 +38,7 @@ describe('many processes on one account', () => {
     await ledger.close();
   }
 
-  it('never spend more than the budget of an end user, and what those that die held returns to it', async () => {
+  it('never spend more than the budget of an end user, and the holds of processes that die return to the budget', async () => {
     // contract 5:26
     const { url, database } = testDatabase;
     const { id: keyId, accountId } = await createFundedKey(database, 1);
@@ -59,7 +59,7 @@ describe('many processes on one account', () => {
     expect(Number((await requests().whereNull('end_user').count())[0]?.['count'])).to.be.above(0);
   }).timeout(180_000);
 
-  it('never overdraw it, and what those that die held comes back', async () => {
+  it('never overdraw it, and the holds of processes that die return to it', async () => {
     const { url, database } = testDatabase;
     const key = await createFundedKey(database, Number(BALANCE) / Number(PICO_PER_USD));
     await Promise.all(
@@ -78,7 +78,7 @@ describe('many processes on one account', () => {
   }).timeout(180_000);
 });
 
-/** Resolves when it has ended, on its own or because it was killed once it held something. */
+/** Resolves when the process has ended, on its own or because it was killed after its first hold. */
 async function runProcess(args: readonly string[], isKilled: boolean): Promise<void> {
   const script = join(import.meta.dirname, 'ledger-process.ts');
   const child = spawn(process.execPath, ['--import', 'tsx', script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });

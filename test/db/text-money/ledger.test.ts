@@ -72,7 +72,7 @@ describe('the money of text requests', () => {
     return BigInt(row?.used ?? -1);
   }
 
-  /** As another process does for one that has been silent for long. */
+  /** Releases the holds of a process that has been silent for long, as another process does. */
   async function releaseAllOf(processId: string): Promise<void> {
     const other = openTextLedger(testDatabase.url);
     await other.send({});
@@ -102,7 +102,7 @@ describe('the money of text requests', () => {
       expect(await used(key)).to.equal(USD + 5n);
     });
 
-    it('takes funded credit only for a model that signup credit does not pay for', async () => {
+    it('reserves only funded credit for a model that signup credit does not pay for', async () => {
       const key = await keyWith({ fundedUsd: 1, signupUsd: 5 });
       expect(await ledger.hold([newHold(key, { amount: USD + 1n, fundedOnly: true })])).to.deep.equal([
         { refusal: 'insufficient_funds', remaining: USD, retryAfterSeconds: null } satisfies RefusedHold,
@@ -111,7 +111,7 @@ describe('the money of text requests', () => {
       expect((await balances(key))['signup']).to.equal(5n * USD);
     });
 
-    it('is decided in order within a batch: what does not fit leaves room for what does', async () => {
+    it('is decided in order within a batch: a refused hold leaves room for smaller ones', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const amounts = [USD / 2n, USD, USD / 2n, 1n];
       expect(await refusals(amounts.map((amount) => newHold(key, { amount })))).to.deep.equal([
@@ -123,7 +123,7 @@ describe('the money of text requests', () => {
       expect((await balances(key))['funded']).to.equal(0n);
     });
 
-    it('decides for many accounts and keys in one batch, each by its own balance and limit', async () => {
+    it('in a batch of many accounts and keys is decided by its own balance and limit', async () => {
       const rich = await keyWith({ fundedUsd: 1 }, { usageLimit: 100n });
       const sibling = await createKey(database, { id: rich.accountId });
       const poor = await keyWith({ fundedUsd: 1 });
@@ -138,7 +138,7 @@ describe('the money of text requests', () => {
       expect(await refusals(holds)).to.deep.equal(['insufficient_credits', 'key_limit', null, null, 'key_limit', null]);
     });
 
-    it('says what was left when it is refused', async () => {
+    it('returns the remaining balance when it is refused', async () => {
       const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 30n });
       const [byLimit] = await ledger.hold([newHold(key, { amount: 31n })]);
       expect(byLimit).to.include({ refusal: 'key_limit', remaining: 30n });
@@ -147,23 +147,23 @@ describe('the money of text requests', () => {
       expect(byBalance).to.include({ refusal: 'insufficient_credits', remaining: 3n * USD });
     });
 
-    describe('between a least and a most amount', () => {
+    describe('with a minimum and a maximum amount', () => {
       async function amounts(key: TestKey, count: number, settings: HoldSettings): Promise<(bigint | HoldRefusal)[]> {
         const decisions = await ledger.hold(Array.from({ length: count }, () => newHold(key, settings)));
         return decisions.map((decision) => (decision.refusal === null ? decision.amount : decision.refusal));
       }
 
-      it('reserves the most as long as that is at most a quarter of what is left', async () => {
+      it('reserves the maximum as long as it is at most a quarter of the balance', async () => {
         const key = await keyWith({ fundedUsd: 1 });
         const wanted = { minAmount: 1n, usualAmount: 2n, maxAmount: USD / 4n };
         expect(await amounts(key, 2, wanted)).to.deep.equal([USD / 4n, (3n * USD) / 16n]);
         expect(await balances(key)).to.include({ funded: (9n * USD) / 16n, fundedReserved: (7n * USD) / 16n });
       });
 
-      it('reserves the usual amount as long as that is at most a third of what is left', async () => {
+      it('reserves the usual amount as long as it is at most a third of the balance', async () => {
         const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 100n });
         const wanted = { minAmount: 15n, usualAmount: 30n, maxAmount: USD };
-        // A third of 70 and of 47; then the least, as long as it fits.
+        // A third of 70 and of 47; then the minimum, as long as the balance covers it.
         expect(await amounts(key, 6, wanted)).to.deep.equal([30n, 23n, 15n, 15n, 15n, 'key_limit']);
         expect(await used(key)).to.equal(98n);
       });
@@ -175,7 +175,7 @@ describe('the money of text requests', () => {
       });
     });
 
-    it('is refused for a key that was deleted, disabled or has expired, whatever a cache says', async () => {
+    it('is refused for a key that was deleted, disabled or has expired, whatever a cache holds', async () => {
       // contract 5:16
       const deleted = await keyWith({ fundedUsd: 1 });
       const disabled = await keyWith({ fundedUsd: 1 });
@@ -189,7 +189,7 @@ describe('the money of text requests', () => {
       ]);
     });
 
-    it('is refused to an account that was suspended, whose holds are still settled', async () => {
+    it('is refused to a suspended account, whose holds are still settled', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const before = await held(newHold(key));
       await suspendAccount(database, key.accountId);
@@ -214,12 +214,12 @@ describe('the money of text requests', () => {
       expect(await refusals([newHold(key), newFreeHold(key)])).to.deep.equal(['never_topped_up', null]);
     });
 
-    it('is refused for a key that is exhausted, free models included', async () => {
+    it('is refused for an exhausted key, free models included', async () => {
       const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 0n });
       expect(await refusals([newHold(key), newFreeHold(key)])).to.deep.equal(['key_exhausted', 'key_exhausted']);
     });
 
-    it('is refused beyond the limit while the rest of it is only reserved, and for exhaustion once it is spent', async () => {
+    it('is refused beyond the limit while the rest is only reserved, and as exhausted once the rest is spent', async () => {
       const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 1_000n });
       const hold = await held(newHold(key, { amount: 1_000n }));
       const [beyond] = await ledger.hold([newHold(key, { amount: 1n })]);
@@ -229,7 +229,7 @@ describe('the money of text requests', () => {
       expect(await refusals([newHold(key, { amount: 1n })])).to.deep.equal(['key_exhausted']);
     });
 
-    it('is granted again when what was reserved has come back', async () => {
+    it('is granted again when the reserved amount has been released', async () => {
       const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 1_000n });
       const hold = await held(newHold(key, { amount: 1_000n }));
       await ledger.settle([settlementOf(hold, { charge: 400n })]);
@@ -250,14 +250,14 @@ describe('the money of text requests', () => {
       const settlements = [...ending, lost].map((hold) => settlementOf(hold, { charge: 100n }));
       const { decisions } = await ledger.write({ holds, settlements });
       expect(decisions.map(({ refusal }) => refusal)).to.deep.equal(['insufficient_credits', null, null]);
-      // The request that held nothing is charged to what is available.
+      // The request without a hold is charged to the available balance.
       expect(await usageOf(database, lost)).to.include({ held: 0n, excess: 100n });
       expect(await balances(one)).to.include({ funded: USD - 207n, fundedReserved: 7n });
       expect(await balances(other)).to.include({ funded: USD - 130n, fundedReserved: 30n });
       expect(await Promise.all([one, other].map(used))).to.deep.equal([207n, 130n]);
     });
 
-    it('writes any text as it is', async () => {
+    it('writes any text unchanged', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const texts = ['', 'NULL', 'a "b" \\c', '{d,e}', 'ü f', "g'h"];
       const holds = texts.map((model) => newHold(key, { model }));
@@ -272,7 +272,7 @@ describe('the money of text requests', () => {
       expect(written).to.have.deep.members(wanted);
     });
 
-    it('holds from what a settlement gives back only once that is written', async () => {
+    it("holds from a settlement's released amount only once the settlement is written", async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const ending = await held(newHold(key, { amount: USD }));
       const next = newHold(key, { amount: USD });
@@ -306,11 +306,11 @@ describe('the money of text requests', () => {
     });
   });
 
-  describe('a request that has yet to be counted', () => {
+  describe('a request that is not counted yet', () => {
     // A request of another kind that was counted on its own before.
     const countAlone = ({ id }: TestKey) => countRequests(database, [{ apiKeyId: id, reads: false }]);
 
-    /** Begins anew when a minute ended meanwhile, since the places do so, too. */
+    /** Starts over when a minute ended meanwhile, since the places restart with it. */
     async function withinOneMinute<Result>(work: () => Promise<Result>): Promise<Result> {
       const minute = async (): Promise<unknown> =>
         (await database.raw<{ rows: unknown[] }>(`SELECT date_trunc('minute', now())::text AS minute`)).rows[0];
@@ -319,7 +319,7 @@ describe('the money of text requests', () => {
       return JSON.stringify(await minute()) === before ? result : work();
     }
 
-    it('has its place among those of its key, and holds nothing beyond the limit', async () => {
+    it('gets its place among the requests of its key, and holds nothing beyond the limit', async () => {
       const { decisions, funded } = await withinOneMinute(async () => {
         const [one, other] = [await keyWith({ fundedUsd: 1 }), await keyWith({ fundedUsd: 1 })];
         await countAlone(one);
@@ -339,7 +339,7 @@ describe('the money of text requests', () => {
       expect(refused).to.have.property('retryAfterSeconds').within(1, 60);
     });
 
-    it('is counted whether or not there is money for it', async () => {
+    it('is counted whether or not the balance covers it', async () => {
       const positions = await withinOneMinute(async () => {
         const key = await keyWith({ fundedUsd: 1 });
         const tooDear = newHold(key, { amount: 2n * USD, requestLimit: 9 });
@@ -350,7 +350,7 @@ describe('the money of text requests', () => {
       expect(positions).to.deep.equal([2]);
     });
 
-    it('shares the limit exactly with those that other processes count at the same moment', async () => {
+    it('shares the limit exactly with requests that other processes count at the same moment', async () => {
       const limit = 25;
       const others = [openTextLedger(testDatabase.url), openTextLedger(testDatabase.url)];
       const { held, alone } = await withinOneMinute(async () => {
@@ -372,7 +372,7 @@ describe('the money of text requests', () => {
   });
 
   describe('a settlement', () => {
-    it('charges what was used and gives the rest back', async () => {
+    it('charges the used amount and releases the rest', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const hold = await held(newHold(key));
       await ledger.settle([settlementOf(hold)]);
@@ -388,7 +388,7 @@ describe('the money of text requests', () => {
       });
     });
 
-    it('charges signup credit first, of what was held', async () => {
+    it('charges signup credit first, within the hold', async () => {
       const key = await keyWith({ fundedUsd: 1, signupUsd: 1 });
       const hold = await held(newHold(key, { amount: 2n * USD }));
       await ledger.settle([settlementOf(hold, { charge: USD / 2n })]);
@@ -409,7 +409,7 @@ describe('the money of text requests', () => {
       expect(await transfersOf(database, hold)).to.deep.equal([]);
     });
 
-    it('takes a cost above the hold from what is available, and absorbs the rest', async () => {
+    it('takes a cost above the hold from the available balance, and absorbs the rest', async () => {
       // contract 8.3:9
       const key = await keyWith({ fundedUsd: 1 });
       const hold = await held(newHold(key, { amount: USD - 300n }));
@@ -423,7 +423,7 @@ describe('the money of text requests', () => {
       ]);
     });
 
-    it('leaves signup credit alone where it does not pay, also above the hold', async () => {
+    it('charges no signup credit for a model that it does not pay for, also above the hold', async () => {
       const key = await keyWith({ fundedUsd: 1, signupUsd: 1 });
       const hold = await held(newHold(key, { amount: USD - 10n, fundedOnly: true }));
       await ledger.settle([settlementOf(hold, { charge: USD + 5n })]);
@@ -431,7 +431,7 @@ describe('the money of text requests', () => {
       expect(await usageOf(database, hold)).to.include({ excess: 10n, absorbed: 5n });
     });
 
-    it('counts although its process was taken for dead: the charge is taken from what is available', async () => {
+    it('is applied although its process was taken for dead: the charge is taken from the available balance', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const hold = await held(newHold(key));
       await releaseAllOf(ledger.processId);
@@ -448,7 +448,7 @@ describe('the money of text requests', () => {
       });
     });
 
-    it('counts although a crash of the database lost its hold', async () => {
+    it('is applied although a crash of the database lost its hold', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const lost = newHold(key);
       const settlement = settlementOf(lost, { charge: 2n * USD });
@@ -458,7 +458,7 @@ describe('the money of text requests', () => {
   });
 
   describe('a free model', () => {
-    it('moves no money, and needs none', async () => {
+    it('moves no money, and needs no balance', async () => {
       // contract 2.6:16
       const key = await keyWith({});
       const hold = await held(newFreeHold(key));
@@ -498,7 +498,7 @@ describe('the money of text requests', () => {
       await held(newFreeHold(key));
     });
 
-    it('gives the slot of a failed request back, and keeps that of a successful one', async () => {
+    it('releases the slot of a failed request, and keeps that of a successful one', async () => {
       // contract 8.1:7
       const key = await keyWith({});
       const failed = await held(newFreeHold(key));
@@ -508,14 +508,14 @@ describe('the money of text requests', () => {
       expect(await refusals([newFreeHold(key)])).to.deep.equal(['free_limit']);
     });
 
-    it('keeps the slot of a failed request whose client got a part of the answer', async () => {
+    it('keeps the slot of a failed request whose client received part of the answer', async () => {
       const key = await keyWith({});
       const broken = await held(newFreeHold(key));
       await ledger.settle([{ ...failureOf(broken), releasesSlot: false }]);
       expect(await refusals([newFreeHold(key)])).to.deep.equal(['free_limit']);
     });
 
-    it('keeps its limit when many ask at once in different processes', async () => {
+    it('enforces its limit when many requests arrive at once in different processes', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const ledgers = Array.from({ length: 4 }, () => openTextLedger(testDatabase.url));
       const outcomes = await Promise.all(
@@ -526,7 +526,7 @@ describe('the money of text requests', () => {
     });
   });
 
-  it('dates transfers by the moment they were made, however long ago the request began', async () => {
+  it('dates transfers by the moment they were made, however long ago the request started', async () => {
     const key = await keyWith({ fundedUsd: 1 });
     const hold = await held(newHold(key, { id: newId('textRequest', Date.now() - 60_000) }));
     await ledger.settle([settlementOf(hold)]);

@@ -73,7 +73,7 @@ function expressibleResult(result: TextResult): TextResult {
   return { ...result, choices, usage: { ...result.usage, cacheWrite1h: null } };
 }
 
-/** Tool results come one to a message and without a name; a link's media type is not said. */
+/** Each tool result is a message without a name; links have no media type. */
 function expressibleRequest(request: TextRequest): TextRequest {
   const turns = request.turns.flatMap((turn): TextRequest['turns'] => {
     if (turn.role === 'assistant') return [{ role: 'assistant', parts: expressibleParts(turn.parts) }];

@@ -45,7 +45,7 @@ describe('chat completions request', () => {
   const { modalities: _, ...shape } = readRequest.shape;
   itDecidesEveryField(parseRequest, { shape }, base, EXAMPLES);
 
-  it('takes no answers but text', () => {
+  it('accepts only text as the kind of answer', () => {
     // contract 4.8.1:19
     expect(refusal({ ...base, modalities: ['text'] })).to.equal('accepted');
     expect(refusal({ ...base, modalities: ['audio'] })).to.equal('"modalities[0]" must be one of: [text]');
@@ -78,7 +78,7 @@ describe('chat completions request', () => {
     [{ ...base, ['__proto__x']: 1, toString: 1 }, 'unknown field: __proto__x'],
   ];
   for (const [body, message] of refusals) {
-    it(`says: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.1:1 4.8.1:2 4.8.1:3 4.8.1:4 4.8.1:9 4.8.1:11 4.8.1:23 4.8.1:25
+    it(`is refused with: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.1:1 4.8.1:2 4.8.1:3 4.8.1:4 4.8.1:9 4.8.1:11 4.8.1:23 4.8.1:25
   }
 
   it('keeps system text in its place, under either name of the role', () => {
@@ -92,7 +92,7 @@ describe('chat completions request', () => {
     ]);
   });
 
-  it('reads images as bytes or as a link, in their order', () => {
+  it('has images as bytes or as a link, in order', () => {
     // contract 4.8:25 4.8.1:23
     const content = [
       { type: 'image_url', image_url: { url: 'data:image/PNG;base64,AAAA', detail: 'low' } },
@@ -106,7 +106,7 @@ describe('chat completions request', () => {
     ]);
   });
 
-  it('reads an answer that a client sends back: reasoning, text, calls without arguments', () => {
+  it('accepts an answer that a client sends back: reasoning, text, calls without arguments', () => {
     // contract 4.8.1:24
     const answer = {
       role: 'assistant',
@@ -121,7 +121,7 @@ describe('chat completions request', () => {
     ]);
   });
 
-  it('reads functions as tools, and pairs their results with the calls by name', () => {
+  it('converts functions to tools, and matches their results to the calls by name', () => {
     // contract 4.8.1:14
     const functions = [{ name: 'look', parameters: { type: 'object' } }];
     const messages = [
@@ -144,7 +144,7 @@ describe('chat completions request', () => {
     );
   });
 
-  it('takes the larger of both names of the output bound', () => {
+  it('uses the larger of both fields for the output bound', () => {
     // contract 4.8.1:3
     for (const [older, newer] of [
       [5, 6],

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { TaggedText } from '../../../text/chat-completions/thinking-tags.ts';
 
-/** What an answer that comes in these pieces says. */
+/** The answer of these pieces. */
 function told(pieces: readonly string[]): { reasoning: string; text: string } {
   const tagged = new TaggedText();
   const answer = { reasoning: '', text: '' };
@@ -26,7 +26,7 @@ const CASES: readonly [string, string, string][] = [
 
 describe('thinking tags', () => {
   for (const [written, reasoning, text] of CASES) {
-    it(`are reasoning at the beginning only: ${JSON.stringify(written)}`, () => {
+    it(`are reasoning only at the start: ${JSON.stringify(written)}`, () => {
       const cuts = fc.array(fc.nat({ max: written.length }), { maxLength: 6 });
       fc.assert(
         fc.property(cuts, (places) => {

@@ -76,7 +76,7 @@ describe('chat completions upstream', () => {
       ]);
     });
 
-    it('make a reported stop a tool-calls finish', () => {
+    it('turn a finish reason of stop into tool calls', () => {
       const result = answer(calls({ id: 'a', function: named('x', '{}') }), delta({}, 'stop'));
       expect(result.choices[0]?.finish.reason).to.equal('tool-calls');
     });
@@ -96,11 +96,11 @@ describe('chat completions upstream', () => {
       for (const result of results) expect(result.usage.inputTotal).to.equal(12);
     });
 
-    it('takes reasoning that is counted only in the total for output', () => {
+    it('counts reasoning that is reported only in the total as output', () => {
       expect(answer(delta({}, 'stop'), { choices: [], usage }).usage.outputTotal).to.equal(342);
     });
 
-    it('is unreported, not zero, when it never comes', () => {
+    it('is unreported, not zero, when it never arrives', () => {
       expect(answer(delta({ content: 'x' }, 'stop')).usage.outputTotal).to.equal(null);
     });
   });
@@ -114,13 +114,13 @@ describe('chat completions upstream', () => {
     }
   });
 
-  it('reads a refusal of the model as its text', () => {
+  it('returns a refusal of the model as text', () => {
     expect(answer(delta({ refusal: 'No.' }, 'stop')).choices).to.deep.equal([
       { parts: [{ type: 'text', text: 'No.' }], finish: { reason: 'stop' } },
     ]);
   });
 
-  it('takes the end mark for a stop when no reason was given', () => {
+  it('treats the end mark as a stop when no reason was given', () => {
     expect(answer(delta({ content: 'x' })).choices[0]?.finish.reason).to.equal('stop');
   });
 
@@ -137,14 +137,14 @@ describe('chat completions upstream', () => {
     }
   });
 
-  it('throws on what is not JSON, and on a whole answer without choices', () => {
+  it('throws on invalid JSON, and on a whole answer without choices', () => {
     expect(() => answerOfStream(chatCompletions, encodeEvent('{"choices":'))).to.throw(ServiceError, 'cannot be read');
     for (const body of [null, [], {}, { choices: [] }, { choices: 'x' }]) {
       expect(() => resultOf(upstream.parseResult(body))).to.throw(ServiceError, 'cannot be read');
     }
   });
 
-  it('keeps what the upstream wrote to itself', () => {
+  it('does not pass the upstream’s error text on', () => {
     const error = upstream.parseError(400, {
       error: { message: 'key sk-1 at 10.0.0.1', code: 'context_length_exceeded' },
     });
@@ -152,7 +152,7 @@ describe('chat completions upstream', () => {
     expect(error.message).to.contain('context window').and.not.contain('sk-1');
   });
 
-  it('answers each status of an upstream with a code of the contract', () => {
+  it('maps each status of an upstream to a code of the contract', () => {
     const codes = [400, 401, 403, 404, 408, 429, 500, 502, 503, 504, 529].map(
       (status) => upstream.parseError(status, null, 7).code,
     );
@@ -172,7 +172,7 @@ describe('chat completions upstream', () => {
     expect(upstream.parseError(429, null, 7).retryAfterSeconds).to.equal(7);
   });
 
-  it('is sent tool results in the order of the calls, their images after them', () => {
+  it('receives tool results in the order of the calls, followed by their images', () => {
     const image = { type: 'image', source: { kind: 'url', url: 'https://example.com/a.png' } } as const;
     const turns: Turn[] = [
       { role: 'assistant', parts: [call('a'), call('b')] },
@@ -185,7 +185,7 @@ describe('chat completions upstream', () => {
     expect(body['messages']).to.have.nested.property('[3].content[1].image_url.url', image.source.url);
   });
 
-  it('is always asked for usage, which the client sees only when it asked', () => {
+  it('is always asked for usage, which the client sees only on request', () => {
     const body = {
       model: 'textc-M3',
       messages: [],
@@ -206,7 +206,7 @@ describe('chat completions upstream', () => {
     );
   });
 
-  it('is sent the wish for sound and for a search of the web only where its route says so, and others never are', () => {
+  it('receives options for sound and web search only where its route permits them', () => {
     // contract 4.8.1:20
     const chatFields = { audio: { voice: 'alloy' }, web_search_options: {} };
     const asked = textRequest({ chatFields });
@@ -226,7 +226,7 @@ describe('chat completions upstream', () => {
     }
   });
 
-  it('forwards nothing that would choose what the gateway pays or what its account keeps', () => {
+  it('receives no field that decides what the gateway pays or what its account stores', () => {
     // contract 4.8.1:22
     const prediction = { type: 'content', content: 'perhaps' };
     const body = { model: 'm', messages: [], service_tier: 'priority', store: true, prediction };
@@ -234,7 +234,7 @@ describe('chat completions upstream', () => {
     expect(forwarded.body).to.deep.equal({ model: options.model, messages: [] });
   });
 
-  it('gets the output limit under the one name that it accepts, whatever the client calls it', () => {
+  it('receives the output limit in the one field that it accepts, whatever field the client uses', () => {
     const request = textRequest({ stream: false, sampling: { maxOutputTokens: 7 } });
     const bodies = [{}, { max_tokens: 5 }, { max_completion_tokens: 5 }, { max_tokens: 5, max_completion_tokens: 7 }];
     for (const maxTokensField of [undefined, 'max_tokens', 'max_completion_tokens'] as const) {
@@ -260,7 +260,7 @@ describe('chat completions answer', () => {
     { type: 'finish', reason: 'length' },
   ] as const;
 
-  it('has empty content, not null, when reasoning took the whole budget', () => {
+  it('has empty content, not null, when reasoning used the whole budget', () => {
     // contract 4.8.1:29
     const result = { id: null, model: null, choices: [{ parts: [], finish: { reason: 'length' } }] } as const;
     const body = client.renderResult({ ...result, usage: UNREPORTED_USAGE }, renderContext());
@@ -268,7 +268,7 @@ describe('chat completions answer', () => {
     expect(body).to.have.nested.property('choices[0].finish_reason', 'length');
   });
 
-  it('streams a chunk with usage only when the client asked, and one id in every chunk', () => {
+  it('streams a chunk with usage only on request, and one id in every chunk', () => {
     // contract 4.8.1:5 4.8.1:31
     const withUsage = streamedTo(chatCompletions, events, renderContext({ includeUsage: true }));
     const without = streamedTo(chatCompletions, events, renderContext());

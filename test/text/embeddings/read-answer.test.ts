@@ -4,7 +4,7 @@ import { Meter } from '../../../text/meter.ts';
 import { runStage } from '../../../text/stage.ts';
 import { passVectors } from '../../../text/embeddings/read-answer.ts';
 
-/** The answer for the client, from an upstream's in these pieces. */
+/** The client's answer for an upstream's answer in these pieces. */
 function passed(pieces: readonly Buffer[], inputCount: number): { readonly body: unknown; readonly meter: Meter } {
   const meter = new Meter();
   const stage = passVectors({ inputCount, encoding: 'float', model: 'sold', meter });
@@ -28,7 +28,7 @@ function cut(bytes: Buffer, sizes: readonly number[]): readonly Buffer[] {
 const awkward = fc.string({ unit: 'grapheme' }).map((text) => `"data":[{"embedding":[${text}\\"`);
 
 describe('the vectors of an answer', () => {
-  it('pass as they are, in whatever pieces they come and whatever surrounds them', () => {
+  it('pass unchanged, for any split into pieces and any surrounding fields', () => {
     const property = fc.property(
       fc.array(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), { minLength: 1, maxLength: 5 }),
       fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 30 }),
@@ -48,7 +48,7 @@ describe('the vectors of an answer', () => {
     fc.assert(property);
   });
 
-  it('are handed on one by one, before their list ends', () => {
+  it('are passed on one by one, before their list ends', () => {
     const stage = passVectors({ inputCount: 2, encoding: 'float', model: 'sold', meter: new Meter() });
     const seen: string[] = [];
     const emit = (bytes: Uint8Array): void => void seen.push(Buffer.from(bytes).toString());
@@ -56,7 +56,7 @@ describe('the vectors of an answer', () => {
     expect(seen.join('')).to.equal('{"object":"list","data":[{"embedding":[1]}');
   });
 
-  it('end the answer when one of them, or what surrounds them, is too long to hold', () => {
+  it('end the answer when one of them, or the surrounding text, exceeds the memory limit', () => {
     for (const start of ['{"data":[{"embedding":[', '{"other":[']) {
       const stage = passVectors({ inputCount: 1, encoding: 'float', model: 'sold', meter: new Meter() });
       const bytes = Buffer.from('1,'.repeat(2 ** 20));

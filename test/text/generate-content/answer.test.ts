@@ -24,7 +24,7 @@ function call(callId: string, rest: JsonObject = {}): AnswerPart {
 }
 
 describe('native answer', () => {
-  it('streams no characters but line feeds that a client may take for the end of a line', () => {
+  it('escapes characters other than line feeds that a client may mistake for the end of a line', () => {
     const text = 'a\u0085b\u2028c\u2029d\r\ne';
     const args = JSON.stringify({ [text]: text });
     const parts: AnswerPart[] = [{ type: 'text', text }, call('a', { arguments: args })];
@@ -58,7 +58,7 @@ describe('native answer', () => {
     });
   });
 
-  it('has an empty text when thinking took the whole budget', () => {
+  it('has an empty text when thinking used the whole budget', () => {
     expect(candidateOf([{ type: 'reasoning', text: 'Hm' }], 'length')).to.deep.equal([
       { content: { role: 'model', parts: [{ text: '' }] }, finishReason: 'MAX_TOKENS', index: 0 },
     ]);
@@ -74,7 +74,7 @@ describe('native answer', () => {
     }
   });
 
-  it('gives a thought signature in its own field, wherever the call carries it', () => {
+  it('has a thought signature in its own field, wherever the call carries it', () => {
     const functionCall = { id: 'call_a', name: 'look', args: { place: 'here' } };
     for (const part of [call('call_a', { signature: 'c2ln' }), call('call_a-signature-c2ln')]) {
       expect(candidateOf([part], 'tool-calls')).to.have.deep.nested.property('[0].content.parts', [
@@ -83,7 +83,7 @@ describe('native answer', () => {
     }
   });
 
-  it('leaves out a call that the token limit cut, and fails on any other broken one', () => {
+  it('omits a call that the token limit cut, and fails on any other broken one', () => {
     const broken = textResult({ parts: [call('a', { arguments: '{"pla' })], finish: { reason: 'length' } });
     expect(client.renderResult(broken, renderContext())).to.have.deep.nested.property('candidates[0].content.parts', [
       { text: '' },

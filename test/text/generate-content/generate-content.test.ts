@@ -14,7 +14,7 @@ interface FoldedCandidate {
   index: number;
 }
 
-/** Joins the candidates of all events by their index, and text that follows text. */
+/** Joins the candidates of all events by their index, and consecutive texts. */
 function foldStream(events: readonly ServerSentEvent[]): JsonObject {
   const candidates: FoldedCandidate[] = [];
   let response: JsonObject = {};
@@ -45,7 +45,7 @@ function foldPart(parts: JsonObject[], part: JsonObject): void {
 
 const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop' };
 
-/** An answer has no reasoning, and text that follows text is one. */
+/** An answer has no reasoning, and consecutive texts are one. */
 function expressibleParts(parts: readonly AnswerPart[]): AnswerPart[] {
   const expressible: AnswerPart[] = [];
   for (const part of parts) {
@@ -60,7 +60,7 @@ function expressibleParts(parts: readonly AnswerPart[]): AnswerPart[] {
   return expressible;
 }
 
-/** What was written into a cache is not counted. */
+/** Cache writes are not counted. */
 function expressibleResult(result: TextResult): TextResult {
   const choices = result.choices.map(({ parts, finish }) => ({
     parts: expressibleParts(parts),
@@ -69,7 +69,7 @@ function expressibleResult(result: TextResult): TextResult {
   return { ...result, choices, usage: { ...result.usage, cacheWrite: null, cacheWrite1h: null } };
 }
 
-/** Neighbours of one role are one turn, and the choice of tools has no effect. */
+/** Neighbours of one role are one message, and the tool choice has no effect. */
 function expressibleRequest(request: TextRequest): TextRequest {
   return compact({ ...request, turns: mergeNeighbours(request.turns), toolChoice: undefined });
 }
@@ -83,7 +83,7 @@ describe('native format', () => {
     maximumChoices: 3,
   });
 
-  it('names the model in the path of a request, and whether to stream', () => {
+  it('has the model and the streaming mode in the path of a request', () => {
     const options = { model: 'upstream/model', apiKey: 'secret' };
     const request = {
       model: 'texth-4-argon',

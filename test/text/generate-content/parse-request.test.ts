@@ -137,7 +137,8 @@ describe('native request', () => {
     [{ ...base, colour: 'red' }, 'unknown field: colour'],
   ];
   for (const [body, message] of refusals) {
-    it(`says: ${message} (${JSON.stringify(body).slice(0, 40)})`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.4:4 4.8.4:8
+    it(`is refused with: ${message} (${JSON.stringify(body).slice(0, 40)})`, () =>
+      expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.4:4 4.8.4:8
   }
 
   for (const field of ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse']) {
@@ -148,7 +149,7 @@ describe('native request', () => {
     });
   }
 
-  it('takes what parts say of a video, and how closely to look at it, in both spellings', () => {
+  it('accepts the video metadata and the media resolution of parts in both spellings', () => {
     const fileData = { fileUri: 'https://example.com/a.mp4' };
     const parts = [
       { fileData, videoMetadata: { startOffset: '1s', fps: 2 }, mediaResolution: { level: 'LOW' } },
@@ -160,7 +161,7 @@ describe('native request', () => {
     ).to.equal('accepted');
   });
 
-  it('takes the model and whether to stream from the address', () => {
+  it('takes the model and the streaming mode from the address', () => {
     // contract 4.8.4:1
     const request = parseRequest(base, { address: { model: 'texth-3.8-flash', stream: true } });
     expect([request.model, request.stream]).to.deep.equal(['texth-3.8-flash', true]);
@@ -173,7 +174,7 @@ describe('native request', () => {
     expect(refusal({ ...base, generationConfig: {}, generation_config: {} })).to.match(/^the request has a field/);
   });
 
-  it('takes field names in snake_case as in camelCase', () => {
+  it('accepts field names in snake_case as in camelCase', () => {
     // contract 4.8.4:2
     const snake = {
       contents: [
@@ -211,7 +212,7 @@ describe('native request', () => {
       .and.contain('{\\"some_name\\":2}');
   });
 
-  it('reads images and files as bytes or as a link, in their order', () => {
+  it('reads images and files as bytes or as a link, in order', () => {
     // contract 4.8:25 4.8.4:8
     const parts = userParts(
       { inlineData: { mimeType: 'image/PNG', data: 'AAAA' } },
@@ -229,7 +230,7 @@ describe('native request', () => {
     ]);
   });
 
-  it('makes the pieces of a streamed answer, kept one by one, a single turn', () => {
+  it('merges the pieces of a streamed answer, kept one by one, into a single message', () => {
     const turns = turnsOf(
       { role: 'user', parts: [{ text: 'Hi' }] },
       { role: 'model', parts: [{ text: 'Hm.', thought: true, thoughtSignature: 'c2ln' }] },
@@ -341,7 +342,7 @@ describe('native request', () => {
       ]);
     });
 
-    it('are matched in a time that grows with their number only', () => {
+    it('are matched in linear time', () => {
       const count = 50_000;
       const turns = turnsOf(...Array.from({ length: count }, () => ({ role: 'model', parts: [call('look')] })), {
         role: 'user',
@@ -352,7 +353,7 @@ describe('native request', () => {
   });
 
   describe('tools', () => {
-    it('have a schema in the dialect of the format made JSON Schema', () => {
+    it('have their schema converted from the dialect of the format to JSON Schema', () => {
       const parameters = {
         type: 'OBJECT',
         properties: {
@@ -375,7 +376,7 @@ describe('native request', () => {
       });
     });
 
-    it('keep a schema that is JSON Schema, under either name', () => {
+    it('keep a JSON Schema, under either name', () => {
       // contract 4.8.4:7
       const schema = {
         type: 'object',
@@ -387,7 +388,7 @@ describe('native request', () => {
       expect(parametersOf({ parametersJsonSchema: schema })).to.deep.equal(schema);
     });
 
-    it('are the declared functions only: built-in tools have no effect', () => {
+    it('are only the declared functions: built-in tools have no effect', () => {
       // contract 4.8:21 4.8.4:7
       const tools = [{ googleSearch: {} }, { codeExecution: {}, functionDeclarations: [{ name: 'look' }] }];
       expect(parse({ ...base, tools }).tools).to.deep.equal([{ name: 'look' }]);

@@ -31,7 +31,7 @@ describe('references in a JSON Schema', () => {
     });
   });
 
-  it('leave what is not a schema alone', () => {
+  it('are not replaced outside of schemas', () => {
     const schema = { type: 'object', properties: { $ref: { type: 'string' } }, default: { $ref: '#/$defs/A' } };
     expect(replaced(schema)).to.deep.equal(schema);
   });
@@ -41,7 +41,7 @@ describe('references in a JSON Schema', () => {
     expect(replaced({ $ref: '#/$defs/Tree', $defs })).to.deep.equal({ ...$defs.Tree, $defs });
   });
 
-  it('stay where they lead out of the schema or to nothing', () => {
+  it('stay where they point outside the schema or to nothing', () => {
     const properties = {
       far: { $ref: 'https://example.com/schema', description: 'Far', title: 'Dropped' },
       none: { $ref: '#/$defs/None/toString' },

@@ -98,11 +98,11 @@ describe('native format with the SDK of its vendor', () => {
     expect(chat.getHistory(true)).to.have.length.greaterThan(4);
   });
 
-  it('understands a schema that the SDK wrote in the dialect of the format', async () => {
+  it('reads a schema that the SDK wrote in the dialect of the format', async () => {
     gateway.answerWith({ parts: [{ type: 'text', text: 'Yes' }] });
     const parameters = { type: 'object', properties: { place: { type: 'string', nullable: true } } };
     const config = { tools: [{ functionDeclarations: [{ name: 'look', parameters }] }] };
-    // The SDK's own type wants its enumeration of types, which it makes of these words itself.
+    // The SDK's own type requires its enumeration of types, which the SDK derives from these words.
     const { text } = await sdk.models.generateContent({
       model,
       contents: 'Hi',

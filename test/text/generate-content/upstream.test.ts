@@ -17,7 +17,7 @@ import { answerOfStream, partsOf, textRequest } from '../support.ts';
 const { upstream, client } = generateContent;
 const options = { model: 'upstream-model', apiKey: 'secret' };
 
-/** The answer in a recorded stream. The service ends its lines with CR LF, the files in the repository do not. */
+/** The answer in a recorded stream. The service ends its lines with CR LF, the files in the repository with LF. */
 function fixture(name: string): TextResult {
   const text = readFileSync(new URL(`fixtures/${name}.txt`, import.meta.url), 'utf8');
   return answerOfStream(generateContent, text.replaceAll('\n', '\r\n'));
@@ -71,7 +71,7 @@ const text = (value: string) => ({ type: 'text', text: value }) as const;
 
 describe('native upstream', () => {
   describe('recorded streams', () => {
-    it('hold thinking, text and usage that counts the thinking and what was cached', () => {
+    it('hold thinking, text and usage, which includes the thinking and the cached tokens', () => {
       const { choices, usage, id, model } = fixture('thinking-and-text');
       expect(choices).to.deep.equal([
         {
@@ -95,7 +95,7 @@ describe('native upstream', () => {
       expect([id, model]).to.deep.equal(['mPzQaL7bEdCvkdUPn6KTsAc', 'texth-3.8-flash']);
     });
 
-    it('hold parallel calls with the ids that the upstream gave, the signature in the first', () => {
+    it('hold parallel calls with the upstream’s ids, the signature in the first', () => {
       const parallel = fixture('parallel-calls');
       expect(parallel.choices[0]?.finish.reason).to.equal('tool-calls');
       expect(partsOf(parallel)).to.deep.equal([
@@ -111,14 +111,14 @@ describe('native upstream', () => {
       ]);
     });
 
-    it('hold calls without ids, which get one that all formats take', () => {
+    it('hold calls without ids, which get ids that all formats accept', () => {
       const [first, second] = callsOf(fixture('calls-without-ids'));
       expect(first?.callId).to.match(/^call_minted_[0-9a-z]{24}-signature-CiQB0e2Kb3n-_w$/);
       expect(second?.callId).to.match(/^call_minted_[0-9a-z]{24}$/);
       expect(second?.arguments).to.equal('{}');
     });
 
-    it('hold nothing when the budget was spent on thinking', () => {
+    it('hold nothing when thinking used the whole budget', () => {
       const { choices, usage } = fixture('budget-spent-on-thinking');
       expect(choices).to.deep.equal([{ parts: [], finish: { reason: 'length' } }]);
       expect([usage.outputTotal, usage.reasoning]).to.deep.equal([97, 97]);
@@ -162,7 +162,7 @@ describe('native upstream', () => {
       expect(readAs(resultOf(upstream.parseResult(response(parts, 'STOP'))))).to.deep.equal(readAs(streamed));
     });
 
-    it('are kept apart, even if the last one does not end', () => {
+    it('stay separate, even if the last one does not end', () => {
       const [, ...rest] = pieces;
       const streamed = answer(
         piece({ name: 'wait', args: { s: 1 } }),
@@ -183,7 +183,7 @@ describe('native upstream', () => {
       ]);
     });
 
-    it('are a failure without a name or with a path that cannot be read', () => {
+    it('are a failure without a name or with an invalid path', () => {
       expect(codeOf(() => answer(piece(part('$.s', { numberValue: 2 }))))).to.equal('processing_failed');
       expect(codeOf(() => answer(piece({ name: 'x', ...part('$..', { numberValue: 2 }) })))).to.equal(
         'processing_failed',
@@ -192,7 +192,7 @@ describe('native upstream', () => {
       expect(codeOf(() => answer(piece({ name: 'x', ...deep })))).to.equal('processing_failed');
     });
 
-    it('cannot reach what is not theirs', () => {
+    it('cannot reach inherited properties', () => {
       const call = piece({ name: 'x', ...part('$.__proto__.polluted', { boolValue: true }) });
       const [read] = callsOf(answer(call, piece({}), response([], 'STOP')));
       expect(read?.arguments).to.equal('{"__proto__":{"polluted":true}}');
@@ -223,7 +223,7 @@ describe('native upstream', () => {
       expect(result.choices[0]?.finish.reason).to.equal('length');
     });
 
-    it('is missing when no event has a reason, or an unspecified one', () => {
+    it('is missing when no event has a reason, or only an unspecified one', () => {
       for (const reason of [undefined, 'FINISH_REASON_UNSPECIFIED']) {
         expect(codeOf(() => answer(response([{ text: 'a' }], reason)))).to.equal('result_transfer_failed');
       }
@@ -238,7 +238,7 @@ describe('native upstream', () => {
       expect(usageOf({ ...counts, totalTokenCount: 22 }).outputTotal).to.equal(12);
     });
 
-    it('counts thinking once where an upstream has it among the candidates', () => {
+    it('counts thinking once where an upstream includes it in the candidates', () => {
       const counts = { promptTokenCount: 10, candidatesTokenCount: 12, thoughtsTokenCount: 7, totalTokenCount: 22 };
       expect(usageOf(counts).outputTotal).to.equal(12);
     });
@@ -248,7 +248,7 @@ describe('native upstream', () => {
       expect(usageOf(counts)).to.include({ inputTotal: 13, outputTotal: 5 });
     });
 
-    it('is unreported, not zero, when it never comes', () => {
+    it('is unreported, not zero, when it never arrives', () => {
       expect(answer(response([], 'STOP')).usage).to.include({ inputTotal: null, outputTotal: null });
     });
   });
@@ -266,7 +266,7 @@ describe('native upstream', () => {
     ]);
   });
 
-  it('throws on what is not an answer', () => {
+  it('throws on an invalid answer', () => {
     for (const body of [null, [], {}, { candidates: [] }, { candidates: 'x' }]) {
       expect(codeOf(() => resultOf(upstream.parseResult(body)))).to.equal('processing_failed');
     }
@@ -274,7 +274,7 @@ describe('native upstream', () => {
   });
 
   describe('error', () => {
-    it('is a bad request only when the client can change it', () => {
+    it('is a bad request only when the client can correct it', () => {
       const invalid = { code: 400, status: 'INVALID_ARGUMENT', message: 'Invalid value at contents' };
       expect(errorOf(400, invalid).code).to.equal('bad_request');
       const wrongKey = { ...invalid, details: [{ '@type': 'ErrorInfo', reason: 'API_KEY_INVALID' }] };
@@ -292,7 +292,7 @@ describe('native upstream', () => {
       expect(error.message).to.contain('context window').and.not.contain('1100000');
     });
 
-    it('reports how long to wait: from the header, else from the retry delay, else five seconds', () => {
+    it('reports the time to wait: from the header, else from the retry delay, else five seconds', () => {
       const exhausted = { status: 'RESOURCE_EXHAUSTED', details: [{ reason: 'x' }, { retryDelay: '34.07s' }] };
       expect(errorOf(429, exhausted)).to.include({ code: 'rate_limit_exceeded', retryAfterSeconds: 35 });
       expect(errorOf(429, exhausted, 7).retryAfterSeconds).to.equal(7);
@@ -305,7 +305,7 @@ describe('native upstream', () => {
   });
 
   describe('request', () => {
-    it('gives a signature back that a client kept in the id only, and the ids that the upstream gave', () => {
+    it('returns a signature that a client kept only in the id, and the upstream’s ids', () => {
       const [first, second] = callsOf(fixture('parallel-calls'));
       const turns: Turn[] = [
         { role: 'assistant', parts: [call(first?.callId ?? ''), call(second?.callId ?? '')] },
@@ -333,7 +333,7 @@ describe('native upstream', () => {
       ]);
     });
 
-    it('has every id that the upstream gave, whatever it looks like', () => {
+    it('has every id of the upstream, in any form', () => {
       for (const id of ['call_3206086', 'call_0', 'call_abcdefghijklmnopqrstuvwx', 'fn:1']) {
         const functionCall = { id, name: 'look', args: {} };
         const candidates = [{ content: { parts: [{ functionCall, thoughtSignature: 'c2ln' }] }, finishReason: 'STOP' }];
@@ -355,7 +355,7 @@ describe('native upstream', () => {
       }
     });
 
-    it('has no ids that the upstream did not give', () => {
+    it('has no ids that the upstream did not assign', () => {
       const [first] = callsOf(fixture('calls-without-ids'));
       const callId = first?.callId ?? '';
       expect(contentsOf({ role: 'assistant', parts: [call(callId)] }, result(callId, 'A'))).to.deep.equal([
@@ -373,7 +373,7 @@ describe('native upstream', () => {
       expect(contentsOf(...turns)).to.not.have.nested.property('[0].parts[1].thoughtSignature');
     });
 
-    it('has calls that came one by one in one answer, their results in one item', () => {
+    it('has calls that arrived one by one in one answer, their results in one item', () => {
       const turns: Turn[] = [
         { role: 'assistant', parts: [call('a')] },
         { role: 'assistant', parts: [call('b')] },
@@ -438,19 +438,19 @@ describe('native upstream', () => {
       ]);
     });
 
-    it('has system text as a message where there is nothing else', () => {
+    it('has system text as a message where there is no other', () => {
       const turns: Turn[] = [{ role: 'system', parts: [{ type: 'text', text: 'Be kind.' }] }];
       expect(bodyOf({ turns })).to.deep.include({ contents: [{ role: 'user', parts: [{ text: 'Be kind.' }] }] });
     });
 
-    it('has arguments that are an object, whatever the model wrote', () => {
+    it('has an object as arguments, whatever the model wrote', () => {
       expect(contentsOf({ role: 'assistant', parts: [call('a', { arguments: '[1]' })] })).to.have.deep.nested.property(
         '[0].parts[0].functionCall.args',
         { unreadable_arguments: '[1]' },
       );
     });
 
-    it("sends the choice of tools in the format's own terms, and none without tools", () => {
+    it("sends the tool choice in the format's own terms, and none without tools", () => {
       const tools = [{ name: 'look' }];
       const configOf = (toolChoice: TextRequest['toolChoice']): unknown => bodyOf({ tools, toolChoice })['toolConfig'];
       expect(configOf({ type: 'auto' })).to.deep.equal({ functionCallingConfig: { mode: 'AUTO' } });
@@ -474,7 +474,7 @@ describe('native upstream', () => {
       ]);
     });
 
-    it('asks for the format of the output, and for the thinking', () => {
+    it('requests the format of the output, and the thinking', () => {
       const schema = { type: 'array', items: { type: 'integer' } };
       const body = bodyOf({ outputFormat: { type: 'json-schema', name: 'list', schema }, reasoningEffort: 'xhigh' });
       expect(body['generationConfig']).to.deep.equal({
@@ -489,7 +489,7 @@ describe('native upstream', () => {
     });
   });
 
-  it('is forwarded a body without the fields that have no effect', () => {
+  it('is forwarded without the fields that have no effect', () => {
     // contract 4.8.4:10
     const functionDeclarations = [{ name: 'look', parameters: { type: 'OBJECT' } }];
     const body = {

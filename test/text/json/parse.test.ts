@@ -8,7 +8,7 @@ import { rejectionOf } from '../../support/rejection.ts';
 
 const MIB = 2 ** 20;
 
-/** What a parser makes of a text: its value, or that it is no JSON. */
+/** A parser's result for a text: its value, or that it is invalid JSON. */
 function outcomeOf(parse: () => unknown): unknown {
   try {
     return { value: parse() };
@@ -33,7 +33,7 @@ const almostJson = fc.json().chain((json) =>
 );
 
 describe('parsing JSON in steps', () => {
-  it('makes of any text what JSON.parse makes of it', () => {
+  it('returns for any text the result of JSON.parse', () => {
     fc.assert(
       fc.property(fc.oneof(almostJson, fc.string()), (text) => {
         const inSteps = outcomeOf(() => atOnce(parseInSteps(Buffer.from(text))));
@@ -43,7 +43,7 @@ describe('parsing JSON in steps', () => {
     );
   });
 
-  it('makes the same of a long text, wherever its pieces end', () => {
+  it('returns the same for a long text, for any split into pieces', () => {
     const units = fc.constantFrom('x', '\\', '\\n', '\\"', '\\u4f60', '\\ud83c\\udfe0', '你', '🏠', 'é');
     fc.assert(
       fc.property(fc.nat(9), units, (shift, unit) => {
@@ -55,7 +55,7 @@ describe('parsing JSON in steps', () => {
     );
   });
 
-  it('gives each of many documents its own value, large and small', async () => {
+  it('returns the value of each of many documents, large and small', async () => {
     const values = Array.from({ length: 12 }, (_, index) => ({
       index,
       text: '你'.repeat(index % 3 === 0 ? 3 : MIB / 4),
@@ -70,7 +70,7 @@ describe('parsing JSON in steps', () => {
     expect(Object.getPrototypeOf(parsed)).to.equal(Object.prototype);
   });
 
-  it('skips a byte order mark, as of a small document', async () => {
+  it('skips a byte order mark, also before a small document', async () => {
     const parsed = ['x', 'x'.repeat(MIB)].map((text) => parseJson(Buffer.from(`\uFEFF{"a":"${text}"}`)));
     expect(await Promise.all(parsed)).to.have.deep.ordered.members([{ a: 'x' }, { a: 'x'.repeat(MIB) }]);
   });
@@ -88,7 +88,7 @@ describe('parsing JSON in steps', () => {
     ['empty objects', `[${'{},'.repeat(MIB)}0]`],
     ['spaces', `${' '.repeat(31 * MIB)}0`],
   ] as const) {
-    it(`lets others be served while it parses megabytes of ${what}`, () => {
+    it(`does not delay other requests while it parses megabytes of ${what}`, () => {
       const bytes = Buffer.from(text);
       expect(longestStepShare(() => parseInSteps(bytes))).to.be.below(0.25);
     });

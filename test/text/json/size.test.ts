@@ -18,7 +18,7 @@ function countValues(value: unknown): number {
 }
 
 describe('a JSON document', () => {
-  it('is counted as at least its number of values, and at most three times that, wherever its bytes are cut', () => {
+  it('is counted as at least its number of values, and at most three times this number, for any split of its bytes', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 1, max: 9 }), (text, pieceLength) => {
         const values = countValues(JSON.parse(text));
@@ -31,7 +31,7 @@ describe('a JSON document', () => {
     );
   });
 
-  it('finds the model that the document names', () => {
+  it('is searched for its model', () => {
     const other = fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue(), { maxKeys: 4, noNullPrototype: true });
     fc.assert(
       fc.property(other, other, fc.integer({ min: 1, max: 9 }), (first, second, pieceLength) => {
@@ -58,7 +58,7 @@ describe('a JSON document', () => {
     });
   }
 
-  it('ignores what is inside strings', () => {
+  it('is counted without the content of strings', () => {
     expect(sized(JSON.stringify(['[{,:"\\', '\\"[,']), 1).values).to.equal(3);
   });
 });

@@ -10,7 +10,7 @@ function textOf(written: WrittenJson): string {
 }
 
 describe('writing JSON in steps', () => {
-  it('writes the same as JSON.stringify, wherever it cuts a text', async () => {
+  it('writes the same as JSON.stringify, for any split of a text', async () => {
     const long = fc
       .constantFrom('x', '"\n', '你好', '🏠')
       .chain((unit) => fc.nat(3).map((shift) => 'a'.repeat(shift) + unit.repeat(MIB / unit.length)));
@@ -30,7 +30,7 @@ describe('writing JSON in steps', () => {
     );
   });
 
-  it('lets others be served while it writes a request of 32 MB', () => {
+  it('does not delay other requests while it writes a request of 32 MB', () => {
     const request = { messages: [{ role: 'user', content: '"Hello, world." '.repeat(2 * MIB) }] };
     expect(longestStepShare(() => writeInSteps(request))).to.be.below(0.25);
   });

@@ -15,7 +15,7 @@ function contentOf(parts: readonly AnswerPart[], reason: FinishReason = 'stop'):
   return client.renderResult(textResult({ parts, finish: { reason } }), renderContext())['content'];
 }
 
-/** The events of a streamed answer: their names, and what is inside. */
+/** The events of a streamed answer: their names and their content. */
 function streamed(events: Iterable<StreamEvent>) {
   const sent = eventsOfText(streamedTo(messages, [...events]));
   return { names: sent.map(({ event }) => event), data: sent.map(({ data }) => objectOf(JSON.parse(data))) };
@@ -36,7 +36,7 @@ describe('messages answer', () => {
     });
   });
 
-  it('has an empty text block when reasoning took the whole budget, whole and streamed', () => {
+  it('has an empty text block when reasoning used the whole budget, whole and streamed', () => {
     // contract 4.8.3:18
     const result = textResult({ parts: [reasoning], finish: { reason: 'length' } });
     const blocks = [
@@ -60,7 +60,7 @@ describe('messages answer', () => {
     ]);
   });
 
-  it('gives redacted reasoning as such, whole and streamed', () => {
+  it('has redacted reasoning unchanged, whole and streamed', () => {
     const redacted: AnswerPart = { type: 'reasoning', text: '', signature: 'cmVk', redacted: true };
     const block = { type: 'redacted_thinking', data: 'cmVk' };
     expect(contentOf([redacted])).to.deep.include(block);
@@ -69,7 +69,7 @@ describe('messages answer', () => {
     expect(data[2]).to.deep.equal({ type: 'content_block_stop', index: 0 });
   });
 
-  it('gives no arguments when the limit cut them off, and fails when a model made up broken ones', () => {
+  it('has no arguments when the limit cut them off, and fails when a model invented broken ones', () => {
     const broken: AnswerPart = { ...look, arguments: '{"at":' };
     expect(contentOf([broken], 'length'))
       .to.have.nested.property('[0].input')
@@ -81,7 +81,7 @@ describe('messages answer', () => {
     }
   });
 
-  it('names the stop sequence that hit, even if the upstream could not', () => {
+  it('names the stop sequence that matched, even if the upstream could not', () => {
     // contract 4.8.3:17
     const finish = { reason: 'stop-sequence', stopSequence: 'END' } as const;
     expect(client.renderResult(textResult({ finish }), renderContext())).to.include({
@@ -91,7 +91,7 @@ describe('messages answer', () => {
     expect(client.hasStopSequence).to.equal(true);
   });
 
-  it('counts cached tokens apart from the input, and takes them in again', () => {
+  it('counts cached tokens separately from the input, and reads them as part of the input', () => {
     // contract 4.8.3:17
     const usage = {
       ...UNREPORTED_USAGE,
@@ -152,7 +152,7 @@ describe('messages answer', () => {
     expect(data.at(-2)?.['usage']).to.deep.equal({ input_tokens: 10, cache_read_input_tokens: 40, output_tokens: 7 });
   });
 
-  it('leaves out choices that cannot have been requested', () => {
+  it('omits choices that cannot have been requested', () => {
     const { choices } = textResult();
     const several = { ...textResult(), choices: [...choices, ...choices] };
     expect([...streamed(eventsOf(several)).names]).to.deep.equal([...streamed(eventsOf(textResult())).names]);

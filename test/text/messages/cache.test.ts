@@ -13,10 +13,10 @@ function sent(format: WireFormatName, body: object, options: Partial<UpstreamOpt
   return JSON.parse(JSON.stringify(built.body));
 }
 
-describe('the cache of a messages upstream', () => {
+describe('the prompt cache of a messages upstream', () => {
   const text = { type: 'text', text: 'A long prompt', cache_control };
 
-  it('gets the marks of a messages client, wherever they stand', () => {
+  it('gets the marks of a messages client in every place', () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' }, cache_control };
     const call = { type: 'tool_use', id: 'call_1', name: 'look', input: {}, cache_control };
     const result = { type: 'tool_result', tool_use_id: 'call_1', content: 'rain', cache_control };
@@ -51,7 +51,7 @@ describe('the cache of a messages upstream', () => {
     });
   });
 
-  it('gets marks at the system text, the tools and the last turn over a route with auto_cache', () => {
+  it('gets marks at the system text, the tools and the last message over a route with auto_cache', () => {
     const look = { name: 'look', parameters: { type: 'object' } };
     const body = {
       tools: [{ type: 'function', function: look }],
@@ -73,7 +73,7 @@ describe('the cache of a messages upstream', () => {
     });
   });
 
-  it('gets the same marks in the body of a messages client that is passed on', () => {
+  it('gets the same marks in the forwarded body of a messages client', () => {
     const tools = ['a', 'b'].map((name) => ({ name, input_schema: { type: 'object' } }));
     const body = {
       model: 'm',
@@ -116,7 +116,7 @@ describe('the cache of a messages upstream', () => {
     expect(forwarded({ system: [text] })).to.deep.equal({ ...body, system: [text] });
   });
 
-  it('gets the lifetime of a mark as the client sent it', () => {
+  it('gets the lifetime of a mark as sent by the client', () => {
     for (const ttl of ['5m', '1h']) {
       const marked = { ...text, cache_control: { ...cache_control, ttl } };
       const tool = { name: 'look', input_schema: { type: 'object' }, cache_control: marked.cache_control };
@@ -142,7 +142,7 @@ describe('the cache of a messages upstream', () => {
     expect(JSON.stringify(sent('chat-completions', body)).match(/ephemeral/g)).to.have.lengthOf(2);
   });
 
-  it('is refused an unknown lifetime by its path with full compatibility, and gets the usual one otherwise', () => {
+  it('gets no unknown lifetime: full compatibility refuses it by its path, other models use the usual one', () => {
     const marked = { ...text, cache_control: { ...cache_control, ttl: '2h' } };
     const messages = [{ role: 'user', content: [marked] }];
     for (const [format, fields, path] of [
@@ -160,7 +160,7 @@ describe('the cache of a messages upstream', () => {
     }
   });
 
-  it('gets no marks of ours beside those of a client', () => {
+  it('gets no marks of Genway beside those of a client', () => {
     const body = {
       messages: [
         { role: 'user', content: [text] },

@@ -54,7 +54,7 @@ function foldDelta(block: Record<string, unknown>, delta: JsonObject): void {
 const isSaid = (part: { readonly type: string; readonly text?: string }) =>
   part.type !== 'text' || part.text?.trim() !== '';
 
-/** Only text that holds something and reasoning that is signed are sent; results have no name, links no media type. */
+/** Only non-empty text and signed reasoning are sent; results have no name, links no media type. */
 function expressibleTurn(turn: Turn): Turn {
   switch (turn.role) {
     case 'system':
@@ -80,7 +80,7 @@ function expressibleTurn(turn: Turn): Turn {
   }
 }
 
-/** System text is hoisted and joined, and neighbours of the same role are one message. */
+/** System text is moved to the front and joined, and neighbours of the same role are one message. */
 function expressibleRequest(request: TextRequest): TextRequest {
   const { system, turns } = hoistSystem(request.turns);
   const head: Turn[] =

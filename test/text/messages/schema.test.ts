@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { answerSchemaOf } from '../../../text/messages/schema.ts';
 
 describe('the schema of an answer for a messages upstream', () => {
-  it('has closed objects, however deep', () => {
+  it('has closed objects at any depth', () => {
     const inner = { type: 'object', properties: { n: { type: 'integer' } } };
     const schema = {
       $defs: { inner },
@@ -16,7 +16,7 @@ describe('the schema of an answer for a messages upstream', () => {
     });
   });
 
-  it('keeps what the client says about other properties', () => {
+  it('keeps the client’s rule for additional properties', () => {
     const open = { type: 'object', additionalProperties: { type: 'string' } };
     expect(answerSchemaOf(open)).to.deep.equal(open);
   });
@@ -29,7 +29,7 @@ describe('the schema of an answer for a messages upstream', () => {
     });
   });
 
-  it('takes properties of those names as properties', () => {
+  it('treats properties named like keywords as properties', () => {
     const schema = { type: 'object', properties: { minimum: { type: 'number' } }, additionalProperties: false };
     expect(answerSchemaOf(schema)).to.deep.equal(schema);
   });

@@ -1,4 +1,4 @@
-/** What the vendor's own SDK makes of the gateway's bytes, and the gateway of what the SDK sends. */
+/** How the vendor's own SDK reads the gateway's bytes, and how the gateway reads the SDK's. */
 import Anthropic, { APIError } from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -58,7 +58,7 @@ describe('messages with the @anthropic-ai/sdk package', () => {
     expect(gateway.requests[1]?.turns[1]?.parts).to.deep.equal(parts);
   });
 
-  it('throws the error that comes in the middle of a stream, after the text before it and a ping', async () => {
+  it('throws the error in the middle of a stream, after the text before it and a ping', async () => {
     const [head = ''] = streamedTo(messages, [...eventsOf(textResult())]).split('event: content_block_stop');
     const ping = messages.client.keepAliveFrame ?? '';
     gateway.answer(`${ping}${head}${ping}${messages.client.renderStreamError(error, 'req_1') ?? ''}`);

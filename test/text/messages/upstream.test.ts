@@ -53,7 +53,7 @@ const result = (callId: string): Turn => ({
 
 describe('messages upstream', () => {
   describe('recorded streams', () => {
-    it('give text, the stop sequence that hit, and usage with the cached tokens inside the input', () => {
+    it('give text, the stop sequence that matched, and usage with the cached tokens inside the input', () => {
       expect(recorded('text')).to.deep.equal({
         id: 'msg_01Hq7nPeYk3vbTf8Xc2WmLsA',
         model: 'claude-haiku-4-5-20251001',
@@ -104,7 +104,7 @@ describe('messages upstream', () => {
       });
     });
 
-    it('give reasoning alone when the limit ate everything, and keep the usage of the start', () => {
+    it('give reasoning alone when the limit left room for nothing else, and keep the usage of the start', () => {
       const { choices, usage } = recorded('thinking-cut');
       expect(choices).to.deep.equal([
         { parts: [{ type: 'reasoning', text: 'First I list every prime below' }], finish: { reason: 'length' } },
@@ -148,13 +148,13 @@ describe('messages upstream', () => {
     ]);
   });
 
-  it('takes a delta without an index for the block before it', () => {
+  it('assigns a delta without an index to the block before it', () => {
     expect(partsOf(answer(start, delta(3, text('a')), delta(undefined, text('b')), stop))).to.deep.equal([
       { type: 'text', text: 'ab' },
     ]);
   });
 
-  it('passes over a second start, pings, unknown events and blocks of tools that the upstream runs itself', () => {
+  it('ignores a second start, pings, unknown events and blocks of tools that the upstream runs itself', () => {
     const events = [
       start,
       start,
@@ -181,7 +181,7 @@ describe('messages upstream', () => {
     expect(answer(start, delta(0, text('x')), stop, none).usage.outputTotal).to.equal(5);
   });
 
-  it('does not add what an earlier pass over the prompt cached to the input of the last', () => {
+  it('does not add the tokens that an earlier pass cached to the input of the last', () => {
     const usage = {
       input_tokens: 9,
       cache_creation_input_tokens: 55_096,
@@ -211,7 +211,7 @@ describe('messages upstream', () => {
     });
   });
 
-  it('keeps how long a cache keeps what was written, if only the start of a stream reports it', () => {
+  it('keeps the lifetime of cache writes, if only the start of a stream reports it', () => {
     const cache_creation = { ephemeral_5m_input_tokens: 30, ephemeral_1h_input_tokens: 4 };
     const usage = { input_tokens: 7, cache_creation_input_tokens: 34, output_tokens: 1 };
     const first = { ...start, message: { ...start.message, usage: { ...usage, cache_creation } } };
@@ -247,7 +247,7 @@ describe('messages upstream', () => {
   const toolUse = { type: 'tool_use', id: 'a', name: 'look', input: { at: 1 } };
   const another = { ...start, message: { ...start.message, id: 'another' } };
 
-  it('refuses an answer that starts over after the client got a part of it', () => {
+  it('refuses an answer that restarts after the client received part of it', () => {
     const halfCall = [start, block(0, { ...toolUse, input: {} }), delta(0, json('{"at":'))];
     for (const events of [
       [...halfCall, start],
@@ -263,7 +263,7 @@ describe('messages upstream', () => {
     ]);
   });
 
-  it('keeps a call whole into whose block text is put', () => {
+  it('keeps a call whole when text is put into its block', () => {
     const read = answer(
       start,
       block(0, { ...toolUse, input: {} }),
@@ -290,7 +290,7 @@ describe('messages upstream', () => {
     ]);
   });
 
-  it('takes the end event for the end when no reason was given', () => {
+  it('treats the end event as the end when no reason was given', () => {
     expect(answer(start, delta(0, text('x')), { type: 'message_stop' }).choices[0]?.finish.reason).to.equal('stop');
   });
 
@@ -311,7 +311,7 @@ describe('messages upstream', () => {
     });
   }
 
-  it('throws on an error in place of an answer, and on anything that is not an answer', () => {
+  it('throws on an error in place of an answer, and on any invalid answer', () => {
     const error = { type: 'error', error: { type: 'rate_limit_error', message: 'x' } };
     expect(() => upstream.parseResult(error))
       .to.throw(ServiceError)
@@ -333,14 +333,14 @@ describe('messages upstream', () => {
     [529, 'overloaded_error', 'Overloaded', 'processing_unavailable'],
   ] as const;
   for (const [status, type, message, code] of failures) {
-    it(`makes ${code} of ${status} "${message}", and keeps the sentence to itself`, () => {
+    it(`maps "${message}" with ${status} to ${code}, and does not pass the sentence on`, () => {
       const error = upstream.parseError(status, { type: 'error', error: { type, message } }, 7);
       expect(error).to.include({ code, retryAfterSeconds: 7 });
       expect(error.message).to.not.contain(message);
     });
   }
 
-  it('reads any events as an answer or as a failure, and never breaks', () => {
+  it('reads any events as an answer or as a failure, and never crashes', () => {
     const value = fc.record({
       type: fc.constantFrom('text', 'tool_use', 'text_delta', 'input_json_delta', 'signature_delta', 'thinking_delta'),
       text: fc.jsonValue(),
@@ -373,7 +373,7 @@ describe('messages upstream', () => {
     );
   });
 
-  describe('is sent', () => {
+  describe('receives', () => {
     it('its own key and version, and a token limit if the client sent none', () => {
       const request = upstream.buildRequest(textRequest(), options);
       expect(request.path).to.equal('/messages');
@@ -394,7 +394,7 @@ describe('messages upstream', () => {
       });
     });
 
-    it('tool results of one turn together, in the order of the calls, before the text of the user', () => {
+    it('tool results of one message together, in the order of the calls, before the text of the user', () => {
       const turns: Turn[] = [
         user,
         { role: 'assistant', parts: [call('a'), call('b')] },
@@ -432,7 +432,7 @@ describe('messages upstream', () => {
       ]);
     });
 
-    it('reasoning only when it is signed, and redacted reasoning as such', () => {
+    it('only signed reasoning, and redacted reasoning unchanged', () => {
       const parts: AnswerPart[] = [
         { type: 'reasoning', text: 'Unsigned.' },
         { type: 'reasoning', text: 'Signed.', signature: 'c2ln' },
@@ -451,7 +451,7 @@ describe('messages upstream', () => {
       ]);
     });
 
-    it('tool call ids in the letters that it takes, the same in call and result', () => {
+    it('tool call ids in the characters that it accepts, the same in call and result', () => {
       const turns: Turn[] = [{ role: 'assistant', parts: [call('functions.look:0')] }, result('functions.look:0')];
       const sent = built({ turns })['messages'];
       expect(sent).to.have.nested.property('[0].content[0].id', 'functions_look_0');
@@ -481,7 +481,7 @@ describe('messages upstream', () => {
       ]);
     });
 
-    it('tools with an object schema, and the wish for one call at a time inside the tool choice', () => {
+    it('tools with an object schema, and the option for one call at a time inside the tool choice', () => {
       const tools = [{ name: 'look' }, { name: 'listen', parameters: { properties: {} }, strict: true }];
       expect(built({ tools, parallelToolCalls: false })).to.deep.include({
         tools: [
@@ -527,21 +527,21 @@ describe('messages upstream', () => {
     ['audio/wav', { turns: [{ role: 'user', parts: [{ type: 'file', source: audio }] }] }],
   ];
   for (const [named, request] of inexpressible) {
-    it(`refuses what the format cannot say, naming ${named}`, () => {
+    it(`refuses requests that the format cannot express, naming ${named}`, () => {
       expect(() => built(request))
         .to.throw(ServiceError, named)
         .with.property('code', 'bad_request');
     });
   }
 
-  it('gets a temperature within its range, converted or forwarded', () => {
+  it('receives a temperature within its range, converted or forwarded', () => {
     expect(built({ sampling: { temperature: 1.5 } })).to.include({ temperature: 1 });
     const body = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], temperature: 1.5 };
     const forwarded = upstream.forwardRequest(body, messages.client.parseRequest(body, {}), options);
     expect(forwarded.body).to.include({ temperature: 1 });
   });
 
-  it('is forwarded the lifetime of a cache with full compatibility only', () => {
+  it('receives the lifetime of a cache in forwarded bodies only with full compatibility', () => {
     // contract 4.8.3:13
     const bodyWith = (cache: JsonObject): JsonObject => {
       const text = { type: 'text', text: 'Hi', cache_control: cache };
@@ -568,7 +568,7 @@ describe('messages upstream', () => {
     expect(kept.body).to.deep.equal({ ...body, model: 'upstream-model' });
   });
 
-  it('is forwarded a body of its own format without the fields that have no effect', () => {
+  it('receives a body of its own format without the fields that have no effect', () => {
     // contract 4.8.3:14
     const body = {
       model: 'texti-k3',

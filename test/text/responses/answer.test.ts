@@ -20,7 +20,7 @@ function typesOf(events: readonly JsonObject[]): unknown[] {
 }
 
 describe('responses answer', () => {
-  it('streams the whole sequence: each item and each part of one is announced, filled and concluded', () => {
+  it('streams the whole sequence: each item and each of its parts is announced, filled and completed', () => {
     // contract 4.8.2:24 4.8.2:25 4.8.2:26
     const events = streamed(eventsOf(textResult({ parts: [reasoning, { type: 'text', text: 'Yes.' }, call] })));
     expect(typesOf(events)).to.deep.equal([
@@ -62,7 +62,7 @@ describe('responses answer', () => {
     expect(JSON.stringify(client.renderResult(result, renderContext())).match(/(rs|msg|fc)_[^"]*/g)).to.deep.equal(ids);
   });
 
-  it('returns reasoning with what its model needs back, without a summary if there is nothing else', () => {
+  it('returns reasoning with the data that its model needs back, without a summary if there is no other', () => {
     const hidden: AnswerPart = { type: 'reasoning', text: '', signature: 'c2ln', redacted: true };
     const body = client.renderResult(textResult({ parts: [reasoning, hidden, call] }), renderContext());
     expect(body).to.deep.nested.include({
@@ -105,7 +105,7 @@ describe('responses answer', () => {
     expect(events.at(-2)).to.have.nested.property('item.status', 'incomplete');
   });
 
-  it('has an empty message when reasoning took the whole budget or nothing was written at all', () => {
+  it('has an empty message when reasoning used the whole budget or the answer is empty', () => {
     for (const parts of [[reasoning], []]) {
       const result = textResult({ parts, finish: { reason: 'length' } });
       const body = client.renderResult(result, renderContext());
@@ -128,7 +128,7 @@ describe('responses answer', () => {
       .of.length(1);
   });
 
-  it('reports the whole usage, with 0 for what was not reported, and only at the end', () => {
+  it('reports the whole usage, with 0 for unreported counts, and only at the end', () => {
     const usage = { ...UNREPORTED_USAGE, inputTotal: 30, cacheRead: 20, outputTotal: 9, reasoning: 4 };
     expect(client.renderResult({ ...textResult(), usage }, renderContext())['usage']).to.deep.equal({
       input_tokens: 30,
@@ -140,7 +140,7 @@ describe('responses answer', () => {
     expect(streamed(eventsOf({ ...textResult(), usage }))[0]).to.have.nested.property('response.usage', null);
   });
 
-  it('repeats what was asked for', () => {
+  it('repeats the requested settings', () => {
     const context = renderContext({
       model: 'textg-6-sol',
       tools: [{ name: 'look' }],

@@ -120,11 +120,11 @@ describe('responses request', () => {
     [{ ...base, messages: [] }, 'unknown field: messages'],
   ];
   for (const [body, sentence] of refusals) {
-    it(`says: ${sentence}`, () => expect(refusal(body)).to.equal(sentence)); // contract 4.8:4 4.8:21 4.8.2:1 4.8.2:2 4.8.2:4 4.8.2:5 4.8.2:6 4.8.2:7 4.8.2:22
+    it(`is refused with: ${sentence}`, () => expect(refusal(body)).to.equal(sentence)); // contract 4.8:4 4.8:21 4.8.2:1 4.8.2:2 4.8.2:4 4.8.2:5 4.8.2:6 4.8.2:7 4.8.2:22
   }
 
   for (const field of ['previous_response_id', 'conversation', 'prompt', 'context_management']) {
-    it(`says that "${field}" is not supported, whatever its value`, () => {
+    it(`is refused with "${field}" as not supported, whatever its value`, () => {
       // contract 4.8.2:17
       for (const value of ['resp_1', { id: 'x' }, [{ type: 'compaction' }]]) {
         expect(refusal({ ...base, [field]: value })).to.contain(`"${field}" is not supported: `);
@@ -142,7 +142,7 @@ describe('responses request', () => {
     ]);
   });
 
-  it('reads the items of one answer as one turn, and the results of its calls as another', () => {
+  it('reads the items of one answer as one message, and the results of its calls as another', () => {
     // contract 4.8.2:22
     const turns = turnsOf(
       message('user', 'Look.'),
@@ -202,7 +202,7 @@ describe('responses request', () => {
     ]);
   });
 
-  it('reads an output that answers no call, by which agents report, as a message of the user', () => {
+  it('reads an output that answers no call, which agents use for reports, as a message of the user', () => {
     const notice = { type: 'function_call_output', name: 'goal', namespace: 'agent', output: 'See it' };
     expect(turnsOf(notice)).to.deep.equal([
       {
@@ -215,7 +215,7 @@ describe('responses request', () => {
     ]);
   });
 
-  it('drops references to reasoning, which the model can do without, and refuses references to anything else', () => {
+  it('drops references to reasoning, which the model does not need, and refuses other references', () => {
     // contract 4.8.2:19
     const references = [{ type: 'item_reference', id: 'rs_1' }, { id: 'rs_2' }];
     expect(turnsOf(...references, message('user', 'Hi')).map((turn) => turn.role)).to.deep.equal(['user']);

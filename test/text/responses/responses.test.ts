@@ -9,7 +9,7 @@ import type { ServerSentEvent } from '../../../text/sse.ts';
 import { mergeNeighbours } from '../../../text/turns.ts';
 import { itKeepsTheLawsOfAFormat } from '../support.ts';
 
-/** Accumulates events with the openai package; what they add up to is what the last one tells. */
+/** Accumulates events with the openai package; the result is the response in the last event. */
 function foldStream(events: readonly ServerSentEvent[]): JsonObject {
   let snapshot: Response | undefined;
   let output: unknown;
@@ -27,7 +27,7 @@ function foldStream(events: readonly ServerSentEvent[]): JsonObject {
 
 const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop' };
 
-/** The details of the usage are always there, and 0 when they were not reported; how long a cache keeps them is not said. */
+/** The details of the usage are always there, 0 when unreported; the cache lifetime is omitted. */
 function expressibleResult(result: TextResult): TextResult {
   const { cacheRead, cacheWrite, reasoning } = result.usage;
   return {
@@ -46,7 +46,7 @@ function expressibleResult(result: TextResult): TextResult {
   };
 }
 
-/** Neighbours are one turn, results have no names, links no media types, and tools say whether they are strict. */
+/** Neighbours are one message, results have no names, links no media types, and tools have a strict flag. */
 function expressibleRequest(request: TextRequest): TextRequest {
   const turns = request.turns.map((turn): TextRequest['turns'][number] => {
     if (turn.role === 'tool') return { role: 'tool', parts: turn.parts.map(({ name: _name, ...part }) => part) };

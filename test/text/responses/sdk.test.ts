@@ -1,4 +1,4 @@
-/** What the vendor's own SDK makes of the gateway's bytes, and the gateway of what the SDK sends. */
+/** How the vendor's own SDK reads the gateway's bytes, and how the gateway reads the SDK's. */
 import { expect } from 'chai';
 import OpenAI, { APIError } from 'openai';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -61,14 +61,14 @@ describe('responses with the openai package', () => {
     const results = ['b', 'a'].map((id) => ({ type: 'function_call_output' as const, call_id: id, output: 'A tree.' }));
     gateway.answerWith({ parts: [{ type: 'text', text: 'A tree.' }] });
     const input = [{ role: 'user' as const, content: asked.input }, ...first.output, ...results];
-    // What an answer holds is an input as well, though not by the types of every tool there is.
+    // The content of an answer is valid input as well, though not by the types of every tool.
     const reply = await client.responses.create({ ...asked, input: input as OpenAI.Responses.ResponseInput });
     expect(reply.output_text).to.equal('A tree.');
     expect(gateway.requests[1]?.turns.map((turn) => turn.role)).to.deep.equal(['user', 'assistant', 'tool']);
     expect(gateway.requests[1]?.turns[1]?.parts).to.deep.equal(parts);
   });
 
-  it('throws the error that comes in the middle of a stream, after the text before it and a comment', async () => {
+  it('throws the error in the middle of a stream, after the text before it and a comment', async () => {
     const [head = ''] = streamedTo(responses, [...eventsOf(textResult())]).split('event: response.output_text.done');
     const ping = responses.client.keepAliveFrame ?? '';
     gateway.answer(`${ping}${head}${ping}${responses.client.renderStreamError(error, 'req_1', 5) ?? ''}`);

@@ -49,7 +49,7 @@ const said = (delta: string, output_index?: number, item_id?: string): JsonObjec
   delta,
 });
 
-/** How a stream tells one item. */
+/** How a stream sends one item. */
 interface Telling {
   readonly kind: 'message' | 'reasoning' | 'function_call';
   readonly isAnnounced: boolean;
@@ -72,7 +72,7 @@ function itemOf(kind: Telling['kind'], index: number): { readonly item: JsonObje
   return { item: call(`call_${index}`, index), text: `{"at":${index}}` };
 }
 
-/** The events of an item: announced or begun by its first delta, in deltas or whole at its end. */
+/** The events of an item: its announcement or first delta, then deltas or the whole item at its end. */
 function eventsOf(telling: Telling, place: number, index: number | undefined, newId: () => string): JsonObject[] {
   const { kind, isAnnounced, pieces, isEnded } = telling;
   const { item, text } = itemOf(kind, place);
@@ -101,15 +101,15 @@ const telling: fc.Arbitrary<Telling> = fc
     isEnded: fc.boolean(),
     isFinal: fc.boolean(),
   })
-  // What is told nowhere is no part of the answer, and a call begins with its announcement or is told at its end.
+  // An item that no event has is no part of the answer; a call starts with its announcement or is sent at its end.
   .map((told) => ({
     ...told,
     isEnded: told.isEnded || !told.isFinal,
     isAnnounced: told.isAnnounced || told.kind === 'function_call',
   }));
 
-describe('the items of a response', () => {
-  it('are emitted once, however their events refer to them and whichever the last event omits', () => {
+describe('the items of a streamed response', () => {
+  it('are emitted once, for any references of their events and any omissions in the last event', () => {
     const ids = fc.constantFrom('stable', 'rotating', 'none');
     const indexes = fc.constantFrom('all', 'none', 'gaps');
     fc.assert(
@@ -119,8 +119,8 @@ describe('the items of a response', () => {
           count += 1;
           return idKind === 'none' ? '' : `id_${idKind === 'stable' ? place : `rotating_${count}`}`;
         };
-        // Without indexes and ids an item is told from the next by its announcement or its end; and where the last event leaves
-        // one out, nobody could say whether another in its place is a new one.
+        // Without indexes and ids, the announcement or the end of an item distinguishes it from the next; where the
+        // last event omits an item, another item in its place cannot be told from a new one.
         const leavesOut = tellings.some(({ isFinal }) => !isFinal);
         const told = tellings.map((each) => ({
           ...each,
@@ -140,7 +140,7 @@ describe('the items of a response', () => {
     );
   });
 
-  it('are not repeated when the last event lacks one before them', () => {
+  it('are not repeated when the last event lacks an item before them', () => {
     const output = [message('Yes.', 'm')];
     const expected = [
       { type: 'reasoning', text: 'Hm' },
@@ -159,7 +159,7 @@ describe('the items of a response', () => {
     ]);
   });
 
-  it('are ended with what the deltas left out', () => {
+  it('are completed with the text that their deltas omitted', () => {
     expect(partsOfStream([said('Ye', 0), done(message('Yes.'), 0), completed([])])).to.deep.equal([
       { type: 'text', text: 'Yes.' },
     ]);
@@ -168,7 +168,7 @@ describe('the items of a response', () => {
     ]);
   });
 
-  it('are kept apart when all have the same index', () => {
+  it('stay separate when all have the same index', () => {
     const events = [
       { type: 'response.output_item.added', output_index: 0, item: { ...call('a', 1), arguments: '' } },
       done(call('a', 1), 0),
@@ -181,7 +181,7 @@ describe('the items of a response', () => {
     }
   });
 
-  it('keep the arguments that they were announced with if nothing replaces them', () => {
+  it('keep their announced arguments if nothing replaces them', () => {
     const added = { type: 'response.output_item.added', output_index: 0, item: call('a', 1) };
     const delta = { type: 'response.function_call_arguments.delta', output_index: 0, delta: '{"at":1}' };
     const expected = partsOfWhole([call('a', 1)]);
@@ -190,7 +190,7 @@ describe('the items of a response', () => {
     expect(partsOfStream([added, added, done(call('a', 1), 0), completed([])])).to.deep.equal(expected);
   });
 
-  it('are a failure when another response begins among them', () => {
+  it('are a failure when another response starts among them', () => {
     const created = (id: string): JsonObject => ({ type: 'response.created', response: { id } });
     expect(partsOfStream([created('a'), created('b'), said('Yes.', 0), created('b'), completed([])])).to.have.length(1);
     expect(() => partsOfStream([created('a'), said('Ye', 0), created('b'), said('Yes.', 0), completed([])]))
@@ -198,7 +198,7 @@ describe('the items of a response', () => {
       .with.property('code', 'result_transfer_failed');
   });
 
-  it('are a failure when there are none without a reason', () => {
+  it('are a failure when there are none and no reason is given', () => {
     const incomplete = (reason: string): JsonObject => ({
       type: 'response.incomplete',
       response: { status: 'incomplete', incomplete_details: { reason }, output: [] },

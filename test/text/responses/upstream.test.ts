@@ -36,7 +36,7 @@ function answer(...events: readonly JsonObject[]): TextResult {
   return answerOfStream(responses, textOfEvents(events));
 }
 
-/** What a stream made until it failed, and the failure. */
+/** The events of a stream until it failed, and the failure. */
 function failureOf(text: string): { readonly events: readonly StreamEvent[]; readonly error: unknown } {
   const events: StreamEvent[] = [];
   const stage = upstream.parseStream();
@@ -91,7 +91,7 @@ const toolCall = (callId: string, name = 'look', written = '{"at":1}'): AnswerPa
 
 describe('responses upstream', () => {
   describe('recorded streams', () => {
-    it('give reasoning in paragraphs with its encrypted form as concluded, and parallel calls', () => {
+    it('give reasoning in paragraphs with its final encrypted form, and parallel calls', () => {
       expect(answerOfStream(responses, recording('reasoning-and-tools'))).to.deep.equal({
         id: 'resp_0a41c7d2be9f',
         model: 'gpt-5.6-sol-2026-06-12',
@@ -133,20 +133,20 @@ describe('responses upstream', () => {
       expect(result.usage).to.include({ outputTotal: 64, reasoning: 64 });
     });
 
-    it('turn a refusal before anything else into an error alone, so that it can be a whole answer', () => {
+    it('turn an initial refusal into an error alone, so that it can be a whole answer', () => {
       const { events, error } = failureOf(recording('no-quota'));
       expect(events).to.deep.equal([]);
       expect(error).to.be.instanceOf(ServiceError).with.property('code', 'processing_unavailable');
     });
 
-    it('give the usage that rides on a failure before the error', () => {
+    it('give the usage that a failure carries before the error', () => {
       const { events, error } = failureOf(recording('failed-late'));
       expect(events.map((event) => event.type)).to.deep.equal(['response-start', 'text-delta', 'usage']);
       expect(events.at(-1)).to.have.nested.property('usage.outputTotal', 2);
       expect(error).to.be.instanceOf(ServiceError).with.property('code', 'processing_failed');
     });
 
-    it('give the answer of a service that sends few kinds of events, its reasoning counted only in the total', () => {
+    it('give the answer of a service with few kinds of events, which counts reasoning only in the total', () => {
       const result = answerOfStream(responses, recording('compatible'));
       expect(partsOf(result)).to.deep.equal([
         { type: 'reasoning', text: 'Greet back.' },
@@ -172,7 +172,7 @@ describe('responses upstream', () => {
       ]);
     });
 
-    it('are what the model said when it declined, whole and as a stream', () => {
+    it('are the model’s text when it declined, whole and as a stream', () => {
       const item = { type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] };
       const expected = [{ parts: [{ type: 'text', text: 'No.' }], finish: { reason: 'stop' } }];
       const delta = { type: 'response.refusal.delta', output_index: 0, delta: 'No.' };
@@ -196,13 +196,13 @@ describe('responses upstream', () => {
       ]);
     });
 
-    it('end at their last event: what follows is not read', () => {
+    it('end at their last event: later events are not read', () => {
       const late = encodeEvent('not JSON') + encodeEvent(DONE);
       const result = answerOfStream(responses, textOfEvents([text('Yes.'), completed()]) + late);
       expect(partsOf(result)).to.deep.equal([{ type: 'text', text: 'Yes.' }]);
     });
 
-    it('pass over events that they do not know', () => {
+    it('ignore unknown events', () => {
       expect(
         partsOf(answer({ type: 'keepalive' }, text('Yes.'), { type: 'response.new' }, completed())),
       ).to.have.length(1);
@@ -220,7 +220,7 @@ describe('responses upstream', () => {
   });
 
   describe('tool calls', () => {
-    it('give their arguments in deltas, or whole at their end', () => {
+    it('have their arguments in deltas, or whole at their end', () => {
       const start = added(0, call('a', 'look', ''));
       for (const events of [[start, argumentsDelta('{"at"'), argumentsDelta(':1}')], [start], []]) {
         expect(partsOf(answer(...events, done(0, call('a')), completed()))).to.deep.equal([toolCall('a')]);
@@ -243,7 +243,7 @@ describe('responses upstream', () => {
         .that.matches(/^call_/);
     });
 
-    it('of a tool that only has the name of a wrapper stay as they are', () => {
+    it('of a tool that only has the name of a wrapper stay unchanged', () => {
       for (const written of ['{"at":1}', '{"tool_uses":[{"recipient_name":"look"}]}', '{"tool_uses":[]}', '{"at"']) {
         expect(partsOf(answer(done(0, call('a', 'parallel', written)), completed()))).to.deep.equal([
           toolCall('a', 'parallel', written),
@@ -269,7 +269,7 @@ describe('responses upstream', () => {
       }
     });
 
-    it('of whole answers are those that failed, have not ended, or are not answers', () => {
+    it('of whole answers are answers that failed, have not ended, or are invalid', () => {
       const failed = { status: 'failed', error: { code: 'insufficient_quota' }, output: [] };
       expect(() => resultOf(upstream.parseResult(failed)))
         .to.throw(ServiceError)
@@ -281,7 +281,7 @@ describe('responses upstream', () => {
       }
     });
 
-    it('are the only outcome of events that make no sense', () => {
+    it('are the only outcome of invalid events', () => {
       const types = fc.constantFrom('response.output_item.added', 'response.output_item.done', 'response.completed');
       const item = fc.record({
         type: fc.constantFrom('message', 'reasoning', 'function_call'),
@@ -297,13 +297,13 @@ describe('responses upstream', () => {
       );
     });
 
-    it('keep what the upstream wrote to themselves', () => {
+    it('do not pass the upstream’s error text on', () => {
       const { error } = failureOf(recording('no-quota'));
       expect(String(error)).to.not.contain('billing');
     });
   });
 
-  describe('is sent', () => {
+  describe('receives', () => {
     const turns: Turn[] = [
       { role: 'user', parts: [{ type: 'text', text: 'Look.' }] },
       {
@@ -320,7 +320,7 @@ describe('responses upstream', () => {
       { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', content: [] }] },
     ];
 
-    it('an answer as one item for each part, reasoning only when signed, and results in the order of the calls', () => {
+    it('an answer as one item per part, only signed reasoning, and results in the order of the calls', () => {
       expect(built({ turns })['input']).to.deep.equal([
         { role: 'user', content: 'Look.' },
         { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'c2ln' },
@@ -352,7 +352,7 @@ describe('responses upstream', () => {
       expect(budgets).to.deep.equal([undefined, 16, 16, 16, 17]);
     });
 
-    it('tools that are not strict unless the client said so', () => {
+    it('tools that are not strict unless the client requests it', () => {
       const { tools } = built({ tools: [{ name: 'look' }, { name: 'wait', strict: true }] });
       expect(tools).to.deep.equal([
         { type: 'function', name: 'look', parameters: { type: 'object', properties: {} }, strict: false },
@@ -360,7 +360,7 @@ describe('responses upstream', () => {
       ]);
     });
 
-    it('the effort of reasoning, the form of the text and the choice of a tool', () => {
+    it('the effort of reasoning, the format of the text and the tool choice', () => {
       const schema = { type: 'object' };
       const body = built({
         reasoningEffort: 'low',
@@ -377,7 +377,7 @@ describe('responses upstream', () => {
       });
     });
 
-    it('a wish for a summary of the reasoning, if the model reasons', () => {
+    it('the option for a summary of the reasoning, if the model reasons', () => {
       const reasoningOf = (request: Partial<TextRequest>, reasons: boolean): unknown =>
         upstream.buildRequest(textRequest(request), { ...options, reasons }).body['reasoning'];
       expect(reasoningOf({}, true)).to.deep.equal({ summary: 'auto' });
@@ -386,7 +386,7 @@ describe('responses upstream', () => {
       expect(reasoningOf({}, false)).to.equal(undefined);
     });
 
-    it('a client’s own body without what would be looked up, kept or priced otherwise', () => {
+    it('a client’s own body without fields that look up, store or change the price', () => {
       const kept = [
         { role: 'user', content: 'Hi' },
         { type: 'reasoning', summary: [], encrypted_content: 'c2ln' },
@@ -409,12 +409,12 @@ describe('responses upstream', () => {
     });
   });
 
-  it('answers errors with the codes that chat completions have', () => {
+  it('maps errors to the codes that chat completions have', () => {
     expect(upstream.parseError(400, { error: { code: 'context_length_exceeded' } }).code).to.equal('bad_request');
     expect(upstream.parseError(429, null, 7)).to.include({ code: 'rate_limit_exceeded', retryAfterSeconds: 7 });
   });
 
-  it('is measured from its bytes on the way, which pass unchanged', async () => {
+  it('is measured from its bytes, which pass unchanged', async () => {
     // contract 4.8.2:28
     const bytes = new TextEncoder().encode(recording('reasoning-and-tools'));
     const meter = new Meter();
