@@ -12,7 +12,7 @@ import { invite, useTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow, importSampleBill } from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 
-/** The pages, below those who may open them or send their forms. `a|b` stands for two pages. */
+/** The pages, by the roles that may open them or send their forms. `a|b` is two pages. */
 const ACCESS = `
   everybody:
     get+post /lost-password|sign-in
@@ -125,7 +125,7 @@ const ACCESS = `
     post     /staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver
 `;
 
-/** The visitors whom a line of `ACCESS` with a permission names. What each role may do stands in test/docs/roles.test.ts. */
+/** The visitors in a line of `ACCESS` with a permission. test/docs/roles.test.ts has what each role may do. */
 const VISITORS: ReadonlyMap<string, readonly string[]> = new Map([
   ...(['see', 'develop', 'pay', 'own'] as const).map(
     (permission) =>
@@ -169,7 +169,7 @@ const ROWS = readAccess();
 const FORMS = ROWS.filter(({ method }) => method === 'post');
 const CLOSED = ROWS.filter(({ who }) => !who.includes('everybody'));
 
-/** What an account has, by the parameter that names it in paths. */
+/** The objects of an account, by the parameter that names them in paths. */
 async function makeSamples(app: TestApp, { accountId, keyId, apiKey }: TestCaller): Promise<Record<string, string>> {
   const { database } = app;
   const key = { accountId, id: keyId };
@@ -251,7 +251,7 @@ describe('access to the pages of the console', () => {
     expect(names(ROWS)).to.deep.equal(names(PAGES));
   });
 
-  it('is refused without a session, and leads to the sign-in', async () => {
+  it('is refused without a session, and redirects to the sign-in', async () => {
     for (const { method, path } of CLOSED) {
       const { status, headers } = await visit(new Visitor(app), method, addressOf(path));
       expect([status, headers['location']], `${method} ${path}`).to.deep.equal([303, '/console/sign-in']);
@@ -273,12 +273,12 @@ describe('access to the pages of the console', () => {
     expect(await rowsOfCustomer()).to.deep.equal(before);
   });
 
-  it('is refused to what another account has, also by a path of the own account, and changes nothing', async () => {
+  it('is refused to the objects of another account, also by a path of the own account, and changes nothing', async () => {
     const before = await rowsOfCustomer();
     for (const { method, path } of ROWS.filter((row) => /\/accounts\/\{account_id\}\/.*_id\}/.test(row.path))) {
       const visitor = path.startsWith('/staff') ? visitors.get('staff operator') : stranger;
       const address = addressOf(path, { ...samples, account_id: strangersAccount });
-      // A budget that is not there counts as deleted.
+      // A budget that does not exist counts as deleted.
       const status = path.includes('{budget_id}') ? 303 : 404;
       if (visitor) expect((await visit(visitor, method, address, { role: 'finance' })).status, path).to.equal(status);
     }
@@ -308,7 +308,7 @@ describe('access to the pages of the console', () => {
     expect(await actionsOf('readonly')).to.deep.equal([]);
   });
 
-  it('leads operators without an account from the start to their pages', async () => {
+  it('redirects operators without an account from the start page to their pages', async () => {
     const starts = ['staff operator', 'staff finance', 'staff readonly', 'owner'].map(
       async (name) => (await visitors.get(name)?.get('/console'))?.headers['location'],
     );
@@ -320,7 +320,7 @@ describe('access to the pages of the console', () => {
     ]);
   });
 
-  /** Everything that a form may change of the account whose pages the others open. */
+  /** All state of an account that a form can change. */
   async function rowsOfCustomer(): Promise<readonly unknown[]> {
     const { account_id } = samples;
     const tables = ['api_keys', 'webhook_endpoints', 'end_user_budgets', 'uploads', 'tasks', 'account_members'];

@@ -1,4 +1,4 @@
-/** What a customer with bad intentions types, sends twice, or writes into addresses: nothing breaks, and nothing changes hands. */
+/** Hostile input of a customer, repeated forms and forged addresses: nothing breaks, and nothing moves. */
 import { expect } from 'chai';
 import { toCsv } from '../../api/exports.ts';
 import type { Page } from '../../console/page.ts';
@@ -10,7 +10,7 @@ import { PASSWORD, type Shown, UNLIMITED, useTestConsole, Visitor } from '../sup
 const LONG_AFTER = 'z'.repeat(32);
 const LONG_BEFORE = '0'.repeat(32);
 
-/** What is put wherever something is taken. */
+/** The inputs that are sent in every field. */
 const HOSTILE = [
   '',
   "' OR 1=1 --",
@@ -46,7 +46,7 @@ describe('a hostile customer', () => {
 
   const visitorOf = ({ access }: Page): Visitor => (access === 'staff' ? operator : owner);
 
-  /** @param id what stands for every id in the address, after its prefix */
+  /** @param id the value for every id in the address, after its prefix */
   function addressOf({ path }: Page, id: string): string {
     const prefixes: Readonly<Record<string, string>> = {
       key_id: 'key_',
@@ -64,7 +64,7 @@ describe('a hostile customer', () => {
     )}`;
   }
 
-  /** The names of all fields of all forms, as the pages show them, and those of queries. */
+  /** The names of all fields of all forms, as the pages show them, and of queries. */
   const NAMES =
     `account_id amount_usd reason reference correction_id adjustment_id finding acknowledgement_id email role name
     password repeated current code offer language session model prompt duration resolution url events usage_limit_usd
@@ -81,7 +81,7 @@ describe('a hostile customer', () => {
     return answers.flatMap(({ status }, index) => (status >= 500 ? [`${status} ${addresses[index] ?? ''}`] : []));
   }
 
-  it('gets no page to fail by ids of any time, or by any query', async () => {
+  it('makes no page fail by ids of any time, or by any query', async () => {
     const failed: string[] = [];
     for (const page of PAGES.filter(({ method }) => method === 'get')) {
       const addresses = [LONG_AFTER, LONG_BEFORE, '%', '..', "'"].map((id) => addressOf(page, id));
@@ -93,7 +93,7 @@ describe('a hostile customer', () => {
     expect(failed).to.deep.equal([]);
   }).timeout(240_000);
 
-  it('gets no cursor of any list to fail, however it was tampered with', async () => {
+  it('makes no list fail by a manipulated cursor', async () => {
     const failed: string[] = [];
     const kinds = ['task_', 'tr_', 'file_', 'del_', 'acc_', 'rec_', 'txt_', 'usr_', 'we_'];
     const cursors = [
@@ -108,7 +108,7 @@ describe('a hostile customer', () => {
     expect(failed).to.deep.equal([]);
   }).timeout(240_000);
 
-  it('gets no form to fail, whatever its fields hold', async () => {
+  it('makes no form fail, whatever its fields hold', async () => {
     const failed: string[] = [];
     const pages = PAGES.filter(
       ({ method, path, access }) =>
@@ -145,7 +145,7 @@ describe('a hostile customer', () => {
     expect(response.status).to.equal(400);
   }).timeout(240_000);
 
-  it('is led nowhere else by signing in, whatever the address asks for', async () => {
+  it('is redirected to no other site by signing in, whatever the address asks for', async () => {
     for (const asked of ['next', 'return_to', 'redirect', 'url']) {
       const visitor = new Visitor(app);
       await visitor.get(`/console/sign-in?${asked}=//evil.example/`);
@@ -160,7 +160,7 @@ describe('a hostile customer', () => {
     expect(stranger.headers['location'] ?? '').not.to.include('evil');
   });
 
-  it('finds out nothing about who has an account by signing in', async () => {
+  it('cannot find out by signing in which addresses have an account', async () => {
     const texts = new Set<string>();
     for (const email of ['owner@example.com', 'nobody@example.com', 'OWNER@EXAMPLE.COM ']) {
       const { status, text } = await new Visitor(app).send('/console/sign-in', { email, password: 'not that one, no' });
@@ -170,7 +170,7 @@ describe('a hostile customer', () => {
     expect(texts.size).to.equal(1);
   });
 
-  it('joins an account once by an invitation, however many follow it at once', async () => {
+  it('joins an account once by an invitation, however many requests follow it at once', async () => {
     const members = `/console/accounts/${account.accountId}/members`;
     await owner.get(members);
     const { text } = await owner.send(members, { email: 'raced@example.com', role: 'developer' });
@@ -182,7 +182,7 @@ describe('a hostile customer', () => {
     expect(await app.database('users').where({ email: 'raced@example.com' })).to.have.length(1);
   });
 
-  it('does nothing more once removed or given another role, with the session and the forms from before', async () => {
+  it('has no access once removed or demoted, with the session and the forms from before', async () => {
     const members = `/console/accounts/${account.accountId}/members`;
     const dev = await Visitor.invited(app, {
       email: 'dev@example.com',
@@ -202,7 +202,7 @@ describe('a hostile customer', () => {
     expect(await app.database('api_keys').where({ account_id: account.accountId, name: 'mine' })).to.have.length(1);
   });
 
-  it('is called by a name that others see, as it is', async () => {
+  it('has a hostile name that others see as text', async () => {
     const members = `/console/accounts/${account.accountId}/members`;
     await owner.get(members);
     const { text } = await owner.send(members, { email: 'named@example.com', role: 'developer' });
@@ -215,7 +215,7 @@ describe('a hostile customer', () => {
       expect(isPersonName(name), name).to.equal(true);
   });
 
-  it('gets no formula into a spreadsheet, not even in full-width signs', async () => {
+  it('gets no formula into a spreadsheet, not even in full-width characters', async () => {
     const formulas = ['=1+1', '+1', '-1+1', '@SUM(1)', '\t=1', '\r=1', '\n=1', '＝1', '＋1', '－1', '＠1'];
     const lines: string[] = [];
     for await (const line of toCsv(formulas, [['name', (formula) => formula]])) lines.push(line);

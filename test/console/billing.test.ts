@@ -45,7 +45,7 @@ describe('the billing pages', () => {
     expect(text).to.include('984.999999999999').and.include('$1.00');
   });
 
-  it('set the balance below which the account is told, and refuse what is no amount', async () => {
+  it('set the threshold of the low-balance warning, and refuse invalid amounts', async () => {
     const setTo = (usd: string) => owner.send(`${path}/low-balance`, { low_balance_usd: usd });
     const stored = async () =>
       (await app.database('accounts').where({ id: customer.accountId }).first('low_balance')) as object;
@@ -63,7 +63,7 @@ describe('the billing pages', () => {
     }
   });
 
-  it('list each entry of the ledger once, page by page, with the balance after it and what is held apart', async () => {
+  it('list each entry of the ledger once, page by page, with the balance after it and holds separately', async () => {
     const seen: string[] = [];
     let next: string | undefined = `${path}/ledger`;
     for (let pages = 0; next !== undefined && pages < 5; pages++) {
@@ -82,7 +82,7 @@ describe('the billing pages', () => {
     expect(text).to.include('$1.00 by 1 running task').and.include('title="985.999999999999 USD. Click to copy."');
   });
 
-  it('narrow the ledger to a type, a key and days, as the page and as a file', async () => {
+  it('filter the ledger by type, key and days, on the page and in the file', async () => {
     for (const [query, rows] of [
       ['type=task', 20],
       ['type=failed_task', 10],
@@ -100,7 +100,7 @@ describe('the billing pages', () => {
     expect((await owner.get(`${path}/ledger/export?format=pdf`)).status).to.equal(400);
   });
 
-  it('lead from an entry to its task or text request, and to no request of another account', async () => {
+  it('link an entry to its task or text request, and to no request of another account', async () => {
     const { text } = await owner.get(`${path}/ledger?type=task`);
     const task = /href="(\/console\/accounts\/[^"]+\/tasks\/[^"]+)"/.exec(text)?.[1] ?? '';
     expect((await owner.get(task)).status).to.equal(200);
@@ -116,14 +116,14 @@ describe('the billing pages', () => {
     }
   });
 
-  it('say nothing of what operators note for themselves', async () => {
+  it('hide the internal notes of operators', async () => {
     for (const at of ['', '/ledger', '/ledger/export?format=csv', `/statements/${THIS_MONTH}`]) {
       const { text } = await owner.get(path + at);
       expect(text).not.to.include('among operators').and.not.include('ada of operations');
     }
   });
 
-  it('show the statement of a month as the administration has it, to the last digit', async () => {
+  it('show the statement of a month as the administration does, to the last digit', async () => {
     const response = await fetch(
       `${app.baseUrl}/admin/v1/accounts/${customer.accountId}/statements?month=${THIS_MONTH}`,
       { headers: { authorization: `Bearer ${app.adminToken}`, accept: 'text/csv' } },
@@ -136,7 +136,7 @@ describe('the billing pages', () => {
     expect(text).to.include('At the beginning').and.include('$985.999999999999').and.include('still changes');
   });
 
-  it('download the ledger of a month, in which no spreadsheet finds a formula, and which adds up to the statement', async () => {
+  it('download the ledger of a month without formulas for spreadsheets, and its sum matches the statement', async () => {
     const { text } = await owner.get(`${path}/ledger/export?from=${THIS_MONTH}-01&format=csv`);
     const [head = '', ...rows] = text.trimEnd().split('\r\n');
     const column = head.split(',').indexOf('amount_usd');
@@ -146,7 +146,7 @@ describe('the billing pages', () => {
     expect(text).to.include("'=cmd");
   });
 
-  it('show in a statement what was charged, apart from what was held', async () => {
+  it('show charges and holds separately in a statement', async () => {
     const { text } = await owner.get(`${path}/statements/${THIS_MONTH}`);
     const [changes = '', holds = ''] = Array.from(text.matchAll(/<tbody>(.*?)<\/tbody>/gs), ([, body = '']) => body);
     expect(changes).to.include('-$20.00').and.include('$985.999999999999').and.not.include('Held for tasks');
@@ -161,14 +161,14 @@ describe('the billing pages', () => {
   }
 
   for (const cursor of ['garbage', '99999999999999.tr_0', `99999999999999.tr_${'z'.repeat(32)}`, '-1.x', "'", 'é']) {
-    it(`take the cursor ${cursor.slice(0, 20)} for no place, or one at the beginning`, async () => {
+    it(`treat the cursor ${cursor.slice(0, 20)} as invalid, or as the first page`, async () => {
       const asked = encodeURIComponent(cursor);
       expect((await owner.get(`${path}/ledger?cursor=${asked}`)).text).to.include('>Task<');
       expect((await owner.get(`${path}/top-ups?cursor=${asked}`)).text).to.include('first');
     });
   }
 
-  it('lead from a cursor of another account to nothing of it', async () => {
+  it('show nothing of another account by its cursor', async () => {
     const [row] = await app.database('transfers').where({ account_id: other.accountId });
     const cursor = `${new Date(row.created_at).getTime() + 1}.${row.id}`;
     for (const at of ['ledger', 'top-ups']) {
@@ -176,7 +176,7 @@ describe('the billing pages', () => {
     }
   });
 
-  it('stay quick and small with 10,000 movements', async () => {
+  it('stay fast and small with 10,000 movements', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     const member = await Visitor.invited(app, { email: 'many@example.com', account_id: accountId });
     await app.database.raw(
@@ -195,7 +195,7 @@ describe('the billing pages', () => {
 });
 
 describe('adding funds', () => {
-  it('leads those who pay to the payment provider, with the account’s id', async () => {
+  it('redirects payers to the payment provider, with the account’s id', async () => {
     const topUpUrl = 'https://pay.example/?client_reference_id={account_id}';
     const app = await startTestApp({ mountPages: mountConsole, settings: { topUpUrl } });
     const { accountId } = await app.createAccount();

@@ -39,7 +39,7 @@ describeInBrowser('the console in a browser', (browser) => {
     return { email: `person-${invitations}@example.com`, account_id: accountId, member_role: 'owner' } as const;
   }
 
-  /** Signs in a new owner of the account, in the tab that is open unless another is given. */
+  /** Signs a new owner of the account in, in the open tab unless another is given. */
   async function signUp(where: Tab = tab): Promise<void> {
     await where.signIn(await Visitor.invited(stack, newOwner()));
   }
@@ -49,7 +49,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await tab.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name }).click();
   }
 
-  it('lets somebody who is invited in, to what the account has', async () => {
+  it('signs an invited person in, who sees the account', async () => {
     await tab.page.goto(await invite(stack, newOwner()));
     await tab.page.getByLabel('New password').fill(PASSWORD);
     await tab.page.getByLabel('Once more').fill(PASSWORD);
@@ -58,7 +58,7 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(await tab.page.getByText('$100.00').first().isVisible()).to.equal(true);
   });
 
-  it('makes a key that programs can use', async () => {
+  it('creates a key that programs can use', async () => {
     await signUp();
     await openFromMenu('API keys');
     await tab.page.getByLabel('Name').fill('for the tests');
@@ -68,7 +68,7 @@ describeInBrowser('the console in a browser', (browser) => {
     expect((await call(`${stack.baseUrl}/v1/balance`, { key })).status).to.equal(200);
   });
 
-  it('makes a video in the playground, says before what it costs, and plays it', async () => {
+  it('makes a video in the playground, shows its price before, and plays it', async () => {
     await signUp();
     const { page } = tab;
     await openFromMenu('Playground');
@@ -86,7 +86,7 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(await page.locator('#result').getByText('Succeeded').isVisible()).to.equal(true);
   });
 
-  /** Waits for the task that was ordered to appear beside the form. @returns its id */
+  /** Waits for the new task to appear beside the form. @returns its id */
   async function taskBesideForm(page: Page): Promise<string> {
     const address = await page.locator('#result a[href*="/tasks/task_"]').getAttribute('href', { timeout: WAIT_MS });
     return address?.split('/').at(-1) ?? '';
@@ -117,7 +117,7 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(await taskBesideForm(page)).to.equal(made[1]);
   });
 
-  it('marks the wrong field of a refused form, keeps what was typed, and takes the corrected form', async () => {
+  it('marks the wrong field of a refused form, keeps the input, and accepts the corrected form', async () => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/playground?model=vidone-3.0`);
@@ -135,7 +135,7 @@ describeInBrowser('the console in a browser', (browser) => {
     tab.forgive(/status of 400/);
   });
 
-  it('says that no answer came, and makes one task when the form is sent again', async () => {
+  it('reports that no answer arrived, and creates one task when the form is sent again', async () => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/playground?model=imageb-2`);
@@ -154,7 +154,7 @@ describeInBrowser('the console in a browser', (browser) => {
     tab.forgive(/ERR_CONNECTION_RESET|sendError|htmx/);
   });
 
-  /** Lets each answer take its time, and clicks again before it is there. */
+  /** Delays each answer, and clicks again before it arrives. */
   async function clickTwice(page: Page, name: string): Promise<void> {
     const network = await page.context().newCDPSession(page);
     await network.send('Network.emulateNetworkConditions', {
@@ -171,7 +171,7 @@ describeInBrowser('the console in a browser', (browser) => {
   }
 
   for (const hasScript of [true, false]) {
-    it(`makes one task of two clicks over a slow network ${hasScript ? 'with' : 'without'} script`, async () => {
+    it(`creates one task from two clicks over a slow network ${hasScript ? 'with' : 'without'} script`, async () => {
       const other = await browser.open(stack.baseUrl, { hasScript });
       await signUp(other);
       const { page } = other;
@@ -192,7 +192,7 @@ describeInBrowser('the console in a browser', (browser) => {
     });
   }
 
-  it('keeps a form busy while it works, and lets it go when the page is shown again', async () => {
+  it('disables a form while it is sent, and enables it when the page is shown again', async () => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/keys`);
@@ -212,7 +212,7 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(await page.locator('form[aria-busy]').count()).to.equal(0);
   });
 
-  it('makes one key, and shows it again when the page is reloaded or returned to', async () => {
+  it('creates one key, and shows it again when the page is reloaded or returned to', async () => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/keys`);
@@ -263,7 +263,7 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(await page.evaluate<number>('document.querySelector(".result img").naturalWidth')).to.be.above(0);
   });
 
-  it('uploads pictures that are chosen, shows them, and sends them along', async () => {
+  it('uploads chosen pictures, shows them, and sends them along', async () => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/playground?model=vidtwo-1.1`);
@@ -283,7 +283,7 @@ describeInBrowser('the console in a browser', (browser) => {
     tab.forgive(/status of 400/);
   });
 
-  it('shows the answer of a text model as it comes, then its tokens and what they cost', async () => {
+  it('shows the answer of a text model as it streams, then its tokens and its price', async () => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/playground?model=textc-M3`);
@@ -297,7 +297,7 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(whole.startsWith(begun)).to.equal(true);
   });
 
-  it('says why a text model refuses, and what to do', async () => {
+  it('shows why a text model refuses, and the remedy', async () => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/playground?model=textc-M3`);
@@ -308,7 +308,7 @@ describeInBrowser('the console in a browser', (browser) => {
     tab.forgive(/status of 400/);
   });
 
-  it('adds a webhook endpoint, tests it, sees that a server takes what is sent, and sends it again', async () => {
+  it('adds a webhook endpoint, tests it, shows the accepted delivery, and redelivers it', async () => {
     const receiver = await startRecordingReceiver((response) => response.writeHead(204).end());
     await signUp();
     const { page } = tab;
@@ -329,7 +329,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await receiver.close();
   });
 
-  it('is used by the keyboard alone, from signing in to a task', async () => {
+  it('works with the keyboard alone, from signing in to a task', async () => {
     const owner = newOwner();
     await tab.signIn(await Visitor.invited(stack, owner));
     const { page } = tab;
@@ -353,7 +353,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await taskBesideForm(page);
   });
 
-  /** As staff of the gateway, who belong to no account. */
+  /** Signs in as staff of the gateway, without an account. */
   async function signUpAsStaff(role: 'operator' | 'finance'): Promise<void> {
     invitations += 1;
     const email = `staff-${invitations}@example.com`;
@@ -361,7 +361,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await tab.page.goto('/console');
   }
 
-  it('explains a task to an operator, who cancels it and sees the refund', async () => {
+  it('shows an operator a task’s timeline, who cancels the task and sees the refund', async () => {
     const { apiKey } = await stack.createAccount({ fundedUsd: 5 });
     const { id } = await createTask(stack, apiKey, 'A boat that never leaves [sim:stuck]');
     await taskWhen(stack, apiKey, id, 'processing');
@@ -378,7 +378,7 @@ describeInBrowser('the console in a browser', (browser) => {
     expect((await findTask(stack.database, id))?.status).to.equal('failed');
   });
 
-  it('leads finance through closing a month that is over', async () => {
+  it('guides finance through closing a past month', async () => {
     const now = new Date();
     const past = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 2, 15));
     const month = past.toISOString().slice(0, 7);

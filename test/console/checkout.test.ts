@@ -9,10 +9,10 @@ import { announcePaymentEvent } from '../support/payments.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 const SECRET = 'whsec_of_a_test';
-/** That nobody pays. */
+/** Expects that nobody pays. */
 const AMOUNTS = ['', '0', '0.99', '10000.01', '1.001', '-5', '1e3', 'much', '9'.repeat(100_000)] as const;
 
-/** The API of Stripe with pages to pay on, one for each call. */
+/** The API of Stripe with checkout pages, one for each call. */
 class PlayedStripe {
   readonly sessions: {
     readonly id: string;
@@ -90,7 +90,7 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     return member;
   }
 
-  it('leads a member from an amount to the page that takes it, and credits what is paid there', async () => {
+  it('redirects a member from an amount to its checkout page, and credits the payment', async () => {
     const tab = await browser.open(app.baseUrl);
     const { page } = tab;
     await tab.signIn(await payer('payer@example.com'));
@@ -109,7 +109,7 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     await tab.close();
   });
 
-  describe('asks for another amount where it is', () => {
+  describe('refuses an amount outside its limits:', () => {
     for (const [index, amount] of AMOUNTS.entries()) {
       it(JSON.stringify(amount.slice(0, 10)), async () => {
         const member = await payer(`odd-${index}@example.com`);
@@ -120,7 +120,7 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     }
   });
 
-  it('makes one page of a form that is sent twice, and shows no page of another account', async () => {
+  it('creates one checkout page for a form that is sent twice, and shows no page of another account', async () => {
     const member = await payer('twice@example.com');
     const path = `/console/accounts/${accountId}/billing/checkout`;
     const before = stripe.sessions.length;
@@ -136,7 +136,7 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     }
   });
 
-  it('agrees with a member on automatic top-ups once a card was given, and on none without', async () => {
+  it('records a member’s consent to automatic top-ups once a card was given, and none without', async () => {
     const member = await payer('auto@example.com');
     const billing = `/console/accounts/${accountId}/billing`;
     const refused = await member.send(`${billing}/automatic`, { threshold_usd: '0', amount_usd: '20' });
@@ -154,7 +154,7 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     expect(await findAutoTopUp(app.database, accountId), 'a reload of the address agrees on nothing').to.equal(null);
   });
 
-  it('says so when Stripe does not answer', async () => {
+  it('reports when Stripe does not answer', async () => {
     const member = await payer('down@example.com');
     stripe.isDown = true;
     const { status, text } = await member.send(`/console/accounts/${accountId}/billing/checkout`, { amount_usd: '5' });

@@ -6,17 +6,17 @@ import type { TestCaller } from '../support/app.ts';
 import { addSecondFactor, invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow, newTask } from '../support/factories.ts';
 
-/** As tasks know the key that made them. */
+/** The key as tasks record it. */
 function keyOf({ accountId, keyId }: TestCaller) {
   return { accountId, id: keyId };
 }
 
-/** A page as it is, whenever it is shown. */
+/** A page without the parts that change each time. */
 function withoutIds(page: string): string {
   return page.replaceAll(/name="form_id" value="[^"]*"/g, '');
 }
 
-/** The addresses of the entries of the navigation that are marked as the current ones. */
+/** The addresses of the entries of the navigation that are marked as current. */
 function currentIn(html: string): string[] {
   return Array.from(html.matchAll(/<a href="([^"]*)" aria-current="page"/g), ([, address = '']) => address);
 }
@@ -32,7 +32,7 @@ describe('the console', () => {
   });
 
   describe('signing in', () => {
-    it('accepts the right password, and otherwise says only that one of the two is wrong', async () => {
+    it('accepts the right password, and otherwise reports only that one of the two is wrong', async () => {
       const visitor = new Visitor(app);
       const wrong = await visitor.send('/console/sign-in', { email: 'owner@example.com', password: 'guess' });
       const nobody = await visitor.send('/console/sign-in', { email: 'nobody@example.com', password: 'guess' });
@@ -42,7 +42,7 @@ describe('the console', () => {
       expect([right.status, right.headers['location']]).to.deep.equal([303, '/console']);
     });
 
-    it('sets a cookie that only this origin can set, read over TLS, and no script', async () => {
+    it('sets a cookie that only this origin can set, and no script can read', async () => {
       const path = await invite(app, { email: 'cookie@example.com' });
       const { headers } = await new Visitor(app).send(path, { password: PASSWORD, repeated: PASSWORD });
       const cookie = String(headers['set-cookie']);
@@ -84,7 +84,7 @@ describe('the console', () => {
       await app.database('sign_in_attempts').delete();
     });
 
-    it('keeps nobody out who is elsewhere than whoever guesses', async () => {
+    it('locks out nobody with another network address than the guesser', async () => {
       const email = 'staff@example.com';
       await Visitor.invited(app, { email, staff_role: 'operator' });
       const signIn = (ip: string, password: string) =>
@@ -100,7 +100,7 @@ describe('the console', () => {
       expect([1, 10, 11, 12, 1_000].map(pauseAfter)).to.deep.equal([0, 0, 200, 400, 5_000]);
     });
 
-    it('waits for nobody and writes nothing once it is refused, and so holds no connection', async () => {
+    it('delays and records nothing once it is refused, so that it holds no connection', async () => {
       const guess = () =>
         checkPassword(app.database, { email: 'crowd@example.com', password: 'guess', ip: '203.0.113.9' });
       await Promise.all(Array.from({ length: 10 }, guess));
@@ -113,7 +113,7 @@ describe('the console', () => {
       await app.database('sign_in_attempts').delete();
     });
 
-    it('limits what a stranger may have hashed by a link, whether of an invitation or of a new password', async () => {
+    it('limits the passwords that a stranger may have hashed by a link of an invitation or a new password', async () => {
       const owner = await Visitor.invited(app, { email: 'inviting@example.com', account_id: customer.accountId });
       const members = `/console/accounts/${customer.accountId}/members`;
       await owner.get(members);
@@ -130,7 +130,7 @@ describe('the console', () => {
       await app.database('sign_in_attempts').delete();
     });
 
-    it('takes a password of any characters that may be chosen, up to 200 of them', async () => {
+    it('accepts a password of any characters, up to 200 of them', async () => {
       for (const [index, password] of [
         '🪁'.repeat(12),
         '🪁'.repeat(101),
@@ -149,7 +149,7 @@ describe('the console', () => {
       }
     });
 
-    it('shows nothing of the user before the code of the second factor, wherever they go', async () => {
+    it('shows nothing of the user before the code of the second factor, on any page', async () => {
       const email = 'pending@example.com';
       await addSecondFactor(await Visitor.invited(app, { email, account_id: customer.accountId }));
       const names = [customer.accountId, 'Somebody', email];
@@ -167,7 +167,7 @@ describe('the console', () => {
       for (const name of names) expect(nowhere.text).not.to.include(name);
     });
 
-    it('asks for a code where there is a second factor, and takes each code once', async () => {
+    it('asks for a code where there is a second factor, and accepts each code once', async () => {
       const user = await Visitor.invited(app, { email: 'second@example.com', account_id: customer.accountId });
       const { secret, step } = await addSecondFactor(user);
 
@@ -188,7 +188,7 @@ describe('the console', () => {
       expect((await thief.send('/console/sign-in/code', { code })).status).to.equal(401);
     });
 
-    it('ends with the session: an old cookie leads nowhere', async () => {
+    it('is void with the end of the session: an old cookie gives no access', async () => {
       const visitor = await Visitor.invited(app, { email: 'leaving@example.com', account_id: customer.accountId });
       const { cookie } = visitor;
       await visitor.get('/console/profile');
@@ -197,14 +197,14 @@ describe('the console', () => {
       expect(shown.headers['location']).to.equal('/console/sign-in');
     });
 
-    it('takes an invitation once', async () => {
+    it('accepts an invitation once', async () => {
       const path = await invite(app, { email: 'once@example.com' });
       await new Visitor(app).send(path, { password: PASSWORD, repeated: PASSWORD });
       const again = await new Visitor(app).send(path, { password: `${PASSWORD}!`, repeated: `${PASSWORD}!` });
       expect(again.status).to.equal(410);
     });
 
-    it('is over everywhere once a new password was chosen by a link', async () => {
+    it('is void everywhere once a new password was chosen by a link', async () => {
       // contract 4.11:44
       const before = await Visitor.invited(app, { email: 'lost@example.com' });
       const [user] = await app.database('users').where({ email: 'lost@example.com' }).select<{ id: string }[]>('id');
@@ -271,7 +271,7 @@ describe('the console', () => {
       expect(shown).to.include('No tasks yet').and.not.include(`href="${home}/keys"`);
     });
 
-    it('belong to the entry of the navigation with the longest path that their path starts with', async () => {
+    it('mark the entry of the navigation with the longest path that their path starts with', async () => {
       const member = {
         email: 'everywhere@example.com',
         account_id: customer.accountId,
@@ -293,13 +293,13 @@ describe('the console', () => {
       expect(currentIn((await visitor.get('/console/profile')).text)).to.deep.equal([]);
     });
 
-    it('lead to the same addresses when their own ends with a slash', async () => {
+    it('have the same links when their own address ends with a slash', async () => {
       const home = `/console/accounts/${customer.accountId}`;
       const [plain, slashed] = [await owner.get(`${home}/keys`), await owner.get(`${home}/keys/`)];
       for (const { text } of [plain, slashed]) expect(text).to.include(`action="${home}/keys"`);
     });
 
-    it('escape what clients wrote', async () => {
+    it('escape texts of clients', async () => {
       const { request } = newTask(keyOf(customer));
       const task = await createTaskRow(app.database, keyOf(customer), {
         request: { ...request, prompt: '<script>alert(1)</script>"\'&' },
@@ -308,7 +308,7 @@ describe('the console', () => {
       expect(text).to.include('&lt;script&gt;alert(1)&lt;/script&gt;').and.not.include('<script>alert');
     });
 
-    it('show what a video costs before it is made, and the same call for programs', async () => {
+    it('show the price of a video before it is made, and the same call for programs', async () => {
       const path = `/console/accounts/${customer.accountId}/playground`;
       await owner.get(path);
       const fields = { model: 'vidone-3.0', prompt: "A kite's shadow", duration: '5', resolution: '720p' };
@@ -316,7 +316,7 @@ describe('the console', () => {
       expect(text).to.include('$0.50').and.include('/v1/videos/tasks').and.include('&quot;duration&quot;: 5');
     });
 
-    it('make a task, which is held for and belongs to the account', async () => {
+    it('create a task, with a hold on the account’s balance', async () => {
       const path = `/console/accounts/${customer.accountId}/playground`;
       await owner.get(path);
       const made = await owner.send(path, { model: 'vidone-3.0', prompt: 'A red kite over the sea', duration: '5' });
@@ -327,7 +327,7 @@ describe('the console', () => {
       expect(shown.text).to.include('A red kite over the sea').and.include('Queued');
     });
 
-    it('make no task that the account cannot pay, or that no model takes, and say why', async () => {
+    it('create no task that the balance does not cover, or that no model accepts, and give the reason', async () => {
       const poor = await app.createAccount({ fundedUsd: 0.1 });
       const visitor = await Visitor.invited(app, { email: 'poor@example.com', account_id: poor.accountId });
       const path = `/console/accounts/${poor.accountId}/playground`;

@@ -25,7 +25,7 @@ describe('the pages of receipts and invoices', () => {
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/billing`;
     await recordSeller(app.database, SELLER);
-    // Forms are accepted from pages that were opened.
+    // Forms are accepted only from opened pages.
     await owner.get(path);
   });
 
@@ -37,7 +37,7 @@ describe('the pages of receipts and invoices', () => {
     return receipt?.id ?? '';
   }
 
-  it('show what a document said when it was issued, whatever the owner changes afterwards', async () => {
+  it('show a document as issued, whatever the owner changes afterwards', async () => {
     const details = { billing_name: 'Ada Ltd', billing_address: 'Lane 2\r\nOxford', tax_id: 'GB2' };
     expect((await owner.send(`${path}/details`, details)).status).to.equal(303);
     const id = await pay('11.90', '<b>wire</b>');
@@ -58,13 +58,13 @@ describe('the pages of receipts and invoices', () => {
     expect(text).not.to.include('Bob');
   });
 
-  it('refuse details that are too long, and keep what was typed', async () => {
+  it('refuse details that are too long, and keep the input', async () => {
     const { status, text } = await owner.send(`${path}/details`, { billing_name: 'x'.repeat(201), tax_id: 'GB3' });
     expect(status).to.equal(400);
     expect(text).to.include('GB3');
   });
 
-  it('are those of the account alone', async () => {
+  it('show only documents of the account', async () => {
     const id = await pay('5', 'wire 2');
     const { accountId } = await app.createAccount();
     const stranger = await Visitor.invited(app, { email: 'stranger@example.com', account_id: accountId });
@@ -77,7 +77,7 @@ describe('the pages of receipts and invoices', () => {
   });
 
   describeInBrowser('in a browser', (browser) => {
-    it('print on one page at their longest, without what is around them', async () => {
+    it('print on one page at their longest, without navigation', async () => {
       const { accountId } = customer;
       const party = { name: 'x'.repeat(100), address: Array.from({ length: 9 }, () => 'Street'), taxId: 'DE1' };
       const taxes = Array.from({ length: 8 }, (_, index) => ({ name: `Tax ${index}`, percent: '2.5' }));

@@ -62,14 +62,14 @@ describe('the end users of an account in the console', () => {
     ['a negative amount', { end_user: 'alice', usage_limit_usd: '-5', limit_period: 'day' }],
     ['a longer name', { end_user: 'a'.repeat(129), usage_limit_usd: '5', limit_period: 'day' }],
   ] as const) {
-    it(`get no budget by ${what}, and the form says why`, async () => {
+    it(`get no budget by ${what}, and the form shows the reason`, async () => {
       const shown = await owner.send(path, fields);
       expect([shown.status, /role="alert"/.test(shown.text)]).to.deep.equal([400, true]);
       expect(await budgets()).to.deep.equal([]);
     });
   }
 
-  it('are seen by every member, and given budgets by those who develop', async () => {
+  it('are visible to every member, and given budgets by developers', async () => {
     const finance = await invited('finance');
     const { status, text } = await finance.get(path);
     expect([status, text.includes('Set a budget')]).to.deep.equal([200, false]);
@@ -80,7 +80,7 @@ describe('the end users of an account in the console', () => {
     expect((await developer.send(path, form)).status).to.equal(303);
   });
 
-  it('are listed by what they were charged, in a table and in a file, and found by name', async () => {
+  it('are listed by their charges, in a table and in a file, and found by name', async () => {
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
     const key = { id: customer.keyId, accountId: customer.accountId };
     const holds = ['alice', 'bob', '=1+1'].map((endUser) => newHold(key, { endUser }));

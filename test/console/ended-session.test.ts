@@ -6,7 +6,7 @@ import { createTaskRow } from '../support/factories.ts';
 
 const PROMPT = 'A red kite over the sea, seen from the harbour at dusk';
 
-describe('a session of the console that has ended', () => {
+describe('an ended session of the console', () => {
   const app = useTestConsole();
   beforeEach(() => app.database('sign_in_attempts').delete());
 
@@ -18,7 +18,7 @@ describe('a session of the console that has ended', () => {
     return visitor;
   }
 
-  it('leads back to the page and its filters after the next sign-in', async () => {
+  it('returns to the page and its filters after the next sign-in', async () => {
     const visitor = await visitorWithout('filters@example.com');
     expect((await visitor.get('/console/profile?part=2')).headers['location']).to.equal('/console/sign-in');
     const signedIn = await visitor.send('/console/sign-in', { email: 'filters@example.com', password: PASSWORD });
@@ -28,7 +28,7 @@ describe('a session of the console that has ended', () => {
     expect(again.headers['location'], 'the next sign-in').to.equal('/console');
   });
 
-  it('leads back after the second factor, too', async () => {
+  it('returns there after the second factor, too', async () => {
     const email = 'factor@example.com';
     const visitor = await Visitor.invited(app, { email });
     const { secret, step } = await addSecondFactor(visitor);
@@ -40,7 +40,7 @@ describe('a session of the console that has ended', () => {
     expect(signedIn.headers['location']).to.equal('/console/profile?part=2');
   });
 
-  it('opens the sign-in instead of the page when a part of the page is requested, and leads back to the page', async () => {
+  it('opens the sign-in instead of the page when a part of the page is requested, and returns to the page', async () => {
     const visitor = await visitorWithout('part@example.com');
     const open = `${app.baseUrl}/console/profile?part=3`;
     const shown = await visitor.get('/console/staff/live/state', { 'hx-request': 'true', 'hx-current-url': open });
@@ -55,7 +55,7 @@ describe('a session of the console that has ended', () => {
     ['a header of its own', 'https://attacker.example/x\\r\\nSet-Cookie: a=b'],
     ['an address that is too long', `https://attacker.example/console/${'x'.repeat(2_000)}`],
   ] as const) {
-    it(`leads to no page for ${what}`, async () => {
+    it(`returns to no page for ${what}`, async () => {
       const visitor = await visitorWithout(`${what.replaceAll(' ', '-')}@example.com`);
       await visitor.get('/console/profile', { 'hx-request': 'true', 'hx-current-url': address });
       const email = `${what.replaceAll(' ', '-')}@example.com`;
@@ -64,7 +64,7 @@ describe('a session of the console that has ended', () => {
     });
   }
 
-  it('leads below the console whatever the cookie says', async () => {
+  it('returns only below the console, whatever the cookie holds', async () => {
     await Visitor.invited(app, { email: 'cookie@example.com' });
     const path = encodeURIComponent('//attacker.example');
     const signedIn = await new Visitor(app).send(
@@ -128,7 +128,7 @@ describeInBrowser('a session that ends while a page of the console is open', (br
     expect(await page.getByLabel('Prompt').inputValue()).to.equal(PROMPT);
   });
 
-  it('leaves the page for the sign-in where the tiles of the page are requested again, and puts no form in its place', async () => {
+  it('opens the sign-in where the tiles of the page are requested again, and puts no form in their place', async () => {
     const { page } = tab;
     await page.goto(`${account}/tasks`);
     const poll = page.locator('[hx-get][hx-trigger]').first();
@@ -139,7 +139,7 @@ describeInBrowser('a session that ends while a page of the console is open', (br
     expect(new URL(page.url()).pathname).to.equal(`${account}/tasks`);
   });
 
-  it('forgets what was typed once another page opens', async () => {
+  it('discards the input once another page opens', async () => {
     const { page } = tab;
     await page.goto(`${account}/playground?model=vidone-3.0`);
     await page.getByLabel('Prompt').fill(PROMPT);
@@ -150,7 +150,7 @@ describeInBrowser('a session that ends while a page of the console is open', (br
     expect(await page.getByLabel('Prompt').inputValue()).to.equal('');
   });
 
-  it('says "Saved." once after a form, and nothing after a sign-in', async () => {
+  it('shows "Saved." once after a form, and not after a sign-in', async () => {
     const { page } = tab;
     await app.database('sessions').delete();
     await page.goto(`${account}/keys`);

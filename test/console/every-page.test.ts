@@ -29,16 +29,16 @@ import {
 import { pngFile } from '../support/media-files.ts';
 import { CLIENT, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';
 
-/** Web Content Accessibility Guidelines 2.2, levels A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
+/** Web Content Accessibility Guidelines 2.2, A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
 const WCAG_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
-/** The colors do not depend on the width: axe looks at each color scheme once, and at each width once. */
+/** The colors do not depend on the width: axe checks each color scheme once, and each width once. */
 const SCREENS: readonly Omit<Screen, 'hasScript'>[] = [
   { width: 1440, colorScheme: 'light' },
   { width: 390, colorScheme: 'dark' },
 ];
 
-/** Refuses everybody whom the provider has not led there: test/console/open-id.test.ts has it. */
+/** Refuses anybody who does not come from the provider: test/console/open-id.test.ts tests the page. */
 const CALLBACK = '/sign-in/callback';
 
 const MAX_PAGE_BYTES = 100_000;
@@ -49,10 +49,10 @@ interface Finding {
   readonly elements: readonly string[];
 }
 
-/** Whose page to pay on there is. */
+/** Its checkout pages belong to this account. */
 let payer = '';
 
-/** Its pages are Stripe's, so they are not looked at here. */
+/** Its pages are Stripe's, and are not checked here. */
 const PAYING: CheckoutPages = {
   origin: 'https://checkout.stripe.com',
   open: async () => 'cs_1',
@@ -67,7 +67,7 @@ describeInBrowser('every page of the console', (browser) => {
   let app: TestApp;
   let samples: Readonly<Record<string, string>>;
   let stranger: Tab;
-  /** Owns an account, and is an operator of the gateway. */
+  /** An owner of an account who is also an operator of the gateway. */
   let user: Tab;
 
   before(async function () {
@@ -93,14 +93,14 @@ describeInBrowser('every page of the console', (browser) => {
   });
 
   for (const { path, access } of PAGES.filter(({ method, path }) => method === 'get' && path !== CALLBACK)) {
-    it(`is accessible on every screen, small, and breaks no policy: ${path || '/'}`, async function () {
+    it(`is accessible on every screen, small, and violates no policy: ${path || '/'}`, async function () {
       this.timeout(180_000);
       const tab = access === 'everybody' ? stranger : user;
       const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => sampleOf(samples, name));
       const address = `/console${filled}${path.endsWith('/export') ? '?format=csv' : ''}`;
       const answer = await tab.page.request.get(address, { maxRedirects: 0 });
       expect(answer.status(), `GET ${address}`).to.be.below(400);
-      // What leads elsewhere, files, and parts of other pages are nothing to look at by themselves.
+      // Redirects, files, and parts of other pages are not checked on their own.
       if (!(await answer.text()).startsWith('<!doctype html>')) return;
 
       await tab.takeBytes();
@@ -136,7 +136,7 @@ function sampleOf(samples: Readonly<Record<string, string>>, name: string): stri
   throw new Error(`A page has {${name}} in its path: let makeSamples in test/console/every-page.test.ts make one.`);
 }
 
-/** Something of everything that pages show, and how their paths name it. */
+/** One of each object that pages show, and the ids for their paths. */
 async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly<Record<string, string>>> {
   const { accountId, keyId } = customer;
   const { database, storage } = app;
@@ -217,7 +217,7 @@ async function askText({ baseUrl }: TestApp, { apiKey }: TestCaller): Promise<st
   return headers.get('x-request-id') ?? '';
 }
 
-/** An owner, who invites somebody else. */
+/** An owner who invites another person. */
 async function makeMember(app: TestApp, accountId: string): Promise<{ user_id: string; invitation_token: string }> {
   const email = 'owner@example.com';
   await invite(app, { email, account_id: accountId });
@@ -229,7 +229,7 @@ async function makeMember(app: TestApp, accountId: string): Promise<{ user_id: s
   return { user_id: ownerId, invitation_token: made.path.split('/').at(-1) ?? '' };
 }
 
-/** The report of a reconciliation that found something. */
+/** The report of a reconciliation with a finding. */
 async function makeReport(database: Database, accountId: string): Promise<string> {
   const id = newId('reconciliation');
   await insertReconciliation(database, { id, requestedBy: 'operator' });
@@ -242,7 +242,7 @@ async function makeReport(database: Database, accountId: string): Promise<string
   return id;
 }
 
-/** What axe finds on the page that is open, on each of the screens. */
+/** The violations that axe finds on the open page, on each of the screens. */
 async function findingsOn({ page }: Tab): Promise<Finding[]> {
   await page.evaluate(axe.source);
   const findings: Finding[] = [];

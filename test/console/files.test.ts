@@ -24,17 +24,17 @@ describe('the files page', () => {
       headers: { authorization: `Bearer ${apiKey}`, ...FORM_HEADERS },
       body: formOf({ filename, content: png(64, 64) }),
     });
-    // As the contract has it.
+    // The limit in the contract.
     return ((await response.json()) as { data: { id: string; url: string } }).data;
   }
 
-  it('says what to do where there are none', async () => {
+  it('shows how to upload where there are no files', async () => {
     expect((await owner.get(path)).text)
       .to.include('No files yet')
       .and.include('POST /v1/files');
   });
 
-  it('shows pictures as such, with names as text, and lists each once, page by page', async () => {
+  it('shows pictures as images, and names as text, and lists each file once, page by page', async () => {
     const { url } = await upload(customer, NAME);
     await Promise.all(Array.from({ length: 29 }, (_, count) => upload(customer, `picture ${count}.png`)));
     const first = await owner.get(path);
@@ -54,13 +54,13 @@ describe('the files page', () => {
     expect((await owner.send(`${path}/${id}/delete`)).status).to.equal(404);
   });
 
-  it('has nothing of another account', async () => {
+  it('shows no files of another account', async () => {
     await upload(await app.createAccount({ fundedUsd: 1 }), 'of another account.png');
     expect((await owner.get(path)).text).not.to.include('of another account');
   });
 
   for (const cursor of ['garbage', "file_'", `file_${'z'.repeat(32)}`]) {
-    it(`takes the cursor ${cursor.slice(0, 12)} for no place, or one at the beginning`, async () => {
+    it(`treats the cursor ${cursor.slice(0, 12)} as invalid, or as the first page`, async () => {
       expect((await owner.get(`${path}?cursor=${encodeURIComponent(cursor)}`)).status).to.equal(200);
     });
   }

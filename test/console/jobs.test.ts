@@ -20,7 +20,7 @@ const now = new Date();
 const OLDEST_MONTH = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 2, 15));
 const nameOf = (month: Date) => monthName(month.toISOString().slice(0, 7), 'en');
 
-/** The hand of somebody at a page. Typing is free, and so are the keys that lead to a field; Enter is a click. */
+/** The mouse and keyboard of a user. Typing is free, and so are the keys that lead to a field; Enter is a click. */
 class Hand {
   readonly page: Page;
   clicks = 0;
@@ -75,10 +75,10 @@ type Person = 'owner' | 'operator' | 'finance';
 interface Job {
   readonly by: Person;
   readonly job: string;
-  /** The most clicks from the page that opens after the sign-in. */
+  /** The maximum of clicks from the page that opens after the sign-in. */
   readonly most: number;
   readonly steps: readonly Step[];
-  /** What shows that the job is done. */
+  /** Text that shows that the job is done. */
   readonly seen: (page: Page) => Locator;
 }
 
@@ -165,7 +165,7 @@ describeInBrowser('the jobs of a day in the console', (browser) => {
     await receiver?.close();
   });
 
-  /** What a day finds: an account with tasks, an endpoint and a price list; an account in arrears; a month to be closed. */
+  /** The data of a day: an account with tasks, an endpoint and a price list; an account in arrears; an open month. */
   async function makeCustomer(hookUrl: string): Promise<string> {
     const { baseUrl, adminToken, database } = stack;
     const accounts = `${baseUrl}/admin/v1/accounts`;

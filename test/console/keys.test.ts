@@ -46,7 +46,7 @@ describe('the keys of an account in the console', () => {
     ['a rate that is no number', { ...UNLIMITED, rate_limit_rpm: 'fast' }],
     ['a day that is none', { ...UNLIMITED, expires_on: 'tomorrow' }],
   ] as const) {
-    it(`are neither made nor changed by ${what}, and the form says why`, async () => {
+    it(`are neither created nor changed by ${what}, and the form shows the reason`, async () => {
       const before = await stored();
       for (const [visitor, path] of [
         [owner, mine],
@@ -89,7 +89,7 @@ describe('the keys of an account in the console', () => {
       });
     });
 
-    it(`are made by ${by}, with a secret that works`, async () => {
+    it(`are created by ${by}, with a secret that works`, async () => {
       const [visitor, path] = by === 'a member' ? [owner, mine] : [operator, theirs];
       const { text } = await visitor.send(path, WHOLE);
       const secret = /data-copy="(sk-[^"]+)"/.exec(text)?.[1] ?? '';
@@ -107,19 +107,19 @@ describe('the keys of an account in the console', () => {
     });
   }
 
-  it('keep the time of the day on which they expire while the day stays', async () => {
+  it('keep the time of the day on which they expire while the day is unchanged', async () => {
     const expires_at = new Date('2031-02-03T04:05:06Z');
     await app.database('api_keys').where({ id: customer.keyId }).update({ expires_at });
     await owner.send(`${mine}/${customer.keyId}`, { ...UNLIMITED, expires_on: '2031-02-03' });
     expect((await stored()).expires_at).to.deep.equal(expires_at);
   });
 
-  it('keep what was entered when the form is refused', async () => {
+  it('keep the input when the form is refused', async () => {
     const { text } = await owner.send(`${mine}/${customer.keyId}`, { ...WHOLE, usage_limit_usd: 'much' });
     expect(text).to.include('value="renamed"').and.include('value="much"').and.include('value="2030-05-01"');
   });
 
-  it('say when money was last held for them', async () => {
+  it('show when money was last held for them', async () => {
     expect((await owner.get(mine)).text).to.include('never');
     const authorization = `Bearer ${customer.apiKey}`;
     await fetch(`${app.baseUrl}/v1/videos/tasks`, {

@@ -40,7 +40,7 @@ describe('e-mail of the console', () => {
     });
   }
 
-  /** Sends what was ordered, and no more. */
+  /** Sends the queued mail, and no more. */
   async function sent(): Promise<TestMail> {
     const running = start();
     const mail = await server.next();
@@ -52,7 +52,7 @@ describe('e-mail of the console', () => {
   const askFor = (email: string, visitor = new Visitor(app)) => visitor.send('/console/lost-password', { email });
   const orders = async (): Promise<unknown[]> => app.database('link_mails').orderBy('email').pluck('email');
 
-  it('brings an invitation, whose link lets its receiver in', async () => {
+  it('delivers an invitation, whose link lets its receiver in', async () => {
     const made = await genway('users', 'invite', 'Ada@example.com', 'Ada');
     expect(field(made, 'mailed')).to.equal('true');
     const mail = await sent();
@@ -64,7 +64,7 @@ describe('e-mail of the console', () => {
     expect((await ada.get(new URL(field(made, 'link')).pathname)).status, 'the other link').to.equal(410);
   });
 
-  it('brings a new link to somebody who lost the password, from the form that signing in leads to', async () => {
+  it('delivers a new link after a lost password, from the form beside the sign-in', async () => {
     await Visitor.invited(app, { email: 'lost@example.com' });
     await app.database('link_mails').delete();
     expect((await new Visitor(app).get('/console/sign-in')).text).to.include('href="/console/lost-password"');
@@ -77,7 +77,7 @@ describe('e-mail of the console', () => {
     expect(await orders()).to.deep.equal([]);
   });
 
-  it('answers and does the same, whether or not somebody has the address; who has it is found out later', async () => {
+  it('answers and behaves the same whether or not a user has the address; who has it is looked up later', async () => {
     await Visitor.invited(app, { email: 'known@example.com' });
     await app.database('link_mails').delete();
     const [known, unknown] = [await askFor('known@example.com'), await askFor('nobody@example.com')];
@@ -89,7 +89,7 @@ describe('e-mail of the console', () => {
     expect(server.mails).to.have.length(before + 1);
   });
 
-  it('goes to nobody who is disabled', async () => {
+  it('is not sent to disabled users', async () => {
     await Visitor.invited(app, { email: 'disabled@example.com' });
     await app.database('users').where({ email: 'disabled@example.com' }).update({ disabled_at: new Date() });
     await askFor('disabled@example.com');
@@ -98,7 +98,7 @@ describe('e-mail of the console', () => {
     expect(server.mails).to.have.length(before);
   });
 
-  it('is asked for three times for one address, ten times from one, and no more', async () => {
+  it('is requested three times for one address, ten times from one, and no more', async () => {
     for (let count = 0; count < 3; count++) expect((await askFor('often@example.com')).status).to.equal(200);
     const fourth = await askFor('often@example.com');
     expect(fourth.status).to.equal(400);
@@ -115,7 +115,7 @@ describe('e-mail of the console', () => {
     expect(await orders()).to.deep.equal([]);
   });
 
-  it('is sent after the server was away, and after the process that took it up has died', async () => {
+  it('is sent after the server was unavailable, and after the process that claimed it has died', async () => {
     await invite(app, { email: 'later@example.com' });
     const away = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     await once(away, 'listening');
@@ -131,7 +131,7 @@ describe('e-mail of the console', () => {
     expect((await sent()).to).to.deep.equal(['later@example.com']);
   });
 
-  it('is given up when the server does not have the mailbox, and that is logged, without the link', async () => {
+  it('is given up when the server does not have the mailbox, which is logged without the link', async () => {
     const refusing = await startMailServer({
       onRcptTo: (_address, _session, callback) => callback(Object.assign(new Error('no'), { responseCode: 550 })),
     });
@@ -153,7 +153,7 @@ describe('e-mail of the console', () => {
     expect(JSON.stringify(await app.database('user_links'))).not.to.include(token);
   });
 
-  describe('with an invitation that an owner makes', () => {
+  describe('with an invitation of an owner', () => {
     let owner: Visitor;
     let accountId: string;
     let members: string;
@@ -168,7 +168,7 @@ describe('e-mail of the console', () => {
     const inviteTo = (email: string, role = 'developer') => owner.send(members, { email, role });
     const becomes = { name: 'Dev', password: PASSWORD, repeated: PASSWORD };
 
-    it('brings the link that nobody else sees, and lets its receiver into the account, once', async () => {
+    it('delivers a link that only its receiver sees and that lets its receiver into the account, once', async () => {
       const answer = await inviteTo('Dev@example.com');
       expect(answer.status).to.equal(200);
       expect(answer.text).to.include('on its way to dev@example.com').and.not.include('/console/join/');
@@ -183,7 +183,7 @@ describe('e-mail of the console', () => {
       expect((await new Visitor(app).send(pathIn(mail), becomes)).status).to.equal(410);
     });
 
-    it('is not sent once the invitation is withdrawn, and another one ends the link of the first', async () => {
+    it('is not sent once the invitation is withdrawn, and another invitation revokes the link of the first', async () => {
       await inviteTo('late@example.com');
       await owner.send(`${members}/withdraw`, { email: 'late@example.com' });
       await inviteTo('twice@example.com');
@@ -196,7 +196,7 @@ describe('e-mail of the console', () => {
       expect((await new Visitor(app).get(pathIn(second))).text).to.include('Finance');
     });
 
-    it('tells the owner when the mailbox does not exist, and is sent again after the server was away', async () => {
+    it('tells the owner when the mailbox does not exist, and is sent again after the server was unavailable', async () => {
       const refusing = await startMailServer({
         onRcptTo: (_address, _session, callback) => callback(Object.assign(new Error('no'), { responseCode: 550 })),
       });
@@ -212,7 +212,7 @@ describe('e-mail of the console', () => {
       expect((await sent()).to).to.deep.equal(['away@example.com']);
     });
 
-    it('fills nobody’s mailbox, whichever owners ask for it', async () => {
+    it('has a limit for each mailbox over all owners', async () => {
       const other = await app.createAccount();
       const stranger = await Visitor.invited(app, { email: 'stranger@example.com', account_id: other.accountId });
       const theirs = `/console/accounts/${other.accountId}/members`;
@@ -224,7 +224,7 @@ describe('e-mail of the console', () => {
       await app.database('account_invitations').where({ email: 'victim@example.com' }).delete();
     });
 
-    it('carries no header and no other recipient that somebody hid in an address', async () => {
+    it('carries no header and no other recipient injected into an address', async () => {
       for (const email of [
         'a@example.com\r\nBcc: victim@example.com',
         'a@example.com,victim@example.com',

@@ -21,7 +21,7 @@ describe('the members of an account', () => {
 
   const newEmail = (): string => `person-${(people += 1)}@example.com`;
 
-  /** Somebody who belongs to the account and has signed in. */
+  /** A member of the account who has signed in. */
   async function member(role: MemberRole, email = newEmail(), { accountId } = customer): Promise<Visitor> {
     return Visitor.invited(app, { email, account_id: accountId, member_role: role });
   }
@@ -52,7 +52,7 @@ describe('the members of an account', () => {
   }
 
   describe('invitations', () => {
-    it('let somebody new choose a name and a password, and belong to the account', async () => {
+    it('let a new person choose a name and a password, and join the account', async () => {
       const link = linkIn(await invite('New@Example.com', 'finance'));
       const newcomer = new Visitor(app);
       expect((await newcomer.get(link)).text)
@@ -66,7 +66,7 @@ describe('the members of an account', () => {
       expect((await new Visitor(app).send(link, { name: 'Thief', ...CHOSEN })).status).to.equal(410);
     });
 
-    it('show their link once, and are listed and withdrawn by it no more', async () => {
+    it('show their link once, and are listed and withdrawn without it', async () => {
       const email = newEmail();
       const link = linkIn(await invite(email));
       const listed = await owner.get(path);
@@ -77,7 +77,7 @@ describe('the members of an account', () => {
       expect((await owner.send(`${path}/withdraw`, { email })).status).to.equal(404);
     });
 
-    it('are accepted by those who have signed in already, and by nobody else who holds the link', async () => {
+    it('are accepted by their receiver when already signed in, and by nobody else who holds the link', async () => {
       const other = await app.createAccount();
       const email = newEmail();
       const invited = await member('owner', email, other);
@@ -96,7 +96,7 @@ describe('the members of an account', () => {
       expect((await roles())[email]).to.equal('developer');
     });
 
-    it('give nothing to whoever took the address first, and does not hold the link', async () => {
+    it('give nothing to a user who registered the address first and does not hold the link', async () => {
       const squatter = await app.createAccount();
       const email = newEmail();
       const taken = await member('owner', email, squatter);
@@ -104,7 +104,7 @@ describe('the members of an account', () => {
       expect((await taken.get(`/console/accounts/${customer.accountId}`)).status).to.equal(404);
     });
 
-    it('make an owner of nobody who is a member already, and demote no one', async () => {
+    it('make no existing member an owner, and demote nobody', async () => {
       const email = newEmail();
       await member('finance', email);
       expect((await invite(email, 'owner')).status).to.equal(409);
@@ -131,13 +131,13 @@ describe('the members of an account', () => {
       });
     }
 
-    it('are limited, so that nobody finds out by them who has an account', async () => {
+    it('are limited, so that they do not reveal who has an account', async () => {
       for (let count = 0; count < 20; count++) await invite(newEmail());
       expect((await invite(newEmail())).status).to.equal(409);
     });
   });
 
-  describe('removing somebody', () => {
+  describe('removing a member', () => {
     it('ends their access at once', async () => {
       const email = newEmail();
       const developer = await member('developer', email);
@@ -146,7 +146,7 @@ describe('the members of an account', () => {
       expect((await developer.get(`/console/accounts/${customer.accountId}`)).status).to.equal(404);
     });
 
-    it('ends the links that a former owner made: of invitations, and for new passwords', async () => {
+    it('revokes the links that a former owner created: of invitations, and for new passwords', async () => {
       const [email, helper] = [newEmail(), newEmail()];
       const leaving = await member('owner', email);
       await member('developer', helper);
@@ -174,7 +174,7 @@ describe('the members of an account', () => {
       expect(await roles()).to.deep.equal({ [email]: 'owner' });
     });
 
-    it('of two owners by each other at once leaves one', async () => {
+    it('leaves one of two owners who remove each other at once', async () => {
       const other = await member('owner');
       const [one = '', two = ''] = await Promise.all(Object.keys(await roles()).map((email) => idOf(email)));
       await Promise.all([owner.get(path), other.get(path)]);
@@ -187,7 +187,7 @@ describe('the members of an account', () => {
       expect(Object.values(await roles()).filter((role) => role === 'owner')).to.have.length(1);
     });
 
-    it('counts no owner who was disabled', async () => {
+    it('does not count disabled owners', async () => {
       const email = newEmail();
       await member('owner', email);
       await app.database('users').where({ email }).update({ disabled_at: new Date() });
@@ -198,7 +198,7 @@ describe('the members of an account', () => {
   });
 
   describe('a link for a new password', () => {
-    it('lets a member of this account alone choose one', async () => {
+    it('lets only a member of this account choose one', async () => {
       const email = newEmail();
       const lost = await member('developer', email);
       await owner.get(path);
@@ -208,7 +208,7 @@ describe('the members of an account', () => {
       expect((await lost.get('/console/profile')).status).to.equal(303);
     });
 
-    it('is not made for a member of another account too, or for staff of the gateway', async () => {
+    it('is not created for a member of another account too, or for staff of the gateway', async () => {
       const other = await app.createAccount();
       const [both, staff] = [newEmail(), newEmail()];
       await member('owner', both, other);
@@ -225,7 +225,7 @@ describe('the members of an account', () => {
       }
     });
 
-    it('stops working as soon as its user belongs to another account, or to this one no more', async () => {
+    it('stops working as soon as its user joins another account, or leaves this one', async () => {
       const other = await app.createAccount();
       const [joining, leaving] = [newEmail(), newEmail()];
       await Promise.all([member('developer', joining), member('developer', leaving)]);

@@ -41,7 +41,7 @@ describe('forms of the console', () => {
     return Promise.all(Array.from({ length: TIMES }, () => owner.send(path, { form_id, ...fields })));
   }
 
-  /** What a form made of which accounts may have several. */
+  /** The objects that a form creates, where accounts may have several. */
   const CREATING: readonly { what: string; table: string; path: () => string; fields: Record<string, string> }[] = [
     {
       what: 'a task',
@@ -64,7 +64,7 @@ describe('forms of the console', () => {
     },
   ];
   for (const { what, table, path, fields } of CREATING) {
-    it(`make ${what} once when they are sent ten times at once, and show the same outcome each time`, async () => {
+    it(`create ${what} once when they are sent ten times at once, and show the same outcome each time`, async () => {
       await owner.send(`${account}/playground`, {
         model: 'vidone-3.0',
         prompt: 'So that there is a key',
@@ -100,7 +100,7 @@ describe('forms of the console', () => {
     expect(JSON.stringify(await app.database('sent_forms'))).not.to.include(secret);
   });
 
-  it('show what they made to nobody else, and to nobody after a quarter of an hour', async () => {
+  it('show the created object to nobody else, and to nobody after a quarter of an hour', async () => {
     const form_id = newFormId();
     const { text } = await owner.send(`${account}/keys`, { form_id, name: 'mine', ...UNLIMITED });
     const secret = /data-copy="(sk-[^"]+)"/.exec(text)?.[1] ?? 'none';
@@ -118,7 +118,7 @@ describe('forms of the console', () => {
     expect(await app.database('api_keys').where({ name: 'mine' })).to.have.length(1);
   });
 
-  it('are refused with other entries once they were acted on, and can be corrected while they were not', async () => {
+  it('are refused with other entries once they took effect, and can be corrected before', async () => {
     const form_id = newFormId();
     const path = `${account}/keys`;
     expect((await owner.send(path, { form_id, usage_limit_usd: 'much' })).status).to.equal(400);
@@ -129,7 +129,7 @@ describe('forms of the console', () => {
     expect(await app.database('api_keys').where({ name: 'another' })).to.deep.equal([]);
   });
 
-  it('are not acted on again when nobody knows how the first ended', async () => {
+  it('are not repeated when the outcome of the first is unknown', async () => {
     const form_id = newFormId();
     const path = `${account}/keys`;
     const broken = 'CREATE RULE broken AS ON INSERT TO api_keys DO INSTEAD SELECT 1/0';
@@ -142,7 +142,7 @@ describe('forms of the console', () => {
     expect(await app.database('api_keys').where({ name: 'unknown' })).to.deep.equal([]);
   }).timeout(180_000);
 
-  it('let somebody in whose first answer was lost: with a password, a code, an invitation', async () => {
+  it('sign in a person whose first answer was lost: with a password, a code, an invitation', async () => {
     const email = newEmail();
     const path = await invite(app, { email });
     const fields = { password: PASSWORD, repeated: PASSWORD, form_id: newFormId() };
@@ -165,7 +165,7 @@ describe('forms of the console', () => {
     expect((await again.get('/console/profile')).status).to.equal(200);
   });
 
-  it('let nobody in with the id of a form alone', async () => {
+  it('sign in nobody with only the id of a form', async () => {
     const email = newEmail();
     await Visitor.invited(app, { email });
     const form_id = newFormId();
@@ -176,7 +176,7 @@ describe('forms of the console', () => {
     expect(thief.cookie).to.equal('');
   });
 
-  it('have an id on each page, and are refused without one by every page that acts', async () => {
+  it('have an id on each page, and are refused without one by every page with an effect', async () => {
     const operator = await Visitor.invited(app, { email: newEmail(), staff_role: 'operator' });
     await operator.get('/console/profile');
     const refused: string[] = [];

@@ -30,16 +30,16 @@ describe('signing in with a provider of OpenID Connect', () => {
     await provider.stop();
   });
 
-  /** Makes somebody known to the provider, by that name at example.com unless it is said otherwise. */
+  /** Registers a person with the provider, by that name at example.com by default. */
   function know(login: string, person: KnownPerson = {}): string {
     provider.people.set(login, { email: `${login}@example.com`, email_verified: true, ...person });
     return `${login}@example.com`;
   }
 
-  /** Invites somebody to the customer's account. */
+  /** Invites a person to the customer's account. */
   const welcome = (email: string): Promise<string> => invite(app, { email, account_id: customer.accountId });
 
-  /** Begins at Genway, signs in at the provider, and comes back. @returns the address that it comes back to */
+  /** Starts at Genway, signs in at the provider, and returns. @returns the address of the return */
   async function goThere(visitor: Visitor, login: string): Promise<string> {
     const left = await visitor.get('/console/sign-in/provider');
     return provider.signIn(String(left.headers['location']), login);
@@ -50,7 +50,7 @@ describe('signing in with a provider of OpenID Connect', () => {
   const isIn = async (visitor: Visitor): Promise<boolean> =>
     (await visitor.get(`/console/accounts/${customer.accountId}`)).status === 200;
 
-  it('lets in whoever is invited and has the address verified there, who needs no password', async () => {
+  it('admits an invited person with a verified address at the provider, who needs no password', async () => {
     await welcome(know('ada'));
     const visitor = new Visitor(app);
     expect((await visitor.get('/console/sign-in')).text).to.include('Sign in with Acme');
@@ -59,7 +59,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect((await visitor.get('/console/profile')).text).to.include('You sign in without a password.');
   });
 
-  it('ends the invitation, whose link lets nobody else in then', async () => {
+  it('accepts the invitation, whose link admits nobody afterwards', async () => {
     const path = await welcome(know('bea'));
     await signIn(new Visitor(app), 'bea');
     expect((await new Visitor(app).get(path)).status).to.equal(410);
@@ -74,7 +74,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect(await isIn(visitor)).to.equal(true);
   });
 
-  it('lets nobody in to whom an address is given later', async () => {
+  it('admits nobody to whom an address is assigned later', async () => {
     await welcome(know('dan'));
     await signIn(new Visitor(app), 'dan');
     know('dans-successor', { email: 'dan@example.com' });
@@ -88,7 +88,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     { what: 'nobody’s invitation', person: {}, isInvited: false },
   ];
   for (const [index, { what, person, isInvited }] of REFUSED.entries()) {
-    it(`refuses ${what}, and says so in one sentence`, async () => {
+    it(`refuses ${what}, and reports the reason in one sentence`, async () => {
       const email = know(`refused-${index}`, person);
       if (isInvited) await welcome(email);
       const visitor = new Visitor(app);
@@ -100,7 +100,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     });
   }
 
-  it('refuses whoever has a password, until they connect the provider with it', async () => {
+  it('refuses users with a password until they connect the provider with it', async () => {
     const email = know('eve');
     const eve = await Visitor.invited(app, { email, account_id: customer.accountId });
     const visitor = new Visitor(app);
@@ -123,7 +123,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect(await isIn(after)).to.equal(false);
   });
 
-  it('connects to the session that asked for it, and to no other', async () => {
+  it('connects to the session that started the sign-in, and to no other', async () => {
     know('fay');
     const fay = await Visitor.invited(app, { email: 'fay@example.com' });
     const attacker = await Visitor.invited(app, { email: 'attacker@example.com' });
@@ -132,13 +132,13 @@ describe('signing in with a provider of OpenID Connect', () => {
     const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     know('attacker', { email: 'other@example.com' });
     const back = await provider.signIn(url, 'attacker');
-    // The victim is led to the attacker's answer.
+    // The victim is redirected to the attacker's answer.
     expect((await fay.get(back)).status).to.equal(401);
     expect((await fay.get(back, { cookie: `${fay.cookie}; ${attemptIn(attacker)}` })).status).to.equal(401);
     expect(await app.database('user_identities').where({ subject: 'attacker' })).to.deep.equal([]);
   });
 
-  it('refuses whoever is disabled', async () => {
+  it('refuses disabled users', async () => {
     await welcome(know('gus'));
     const visitor = new Visitor(app);
     await signIn(visitor, 'gus');
@@ -148,7 +148,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect(await isIn(visitor)).to.equal(false);
   });
 
-  describe('takes no answer', () => {
+  describe('refuses an answer', () => {
     before(() => welcome(know('hal')));
 
     async function refuses(visitor: Visitor, path: string): Promise<void> {
@@ -158,12 +158,12 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(await isIn(visitor)).to.equal(false);
     }
 
-    it('in a browser that did not ask', async () => {
+    it('in a browser that did not start the sign-in', async () => {
       const back = await goThere(new Visitor(app), 'hal');
       await refuses(new Visitor(app), back);
     });
 
-    it('in a browser that asked for another', async () => {
+    it('in a browser that started another', async () => {
       const [mine, other] = [new Visitor(app), new Visitor(app)];
       const back = await goThere(other, 'hal');
       await mine.get('/console/sign-in/provider');
@@ -176,7 +176,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       await refuses(visitor, back.replace(/state=[\w-]+/, 'state=guess'));
     });
 
-    it('with the code of somebody else, whose nonce and verifier are others', async () => {
+    it('with the code of another person, whose nonce and verifier differ', async () => {
       const [mine, other] = [new Visitor(app), new Visitor(app)];
       const [back, stolen] = [await goThere(mine, 'hal'), await goThere(other, 'hal')];
       const code = /code=([\w-]+)/.exec(stolen)?.[1] ?? '';
@@ -197,7 +197,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(failure).to.be.instanceOf(SignInRefusedError);
     });
 
-    it('a second time, with or without what the browser held', async () => {
+    it('a second time, with or without the cookie of the browser', async () => {
       const visitor = new Visitor(app);
       const back = await goThere(visitor, 'hal');
       const { cookie } = visitor;
@@ -208,14 +208,14 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(shown.status).to.equal(401);
     });
 
-    it('that says that the provider refused', async () => {
+    it('that reports a refusal by the provider', async () => {
       const visitor = new Visitor(app);
       const left = await visitor.get('/console/sign-in/provider');
       const state = new URL(String(left.headers['location'])).searchParams.get('state');
       await refuses(visitor, `/console/sign-in/callback?error=access_denied&state=${state}&iss=${provider.issuer}`);
     });
 
-    it('that is none', async () => {
+    it('that is invalid', async () => {
       for (const query of [
         '',
         '?code=',
@@ -230,7 +230,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     });
   });
 
-  it('asks with PKCE, and holds the attempt in a cookie that only this origin can set', async () => {
+  it('uses PKCE, and keeps the attempt in a cookie that only this origin can set', async () => {
     const { headers } = await new Visitor(app).get('/console/sign-in/provider');
     const asked = new URL(String(headers['location'])).searchParams;
     expect(asked.get('code_challenge_method')).to.equal('S256');
@@ -240,12 +240,12 @@ describe('signing in with a provider of OpenID Connect', () => {
     );
   });
 
-  it('lets forms lead to this origin only, since what leads to the provider is a link', async () => {
+  it('lets forms go to this origin only, since the way to the provider is a link', async () => {
     const { headers } = await new Visitor(app).get('/console/sign-in');
     expect(headers['content-security-policy']).to.include("form-action 'self'; ");
   });
 
-  /** Somebody who has a password connects the provider. */
+  /** A user with a password connects the provider. */
   async function connectProvider(visitor: Visitor, login: string): Promise<void> {
     await visitor.get('/console/profile');
     const page = await visitor.send('/console/profile/provider', { current: PASSWORD });
@@ -262,8 +262,8 @@ describe('signing in with a provider of OpenID Connect', () => {
     return { status: response.status, data: Object(Object(await response.json()).data) };
   }
 
-  describe('lets nobody in who had an earlier link', () => {
-    it('once a link for a new password was used: the identity that they connected is gone, with their sessions', async () => {
+  describe('admits no holder of an earlier link', () => {
+    it('once a link for a new password was used: the identity that they connected is removed, with their sessions', async () => {
       const email = 'victim@example.com';
       know('thief', { email: 'thief@example.org' });
       const thief = await Visitor.invited(app, { email, account_id: customer.accountId });
@@ -281,7 +281,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(await isIn(again)).to.equal(false);
     });
 
-    it('when the link is used while their identity is on its way', async () => {
+    it('when the link is used while their identity is being connected', async () => {
       const email = 'raced@example.com';
       know('racer', { email: 'racer@example.org' });
       const racer = await Visitor.invited(app, { email });
@@ -296,7 +296,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     });
   });
 
-  it('shows the administration the identities and sessions of a user, and takes each away', async () => {
+  it('shows the administration the identities and sessions of a user, and removes each', async () => {
     // contract 4.11:45
     const email = know('lee');
     const lee = await Visitor.invited(app, { email, account_id: customer.accountId });
@@ -322,7 +322,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect((await signIn(new Visitor(app), 'lee')).status).to.equal(401);
   });
 
-  describe('asks whoever has a second factor for its code', () => {
+  describe('asks users with a second factor for a code', () => {
     async function connected(to: TestApp, login: string): Promise<TestSecondFactor> {
       const { accountId } = await to.createAccount();
       const visitor = await Visitor.invited(to, { email: know(login), account_id: accountId });
@@ -361,7 +361,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect(await isIn(visitor)).to.equal(false);
   });
 
-  it('does without the provider while it is down: passwords work, and it is asked again at the next attempt', async () => {
+  it('works without the provider while it is down: passwords work, and the next attempt calls the provider again', async () => {
     const later = await startProvider();
     const { port } = new URL(later.issuer);
     await later.stop();
@@ -380,7 +380,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     await restarted.stop();
   });
 
-  it('is not there where no provider is configured', async () => {
+  it('is not offered where no provider is configured', async () => {
     const without = await startTestApp({ mountPages: mountConsole });
     const visitor = new Visitor(without);
     expect((await visitor.get('/console/sign-in')).text).not.to.include('/console/sign-in/provider');

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { periodOf, USUAL_PERIODS, usualPeriods } from '../../console/period.ts';
 
 describe('console/period', () => {
-  it('has the days of each usual period, in UTC, over the ends of months and years', () => {
+  it('has the days of each usual period, in UTC, across the ends of months and years', () => {
     expect(usualPeriods(Date.parse('2027-01-03T23:59:59Z'))).to.deep.equal({
       today: ['2027-01-03', '2027-01-03'],
       yesterday: ['2027-01-02', '2027-01-02'],

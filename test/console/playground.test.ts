@@ -64,10 +64,10 @@ describe('the playground', () => {
     expect((await owner.get(`${path}?model=%27--&model=x`)).status).to.equal(200);
   });
 
-  it('shows the same call for programs, which works as it is', async () => {
+  it('shows the same call for programs, which works unchanged', async () => {
     const fields = { model: 'vidone-3.0', prompt: PROMPT, duration: '5', resolution: '720p' };
     const { text } = await owner.send(`${path}/price`, fields, { 'hx-request': 'true' });
-    // The address of this test is another than that which the service is told to have.
+    // The address of this test differs from the configured address of the service.
     const [curl = '', python = '', typeScript = ''] = examplesIn(text).map((code) =>
       code.replace('http://127.0.0.1/', `${app.baseUrl}/`),
     );
@@ -81,7 +81,7 @@ describe('the playground', () => {
     expect(prompts.map(({ request }) => Object(request).prompt)).to.deep.equal([PROMPT, PROMPT]);
   });
 
-  it('shows the whole answer of a text model where there is no script, with its tokens and what they cost', async () => {
+  it('shows the whole answer of a text model where there is no script, with its tokens and its price', async () => {
     const shown = await owner.send(path, {
       model: 'textc-M3',
       prompt: 'Name <three> lighthouses.',
@@ -95,7 +95,7 @@ describe('the playground', () => {
     expect(Object(request)).to.include({ api_key_id: await consoleKey(), streamed: false, model: 'textc-M3' });
   });
 
-  it('streams to its script what programs would get, and books it to the account', async () => {
+  it('streams to its script the output of the API, and charges the account', async () => {
     const shown = await owner.send(path, { model: 'textc-M3', prompt: 'Hello' }, { accept: 'text/event-stream' });
     expect(shown.headers['content-type']).to.include('text/event-stream');
     expect(shown.text).to.include('"chat.completion.chunk"').and.include('data: [DONE]');
@@ -103,7 +103,7 @@ describe('the playground', () => {
     expect(cost.text).to.match(/\d+ tokens in, \d+ tokens out:/);
   });
 
-  it('shows nobody what the requests of another account cost', async () => {
+  it('shows nobody the costs of another account’s requests', async () => {
     const shown = await owner.send(path, { model: 'textc-M3', prompt: 'Hello' }, { accept: 'text/event-stream' });
     const visitor = await Visitor.invited(app, { email: 'curious@example.com', account_id: other.accountId });
     const theirs = `/console/accounts/${other.accountId}/playground`;
@@ -111,7 +111,7 @@ describe('the playground', () => {
     expect((await visitor.get(`${theirs}/cost/%27--`)).status).to.equal(404);
   });
 
-  it('refuses what the API refuses, in the same words, and holds nothing', async () => {
+  it('refuses requests as the API does, in the same words, and holds nothing', async () => {
     const poor = await app.createAccount({ fundedUsd: 0 });
     const visitor = await Visitor.invited(app, { email: 'poor@example.com', account_id: poor.accountId });
     const theirs = `/console/accounts/${poor.accountId}/playground`;
@@ -125,7 +125,7 @@ describe('the playground', () => {
     expect(await app.database('text_allowances').where({ account_id: poor.accountId })).to.deep.equal([]);
   });
 
-  it('answers whatever is sent with less than 500', async () => {
+  it('answers any input with a status below 500', async () => {
     for (const model of ['vidone-3.0', 'imageb-2', 'textc-M3', 'none', '', '__proto__']) {
       for (const junk of ['\0', '-1', '1e999', '{}', "'; --", 'x'.repeat(20_000)]) {
         const fields = { model, prompt: junk, duration: junk, max_tokens: junk, images: junk, resolution: junk };
@@ -137,7 +137,7 @@ describe('the playground', () => {
     }
   });
 
-  it('counts links of pictures before it makes anything of them, and shows a long call to nobody', async () => {
+  it('counts links of pictures before it processes them, and shows a long call to nobody', async () => {
     for (const [field, text] of [
       ['images', 'a '.repeat(97_000)],
       ['images', 'https://example.com/a.png\n'.repeat(4_000)],
@@ -163,14 +163,14 @@ describe('the playground', () => {
     const theirs = `/console/accounts/${accountId}/playground`;
     await visitor.get(theirs);
     const statuses = new Set<number>();
-    // More than two minutes' worth, whenever the minute ends.
+    // More than two minutes' worth, in case a minute ends meanwhile.
     for (let count = 0; count < 402 && !statuses.has(429); count++) {
       statuses.add((await visitor.send(`${theirs}/price`, { model: 'vidone-3.0' }, { 'hx-request': 'true' })).status);
     }
     expect([...statuses]).to.deep.equal([200, 429]);
   }).timeout(180_000);
 
-  it('keeps pictures that are dropped as the API keeps uploads, and shows them', async () => {
+  it('stores dropped pictures as the API stores uploads, and shows them', async () => {
     const response = await sendFile(pngFile());
     const html = await response.text();
     const [, url = ''] = /name="images" value="([^"]+)"/.exec(html) ?? [];
@@ -179,7 +179,7 @@ describe('the playground', () => {
     expect(await app.database('uploads').where({ account_id: customer.accountId })).to.have.length(1);
   });
 
-  it('keeps no files that are no pictures, forged, or sent to another account', async () => {
+  it('stores no files that are not pictures, forged, or sent to another account', async () => {
     const storedBefore = (await app.storedFiles()).length;
     expect((await sendFile(Buffer.from('no picture'))).status).to.equal(400);
     expect((await sendFile(pngFile(), { token: 'guess' })).status).to.equal(403);
@@ -190,7 +190,7 @@ describe('the playground', () => {
     expect(await app.storedFiles()).to.have.length(storedBefore);
   });
 
-  it('shows what was made in the console last, to be used again, and nothing that programs made', async () => {
+  it('shows the latest results of the console, to be used again, and no results of programs', async () => {
     const ofProgram = await createTaskRow(app.database, { accountId: customer.accountId, id: customer.keyId });
     await owner.send(path, { model: 'vidone-3.0', prompt: 'The latest <kite>', duration: '5' });
     const { text } = await owner.get(path);
@@ -227,13 +227,13 @@ describe('the playground', () => {
     await setAllowlist(null);
   });
 
-  it('holds the account to the requests a minute of its key, and to the state of the key', async () => {
+  it('applies the rate limit of its key, and the state of the key', async () => {
     const id = await consoleKey();
     const tasksBefore = (await tasksOf(customer)).length;
     await app.database('api_keys').where({ id }).update({ rate_limit_rpm: 1 });
     const fields = { model: 'vidone-3.0', prompt: 'A kite', duration: '5' };
     const answers = [];
-    // Two of three are in the same minute, whenever that ends.
+    // Two of three are in the same minute, even if a minute ends meanwhile.
     for (let count = 0; count < 3; count++) answers.push((await owner.send(path, fields)).text);
     expect(answers.join()).to.include('requests a minute');
     expect((await tasksOf(customer)).length).to.be.below(tasksBefore + 3);
@@ -246,7 +246,7 @@ describe('the playground', () => {
 describeInBrowser('the playground in a browser', (browser) => {
   const app = useTestConsole({ simulatesText: true });
 
-  it('keeps the questions of the tab with their answers, until somebody signs in', async function () {
+  it('keeps the questions of the tab with their answers, until a user signs in', async function () {
     this.timeout(60_000);
     const { accountId } = await app.createAccount({ fundedUsd: 25 });
     const tab = await browser.open(app.baseUrl);

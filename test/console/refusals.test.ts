@@ -5,7 +5,7 @@ import { textsIn } from '../../console/texts/texts.ts';
 import { useTestConsole, UNLIMITED, Visitor } from '../support/console.ts';
 import { createEndpoint } from '../support/factories.ts';
 
-/** A form with a wrong entry, and what a reader of Chinese is told of it. */
+/** A form with a wrong entry, and its message for a reader of Chinese. */
 interface Refused {
   readonly form: string;
   readonly fields: Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ const REFUSED: readonly Refused[] = [
   { form: 'staff/rest', fields: { upstream: 'simulator', minutes: '0', reason: '维护' }, field: 'minutes', told: '请输入 1 至 43200 之间的整数分钟。' },
 ];
 
-describe('a form that is refused', () => {
+describe('a refused form', () => {
   const app = useTestConsole();
   let paths: Readonly<Record<string, string>>;
   let owner: Visitor;
@@ -77,7 +77,7 @@ describe('a form that is refused', () => {
   });
 
   for (const { form, fields, field, told } of REFUSED) {
-    it(`says in Chinese: ${told}`, async () => {
+    it(`shows in Chinese: ${told}`, async () => {
       const { status, text } = await (form.startsWith('staff') ? operator : owner).send(paths[form] ?? '', fields);
       expect(status).to.equal(400);
       const [, alert = ''] = /role="alert">(.*?)<\/p>/s.exec(text) ?? [];
@@ -92,7 +92,7 @@ describe('a form that is refused', () => {
     });
   }
 
-  it('keeps the entries of the refused form, and no other form of the page takes them', async () => {
+  it('keeps its entries, which no other form of the page shows', async () => {
     const { 'billing/low-balance': lowBalance = '', 'staff/rest': rest = '' } = paths;
     const { text: billing } = await owner.send(lowBalance, { low_balance_usd: '-1' });
     expect(/name="low_balance_usd"[^>]* value="([^"]*)"/.exec(billing)?.[1]).to.equal('-1');
@@ -101,7 +101,7 @@ describe('a form that is refused', () => {
     expect(reasons).to.deep.equal(['维护', '']);
   });
 
-  it('says it in English to a reader of English, with the label of the field', async () => {
+  it('shows the message in English to a reader of English, with the label of the field', async () => {
     const { accountId } = await app.createAccount();
     const visitor = await Visitor.invited(app, { email: 'english@example.com', account_id: accountId });
     const at = `/console/accounts/${accountId}/keys`;
@@ -110,7 +110,7 @@ describe('a form that is refused', () => {
     expect(text).to.include('>Requests a minute: Enter 1 or more.<').and.include('>Enter 1 or more.<');
   });
 
-  it('repeats the message of the API, and says that it is English, where the console has no other words', () => {
+  it('repeats the message of the API, marked as English, where the console has no other words', () => {
     const refusal = badRequest('The moon is full.', { path: ['moon'], kind: 'moon.full', values: {} });
     expect(problemWords(refusal, textsIn('zh'))).to.deep.equal({
       words: '请修改后重试。系统的英文说明：',

@@ -55,7 +55,7 @@ describe('the search of the console', () => {
     };
   });
 
-  /** What a search shows: the page to which its only match leads, or the list of the matches. */
+  /** The result of a search: the page that its only match opens, or the list of the matches. */
   async function search(visitor: Visitor, text: string): Promise<string> {
     const { status, headers, text: shown }: Shown = await visitor.send('/console/search', { text });
     return status === 303 ? String(headers['location']) : `${status} ${/<main[\s\S]*<\/main>/.exec(shown)?.[0] ?? ''}`;
@@ -81,7 +81,7 @@ describe('the search of the console', () => {
       expect(await search(operator, text), text).to.equal(page);
   });
 
-  it('finds a task, a text request, a transfer and an endpoint by their ids, and by any six characters of those', async () => {
+  it('finds a task, a text request, a transfer and an endpoint by their ids, and by any six characters of their ids', async () => {
     for (const [id, page] of [
       [at('taskId'), `/console/staff/tasks/${at('taskId')}`],
       [at('textId'), `/console/staff/text-requests/${at('textId')}`],
@@ -94,7 +94,7 @@ describe('the search of the console', () => {
     }
   });
 
-  it('finds what a request made, by its id and by the beginning of that', async () => {
+  it('finds the objects of a request, by its id and by the start of the id', async () => {
     expect(await search(operator, at('requestId'))).to.include(at('requestId'));
     expect(await search(operator, at('requestId').slice(0, 20))).to.equal(`/console/staff/tasks/${at('taskId')}`);
   });
@@ -103,7 +103,7 @@ describe('the search of the console', () => {
     expect(await search(operator, at('reference').slice(1))).to.include(at('transferId'));
   });
 
-  it('finds a receipt by its number, for who may see what was paid', async () => {
+  it('finds a receipt by its number, for readers with access to payments', async () => {
     const { accountId } = customer;
     const seller = { name: 'Acme', address: [], taxId: null, taxes: [], taxPoint: 'paid' } as const;
     await recordSeller(app.database, seller);
@@ -116,7 +116,7 @@ describe('the search of the console', () => {
     expect(await search(developer, number)).to.include('Nothing matches');
   });
 
-  it('shows members only what is theirs, and what their role includes', async () => {
+  it('shows members only objects of their accounts, within their role', async () => {
     const mine = `/console/accounts/${customer.accountId}`;
     const keyPage = `${mine}/keys/${at('renderKeyId')}`;
     expect(await search(owner, secret)).to.equal(keyPage);
@@ -132,7 +132,7 @@ describe('the search of the console', () => {
     expect(await search(developer, at('taskId').slice(-8))).to.equal(`${mine}/tasks/${at('taskId')}`);
   });
 
-  it('shows nobody anything of another account, whatever is searched for', async () => {
+  it('shows nobody objects of another account, whatever the query', async () => {
     const stranger = await Visitor.invited(app, { email: 'stranger@example.com', account_id: other.accountId });
     await stranger.get('/console/profile');
     const ids = ['taskId', 'requestId', 'textId', 'endpointId', 'renderKeyId', 'transferId'].map(at);
@@ -157,12 +157,12 @@ describe('the search of the console', () => {
     newId('task'),
     `sk-${'0'.repeat(48)}`,
   ]) {
-    it(`finds nothing for ${JSON.stringify(text)}, and says what to do`, async () => {
+    it(`finds nothing for ${JSON.stringify(text)}, and suggests what to do`, async () => {
       expect(await search(operator, text)).to.match(/^200[\s\S]*(Nothing matches|at least three)/);
     });
   }
 
-  it('is helped by lists that show the names of accounts, however they are written', async () => {
+  it('offers lists of the names of accounts, in any spelling', async () => {
     const { accountId } = customer;
     await app.database('accounts').where({ id: accountId }).update({ name: 'Kites & <b>Ltd' });
     for (const path of ['tasks', 'text-requests']) {
@@ -177,13 +177,13 @@ describe('the search of the console', () => {
     expect(await search(operator, 'a\0b')).to.match(/^400/);
   });
 
-  it('takes text only from a form, so that no key stands in an address, and repeats no key', async () => {
+  it('accepts text only from a form, so that no key is in an address, and repeats no key', async () => {
     const shown = await operator.send('/console/search', { text: `sk-${'1'.repeat(48)}` });
     expect(shown.text).not.to.include('1'.repeat(48));
     expect((await operator.get(`/console/search?text=${secret}`)).text).not.to.include('renderfarm');
   });
 
-  it('ends after two seconds, and says so', async () => {
+  it('ends after two seconds, with a message', async () => {
     const slow = `CREATE FUNCTION slow_name() RETURNS text LANGUAGE sql AS $$ SELECT pg_sleep(5)::text $$`;
     await app.database.raw(slow);
     await app.database.raw('ALTER TABLE top_ups RENAME TO slow_top_ups');

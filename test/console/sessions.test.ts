@@ -23,7 +23,7 @@ describe('sessions of the console', () => {
   }
 
   describe('begin', () => {
-    it('anew with each sign-in: a token from before leads nowhere', async () => {
+    it('anew with each sign-in: an earlier token gives no access', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email });
       const { cookie } = visitor;
@@ -33,7 +33,7 @@ describe('sessions of the console', () => {
       expect((await new Visitor(app).get('/console/profile', { cookie })).status).to.equal(303);
     });
 
-    it('never with a token that the browser brought along', async () => {
+    it('never with a token that the browser sent', async () => {
       const email = newEmail();
       await Visitor.invited(app, { email });
       const fixed = '__Host-genway-session=chosen-by-an-attacker';
@@ -42,7 +42,7 @@ describe('sessions of the console', () => {
       expect((await new Visitor(app).get('/console/profile', { cookie: fixed })).status).to.equal(303);
     });
 
-    it('anew after the second factor: the token of the first step leads nowhere', async () => {
+    it('anew after the second factor: the token of the first step gives no access', async () => {
       const email = newEmail();
       const { secret, step } = await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);
@@ -53,7 +53,7 @@ describe('sessions of the console', () => {
       expect((await new Visitor(app).get('/console/profile', { cookie })).status).to.equal(303);
     });
 
-    it('by an invitation also where somebody else is signed in, whose session is over then', async () => {
+    it('by an invitation also where another user is signed in, whose session ends', async () => {
       const visitor = await Visitor.invited(app, { email: newEmail() });
       const { cookie } = visitor;
       const path = await invite(app, { email: newEmail() });
@@ -99,7 +99,7 @@ describe('sessions of the console', () => {
       for (const other of others) expect(await isIn(other)).to.equal(false);
     });
 
-    it('for nobody by the hand of somebody else', async () => {
+    it('for no user through another user', async () => {
       const [mine, theirs] = [newEmail(), newEmail()];
       const victim = await Visitor.invited(app, { email: theirs });
       await signIn(theirs);
@@ -111,7 +111,7 @@ describe('sessions of the console', () => {
       expect(await app.database('sessions').where({ user_id: await userId(theirs) })).to.have.length(2);
     });
 
-    it('everywhere else when the password is changed, and so do links that are on their way', async () => {
+    it('everywhere else when the password is changed, and so do pending links', async () => {
       const email = newEmail();
       const [here, there] = [await Visitor.invited(app, { email }), await signIn(email)];
       const link = await newLink(email);
@@ -124,7 +124,7 @@ describe('sessions of the console', () => {
     });
   });
 
-  it('are fifty at most for a user: those used longest ago end first, and none by attempts without the code', async () => {
+  it('are at most fifty for a user: the least recently used end first, and none by attempts without the code', async () => {
     const email = newEmail();
     const first = await Visitor.invited(app, { email });
     const user_id = await userId(email);
@@ -140,7 +140,7 @@ describe('sessions of the console', () => {
     expect(await isIn(first)).to.equal(false);
   });
 
-  describe('let nobody who found one open', () => {
+  describe('do not let a person at an open session', () => {
     it('guess the password more than ten times', async () => {
       const thief = await Visitor.invited(app, { email: newEmail() });
       await thief.get('/console/profile');
@@ -175,8 +175,8 @@ describe('sessions of the console', () => {
     });
   });
 
-  describe('take as a second factor', () => {
-    it('no secret but one that was made for this session', async () => {
+  describe('accept as a second factor', () => {
+    it('only a secret that was created for this session', async () => {
       const [user, other] = [
         await Visitor.invited(app, { email: newEmail() }),
         await Visitor.invited(app, { email: newEmail() }),
@@ -193,7 +193,7 @@ describe('sessions of the console', () => {
       expect((await user.get('/console/profile')).text).to.include('name="offer"');
     });
 
-    it('the secret that was shown also after a mistyped code', async () => {
+    it('the displayed secret also after a mistyped code', async () => {
       const user = await Visitor.invited(app, { email: newEmail() });
       const { text } = await user.get('/console/profile');
       const secret = /<code[^>]*>([A-Z2-7]{32})<\/code>/.exec(text)?.[1] ?? '';
@@ -202,7 +202,7 @@ describe('sessions of the console', () => {
       expect(shown.text).to.include(secret);
     });
 
-    it('no code twice, not even the one with which it was turned on', async () => {
+    it('no code twice, not even the one that enabled it', async () => {
       const email = newEmail();
       const { secret, step } = await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);
@@ -210,7 +210,7 @@ describe('sessions of the console', () => {
       expect((await visitor.send('/console/sign-in/code', { code: codeAt(secret, step) })).status).to.equal(401);
     });
 
-    it('no more than ten codes in a quarter of an hour, and thirty in a day, with the right one too', async () => {
+    it('at most ten codes in a quarter of an hour, and thirty in a day, including the right one', async () => {
       const email = newEmail();
       const { secret, step } = await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);
@@ -247,7 +247,7 @@ describe('sessions of the console', () => {
       expect((await owner.get('/console/profile')).text).to.include('9 codes are left');
     });
 
-    it('none of the recovery codes from before, once there are new ones or the second factor is off', async () => {
+    it('none of the earlier recovery codes, once there are new ones or the second factor is off', async () => {
       const email = newEmail();
       const owner = await Visitor.invited(app, { email });
       const { recoveryCodes } = await addSecondFactor(owner);
@@ -260,7 +260,7 @@ describe('sessions of the console', () => {
       expect(await isIn(await signIn(email))).to.equal(true);
     });
 
-    it('another attempt at the first step, for somebody who starts over', async () => {
+    it('another attempt at the first step, from a user who starts over', async () => {
       const email = newEmail();
       await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);

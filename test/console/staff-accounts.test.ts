@@ -34,13 +34,13 @@ describe('accounts in the console of the staff', () => {
   const actionsBy = (author: string) => app.database('admin_actions').where({ author }).orderBy('id');
 
   for (const wanted of ['kites', 'KITES@example', 'crm-77']) {
-    it(`are found by a part of what is known of them: ${wanted}`, async () => {
+    it(`are found by a part of their details: ${wanted}`, async () => {
       const { text } = await operator.get(`/console/staff/accounts?search=${wanted}`);
       expect(text).to.include('Kites Ltd').and.include(customer.accountId);
     });
   }
 
-  it('are found by the id of anything that belongs to them, with its timeline', async () => {
+  it('are found by the id of any of their objects, with its timeline', async () => {
     const task = await createTaskRow(app.database, { accountId: customer.accountId, id: customer.keyId });
     for (const id of [customer.accountId, customer.keyId, task.id, task.reservationId, task.requestId]) {
       const { text } = await operator.get(`/console/staff/accounts?search=${id}`);
@@ -48,7 +48,7 @@ describe('accounts in the console of the staff', () => {
     }
   });
 
-  it('are not found by unknown text, and the page says what to do', async () => {
+  it('are not found by unknown text, and the page suggests what to do', async () => {
     for (const wanted of ['nobody-at-all', newId('task'), 'task_', '%25', "'"]) {
       const { status, text } = await operator.get(`/console/staff/accounts?search=${wanted}`);
       expect([status, text.includes('No account matches')], wanted).to.deep.equal([200, true]);
@@ -128,7 +128,7 @@ describe('accounts in the console of the staff', () => {
     expect(await disabled()).to.deep.equal([]);
   });
 
-  it('have a ledger with who corrected the balance and why, which leads to what each entry was for', async () => {
+  it('have a ledger with the author and reason of each correction, which links each entry to its cause', async () => {
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 4 });
     const task = await createTaskRow(app.database, { accountId, id: keyId });
     await finishAsSucceeded(app.database, task);

@@ -17,7 +17,7 @@ function monthsAgo(months: number): Date {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 15));
 }
 
-describe('findings that nobody can remedy', () => {
+describe('findings without a remedy', () => {
   let genway: Genway;
   let ada: Visitor;
   let bob: Visitor;
@@ -41,7 +41,7 @@ describe('findings that nobody can remedy', () => {
     return id;
   }
 
-  /** Another finding of the same check, so that nothing that was acknowledged before is about it. */
+  /** Another finding of the same check, which no earlier acknowledgement covers. */
   const another = (finding: Found): Found => ({ ...finding, subject: newId('account') });
 
   async function acknowledge(visitor: Visitor, id: string, fields: Record<string, string> = {}) {
@@ -58,7 +58,7 @@ describe('findings that nobody can remedy', () => {
   const closing = async (month: Date): Promise<string> =>
     (await ada.get(`/console/staff/months/${month.toISOString().slice(0, 7)}/close`)).text;
 
-  it('keep a month open until they are acknowledged, by two people if they are about money; the month and its export say so', async () => {
+  it('keep a month open until they are acknowledged, by two people if they are about money; the month and its export show it', async () => {
     // contract 4.11:49
     const [money, operation] = [another(MONEY), another(OPERATION)];
     const id = await report(money, operation);
@@ -132,7 +132,7 @@ describe('findings that nobody can remedy', () => {
     expect(await closing(monthsAgo(2))).to.include('has 1 finding that nobody has acknowledged');
   });
 
-  it('are refused with a sentence, and without such a report', async () => {
+  it('are refused with a message, and without such a report', async () => {
     const id = await report(another(OPERATION));
     for (const wrong of [
       { finding: '' },
@@ -161,7 +161,7 @@ describe('findings that nobody can remedy', () => {
     expect(text).to.include(`href="${REPORTS}/${id}/export?format=csv"`).and.not.include('acknowledge/export');
   });
 
-  it('are acknowledged by the command, about money only in the console', async () => {
+  it('are acknowledged by the command, but those about money only in the console', async () => {
     // contract 4.11:49
     const id = await report(another(OPERATION), another(MONEY));
     const made = await genway(

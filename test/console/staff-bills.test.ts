@@ -50,7 +50,7 @@ describe('the import of a bill in the console', () => {
   const importFile = (content: string, entries: Record<string, string> = {}) =>
     finance.sendFile(path, { usd_per_unit: '1', ...ENTRIES, ...entries }, { name: 'csv', content });
 
-  it('starts with the columns that are known of the vendor, and then with those of its latest bill', async () => {
+  it('starts with the vendor’s known columns, and then with those of its latest bill', async () => {
     expect((await finance.get(`/console/staff/months/${month.name}`)).text).to.include(path);
     const known = (await finance.get(`${path}?vendor=fal`)).text;
     for (const column of ['request_id', 'endpoint_id', 'cost_total']) expect(known).to.include(`value="${column}"`);
@@ -60,7 +60,7 @@ describe('the import of a bill in the console', () => {
     await forgetBill(app.database, 'fal', month);
   });
 
-  it('leads to the comparison, which links the tasks and where differences are acknowledged', async () => {
+  it('opens the comparison, which links the tasks and the page where differences are acknowledged', async () => {
     const sent = await importFile(`${TITLES}job-1,veo,0.7\nx-9,veo,2\n`);
     const compared = `/console/staff/months/${month.name}/bills/fal`;
     expect([sent.status, sent.headers['location']]).to.deep.equal([303, compared]);
@@ -79,7 +79,7 @@ describe('the import of a bill in the console', () => {
     expect(text).to.include(`<a href="/console/staff/months/${month.name}/bills/fal">fal ${month.name} veo</a>`);
   });
 
-  it('is carried out once, however often the form is sent, and another file is no repetition', async () => {
+  it('is carried out once, however often the form is sent, and another file is not a repetition', async () => {
     const form_id = crypto.randomUUID();
     const first = await importFile(`${TITLES}job-1,veo,1\n`, { form_id });
     const importedAt = (await bills())[0]?.importedAt;
@@ -89,7 +89,7 @@ describe('the import of a bill in the console', () => {
     expect((await importFile(`${TITLES}job-1,veo,2\n`, { form_id })).status).to.equal(409);
   });
 
-  it('reads other columns that are known of the vendor, and keeps them', async () => {
+  it('accepts other known columns of the vendor, and keeps them', async () => {
     const google = {
       vendor: 'google',
       upstreams: 'gemini',
@@ -104,13 +104,13 @@ describe('the import of a bill in the console', () => {
     expect(formatUsd(bill?.amount ?? 0n)).to.equal('0.25');
   });
 
-  it('is refused with what was typed, where the file has no such columns', async () => {
+  it('is refused with the input kept, where the file has no such columns', async () => {
     const { status, text } = await importFile('a,b\n1,2\n', { job: 'nothing' });
     expect(status).to.equal(400);
     expect(text).to.include('No line at the beginning of the file has the columns').and.include('value="nothing"');
   });
 
-  it('is refused beside the worth of a currency, where the file names another one', async () => {
+  it('is refused with the exchange rate of a currency, where the file names another one', async () => {
     const content = 'request_id,endpoint_id,cost_total,Currency\njob-1,veo,10,CNY\n';
     const refused = await importFile(content, { usd_per_unit: '' });
     expect(refused.status).to.equal(400);
@@ -119,14 +119,14 @@ describe('the import of a bill in the console', () => {
     expect(formatUsd((await bills())[0]?.amount ?? 0n)).to.equal('1.4');
   });
 
-  it('is refused with the bound of the file, where it is larger', async () => {
+  it('is refused with the size limit, where the file is larger', async () => {
     const content = `${TITLES}${'x'.repeat(MAX_BILL_BYTES)}`;
     const { status, text } = await importFile(content);
     expect(status).to.equal(413);
     expect(text).to.include('The file is larger than 8 MB');
   });
 
-  it('is forgotten from the page of the bill', async () => {
+  it('is deleted from the page of the bill', async () => {
     const { headers } = await finance.send(`/console/staff/months/${month.name}/bills/google/forget`);
     expect(headers['location']).to.equal(`/console/staff/months/${month.name}`);
     expect((await bills()).map(({ vendor }) => vendor)).to.deep.equal(['fal']);
@@ -134,7 +134,7 @@ describe('the import of a bill in the console', () => {
 });
 
 describeInBrowser('the import of a bill in a browser', (browser) => {
-  it('sends a file, and says the bound before a larger one is sent', async function () {
+  it('sends a file, and shows the limit before a larger one is sent', async function () {
     this.timeout(60_000);
     const app = await startTestConsole();
     const tab = await browser.open(app.baseUrl);

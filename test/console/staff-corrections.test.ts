@@ -33,7 +33,7 @@ describe('corrections in the console of the staff', () => {
       kind: 'adjustment',
     });
 
-  /** The hidden fields of the form that the page shows. */
+  /** The hidden fields of the form on the page. */
   async function formOf(visitor: Visitor): Promise<Record<string, string>> {
     const { text } = await visitor.get(CORRECTIONS);
     const ids = [...text.matchAll(/name="(correction_id|adjustment_id)" value="([^"]+)"/g)];
@@ -114,7 +114,7 @@ describe('corrections in the console of the staff', () => {
     expect(await fundedOf(accountId)).to.equal('0');
   });
 
-  it('are booked once when many approve at the same moment, and none after one was rejected', async () => {
+  it('are booked once when many approve at the same moment, and not after a rejection', async () => {
     const { accountId } = await app.createAccount();
     const path = await pendingFor(accountId);
     await Promise.all([bob.get(CORRECTIONS), cleo.get(CORRECTIONS)]);
@@ -142,7 +142,7 @@ describe('corrections in the console of the staff', () => {
     expect(await fundedOf(accountId)).to.equal('0');
   });
 
-  it('stay pending when the account has less than the amount to take', async () => {
+  it('stay pending when the balance does not cover the debit', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 10 });
     await ask(ada, accountId, '-150');
     const [correction] = await correctionsOf(accountId);
@@ -154,7 +154,7 @@ describe('corrections in the console of the staff', () => {
     expect(await fundedOf(accountId)).to.equal('10');
   });
 
-  it('credit a payment once per reference, which is a top-up then', async () => {
+  it('credit a payment once per reference, which then is a top-up', async () => {
     const { accountId } = await app.createAccount();
     await ask(ada, accountId, '5000', { reference: 'wire 77' });
     await ask(ada, accountId, '5000', { reference: 'wire 77' });
@@ -166,7 +166,7 @@ describe('corrections in the console of the staff', () => {
     expect((await reloadAccount(app.database, { id: accountId })).toppedUpAt).to.be.instanceOf(Date);
   });
 
-  describe('of an amount that is split', () => {
+  describe('of a split amount', () => {
     const post = (accountId: string, path: string, body: object, baseUrl = app.baseUrl) =>
       call<ErrorBody>(`${baseUrl}/admin/v1/accounts/${accountId}${path}`, {
         key: app.adminToken,
@@ -180,7 +180,7 @@ describe('corrections in the console of the staff', () => {
         outcome,
       ]);
 
-    it('wait for a second person from the one on that crosses the limit within a day', async () => {
+    it('wait for a second person from the one that crosses the limit within a day', async () => {
       const { accountId } = await app.createAccount();
       for (const usd of ['60', '40', '0.000000000001', '-10']) {
         expect((await ask(ada, accountId, usd)).answer.status, usd).to.equal(303);
@@ -192,7 +192,7 @@ describe('corrections in the console of the staff', () => {
       ]);
     });
 
-    it('add up with payments, promo and signup credit, and with what another name or token moved', async () => {
+    it('add up with payments, promo and signup credit, and with adjustments under another name or token', async () => {
       const created = await call<{ data: { id: string } }>(`${app.baseUrl}/admin/v1/accounts`, {
         key: app.adminToken,
         method: 'POST',
@@ -224,7 +224,7 @@ describe('corrections in the console of the staff', () => {
       expect(await fundedOf(accountId)).to.equal('20');
     });
 
-    it('never pass together, however many are sent at once, in whatever process', async () => {
+    it('never exceed the limit together, however many are sent at once, in any process', async () => {
       const { accountId } = await app.createAccount();
       const second = await app.startSecond();
       const fields = { amount_usd: 60, reason: 'x' };
@@ -251,7 +251,7 @@ describe('corrections in the console of the staff', () => {
       expect(await pendingOf(accountId)).to.have.length(3);
     });
 
-    it('count neither what two people approved nor what another account got, nor what is a day old', async () => {
+    it('do not count corrections that two people approved, of another account, or older than a day', async () => {
       const { accountId } = await app.createAccount();
       const path = await pendingFor(accountId);
       await bob.get(CORRECTIONS);
@@ -265,7 +265,7 @@ describe('corrections in the console of the staff', () => {
       expect(await fundedOf(accountId)).to.equal('350.000000000001');
     });
 
-    it('are not booked beside what was asked for when the same form is sent again later', async () => {
+    it('are not booked beside the requested one when the same form is sent again later', async () => {
       const { accountId } = await app.createAccount();
       await ask(ada, accountId, '100');
       const { fields } = await ask(ada, accountId, '50');
@@ -323,13 +323,13 @@ describe('corrections in the console of the staff', () => {
     expect(await fundedOf(accountId)).to.equal('600');
   });
 
-  it('are listed whatever the query says', async () => {
+  it('are listed for any query', async () => {
     for (const query of ['cursor=%27', 'cursor=x', `cursor=${newId('transfer')}`]) {
       expect((await cleo.get(`${CORRECTIONS}?${query}`)).status, query).to.equal(200);
     }
   });
 
-  it('leave books that agree', async () => {
+  it('leave the balances consistent', async () => {
     const { findings } = await reconcile(app.database, NOTHING_OUTSIDE);
     expect(findings).to.deep.equal([]);
   });

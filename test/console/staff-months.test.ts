@@ -12,7 +12,7 @@ import { createTaskRow, finishAsFailed, finishAsSucceeded, openTaskSubmission } 
 
 const MONTHS = '/console/staff/months';
 
-/** The month so many months before this one, and a moment in it. */
+/** The month this many months before the current one, and a moment in it. */
 function monthBefore(months: number): { readonly name: string; readonly moment: Date } {
   const now = new Date();
   const moment = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 15));
@@ -40,7 +40,7 @@ describe('months in the console of the staff', () => {
     await ensurePartitions(app.database, past.moment);
     const oldest = { id: newId('account', past.moment.getTime()), name: 'Oldest', created_at: past.moment };
     await app.database('accounts').insert(oldest);
-    // Nothing is summed by day yet, so that transfers may be dated back.
+    // Nothing is summed by day yet, so that transfers may be backdated.
     await app.database('daily_usage_summed').update({ before: past.moment });
     customer = await app.createAccount({ fundedUsd: 100 });
     const key = { id: customer.keyId, accountId: customer.accountId };
@@ -62,7 +62,7 @@ describe('months in the console of the staff', () => {
     return id;
   };
 
-  it("are listed from the first account's month on, with their earnings", async () => {
+  it("are listed from the account's first month on, with their earnings", async () => {
     const { text } = await reader.get(MONTHS);
     const rows = rowsOf(text, 'Months');
     expect(rows).to.have.length(3);
@@ -111,7 +111,7 @@ describe('months in the console of the staff', () => {
     expect(text.split('\r\n')[0]).to.equal('line,transfers,available_usd,reserved_usd,total_usd');
   });
 
-  it('are closed once, after a page that says what closing freezes, and record the author', async () => {
+  it('are closed once, after a page that lists what closing freezes, and record the author', async () => {
     await insertTransfer(app.database, {
       id: newId('transfer', past.moment.getTime()),
       kind: 'adjustment',
@@ -159,8 +159,8 @@ describe('months in the console of the staff', () => {
     }
   });
 
-  it('show what customers paid and are owed beside the revenue, and costs that nobody knows as unknown', async () => {
-    // Months are summed anew after some seconds.
+  it('show payments and balances of customers beside the revenue, and unknown costs as unknown', async () => {
+    // The sums of months are cached for some seconds.
     const text = await eventually(async () => {
       const page = await reader.get(`${MONTHS}/${thisMonth.name}`);
       return page.text.includes('$353.49') ? page.text : undefined;
@@ -221,7 +221,7 @@ describe('months in the console of the staff', () => {
     expect(await shown('nonsense')).to.deep.equal([gain, large, small]);
   });
 
-  it('stay open while the latest reconciliation has findings, and the page says so', async () => {
+  it('stay open while the latest reconciliation has findings, and the page gives the reason', async () => {
     const id = await finish(1);
     const path = `${MONTHS}/${lastMonth.name}/close`;
     const shown = await finance.get(path);
@@ -251,7 +251,7 @@ describe('months in the console of the staff', () => {
     for (const id of ['x', newId('account')]) expect((await reader.get(`${path}/${id}`)).status, id).to.equal(404);
   });
 
-  it('are shown whatever else is in the query', async () => {
+  it('are shown for any query', async () => {
     for (const query of ['cursor=x', 'cursor=2026-13', 'cursor=%27', 'search=%25%5C', 'cursor=&cursor=']) {
       expect((await reader.get(`${MONTHS}?${query}`)).status, query).to.equal(200);
       expect((await reader.get(`${MONTHS}/${thisMonth.name}/statements?${query}`)).status, query).to.equal(200);

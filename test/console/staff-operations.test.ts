@@ -46,7 +46,7 @@ describe('the pages of operators', () => {
   });
 
   describe('upstreams', () => {
-    it('are listed by model and key, and rest and resume by order, with a reason', async () => {
+    it('are listed by model and key, and opened and closed by an override, with a reason', async () => {
       const { text } = await operator.get('/console/staff/upstreams');
       expect(text).to.include('…1111').and.include('…2222').and.include('In service').and.not.include('sk-one');
       const fields = { upstream: 'simulator', minutes: '5', reason: 'maintenance' };
@@ -66,7 +66,7 @@ describe('the pages of operators', () => {
     });
 
     for (const minutes of ['', '0', '-1', '1.5', 'x', '43201']) {
-      it(`rest for no such time: "${minutes}"`, async () => {
+      it(`get no open circuit for an invalid time: "${minutes}"`, async () => {
         const shown = await operator.send('/console/staff/upstreams/rest', {
           upstream: 'openai',
           minutes,
@@ -78,7 +78,7 @@ describe('the pages of operators', () => {
   });
 
   describe('webhooks', () => {
-    it('that fail are listed, and failed deliveries are sent again', async () => {
+    it('that fail are listed, and failed deliveries are redelivered', async () => {
       const endpoint = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://failing.test/' });
       const working = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://working.test/' });
       await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(customer)));
@@ -102,7 +102,7 @@ describe('the pages of operators', () => {
       expect((await operator.send(`${path}/deliveries/${delivery}/redeliver`)).status).to.equal(303);
     });
 
-    it('that are not there are not there', async () => {
+    it('that do not exist are not found', async () => {
       for (const id of [newId('webhookEndpoint'), 'x']) {
         expect((await operator.get(`/console/staff/webhooks/${id}`)).status).to.equal(404);
       }
@@ -124,7 +124,7 @@ describe('the pages of operators', () => {
       const other = await app.createAccount();
       const ids = [];
       for (let count = 0; count < 51; count++) ids.push((await createTextRequestRow(app.database, keyOf(other))).id);
-      // Those of one millisecond are in the order of their ids.
+      // Requests of one millisecond are in the order of their ids.
       ids.sort();
       await createTextRequestRow(app.database, keyOf(other), { outcome: 'failed', error_code: 'bad_request' });
       const shown = async (filter: string): Promise<string> =>
@@ -142,7 +142,7 @@ describe('the pages of operators', () => {
       expect(await shown('id=nothing')).to.include('No text requests match');
     });
 
-    it('that are not there are not there', async () => {
+    it('that do not exist are not found', async () => {
       for (const id of [newId('textRequest'), 'txt_', newId('task')]) {
         expect((await operator.get(`/console/staff/text-requests/${id}`)).status).to.equal(404);
       }
@@ -158,7 +158,7 @@ describe('the pages of operators', () => {
     expect(text).to.include('hx-get="/console/staff/live/state"').and.include('Ready');
   });
 
-  it('the home of operators names what is wrong now, in the vendor’s words on the page of upstreams', async () => {
+  it('the home of operators shows current problems, with the vendor’s message on the page of upstreams', async () => {
     const target = { upstream: 'simulator', format: 'chat-completions', model: 'textc-M3', key: '1111' };
     const recorder = createCallRecorder(app.database, pino({ level: 'silent' }));
     for (let call = 0; call < 5; call += 1) {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { TestCaller } from '../support/app.ts';
 import { addSecondFactor, invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
 
-describe('accounts and people that operators make and change in the console', () => {
+describe('accounts and people that operators create and change in the console', () => {
   const app = useTestConsole();
   let customer: TestCaller;
   let operator: Visitor;
@@ -28,7 +28,7 @@ describe('accounts and people that operators make and change in the console', ()
     )?.role;
 
   describe('an account', () => {
-    it('is made with its details, and opened', async () => {
+    it('is created with its details, and opened', async () => {
       const fields = { name: 'Kites Ltd', email: 'kites@example.com', external_id: 'crm-1', max_concurrent_tasks: '7' };
       const { headers } = await operator.send('/console/staff/accounts', fields);
       const id = String(headers['location']).split('/').at(-1);
@@ -42,7 +42,7 @@ describe('accounts and people that operators make and change in the console', ()
       ['a number of tasks that is none', { name: 'x', max_concurrent_tasks: 'many' }],
       ['a name that is too long', { name: 'x'.repeat(201) }],
     ] as const) {
-      it(`is neither made nor changed with ${what}`, async () => {
+      it(`is neither created nor changed with ${what}`, async () => {
         const before = await app.database('accounts').select();
         for (const path of ['/console/staff/accounts', `${account}/details`]) {
           const shown = await operator.send(path, fields);
@@ -58,7 +58,7 @@ describe('accounts and people that operators make and change in the console', ()
         expect((await operator.send(path, { name: 'Second', external_id: 'crm-taken' })).status, path).to.equal(409);
     });
 
-    it('is changed, and who changed what is recorded; an empty field removes its detail', async () => {
+    it('is changed, and the author of the change is recorded; an empty field removes its detail', async () => {
       await operator.send(`${account}/details`, { name: 'Renamed', email: 'r@example.com', external_id: 'crm-9' });
       await operator.send(`${account}/details`, { name: 'Renamed', email: 'r@example.com' });
       expect(await app.database('accounts').where({ id: customer.accountId }).first()).to.include({
@@ -82,7 +82,7 @@ describe('accounts and people that operators make and change in the console', ()
       expect(await roleOf(email)).to.equal('developer');
     });
 
-    it('who is known becomes a member at once', async () => {
+    it('who has a user becomes a member at once', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email });
       await operator.send(`${account}/members`, { email, name: 'Known', role: 'finance' });
@@ -105,7 +105,7 @@ describe('accounts and people that operators make and change in the console', ()
       expect(await roleOf(email)).to.equal(undefined);
     });
 
-    it('is signed out by being disabled, and let in again', async () => {
+    it('is signed out when disabled, and can sign in again when enabled', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email, account_id: customer.accountId });
       const path = `/console/staff/people/${(await userOf(email)).id}`;
@@ -117,7 +117,7 @@ describe('accounts and people that operators make and change in the console', ()
       expect((await visitor.send('/console/sign-in', { email, password: PASSWORD })).status).to.equal(303);
     });
 
-    it('who lost the app gets in without a second factor', async () => {
+    it('who lost the authenticator app signs in without a second factor', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email, account_id: customer.accountId });
       await addSecondFactor(visitor);
@@ -125,7 +125,7 @@ describe('accounts and people that operators make and change in the console', ()
       expect((await userOf(email)).second_factor_secret).to.equal(null);
     });
 
-    it('of the staff is changed by no form: no operator becomes another one', async () => {
+    it('of the staff is changed by no form: nobody becomes another operator', async () => {
       const email = newEmail();
       await invite(app, { email, staff_role: 'finance' });
       const { id } = await userOf(email);

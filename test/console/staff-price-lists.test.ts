@@ -54,7 +54,7 @@ describe('price lists in the console of the staff', () => {
     ['the name of another', { name: 'kites' }, 'There is a price list of that name'],
   ];
   for (const [what, fields, words] of wrong) {
-    it(`are refused with ${what}, and the form keeps what was entered`, async () => {
+    it(`are refused with ${what}, and the form keeps its input`, async () => {
       await finance.get(PATH);
       const shown = await create({ name: 'other', ...fields });
       expect(shown.status).to.be.within(400, 409);
@@ -64,7 +64,7 @@ describe('price lists in the console of the staff', () => {
     });
   }
 
-  it('are assigned to an account, whose page names the list and who did it', async () => {
+  it('are assigned to an account, whose page names the list and the author', async () => {
     const account = `/console/staff/accounts/${customer.accountId}`;
     await finance.get(account);
     const sent = await finance.send(`${account}/price-list`, { price_list: 'kites', reason: 'by contract' });
@@ -75,14 +75,14 @@ describe('price lists in the console of the staff', () => {
     expect((await finance.get(account)).text).to.include('by the catalogue: ended');
   });
 
-  it('are read by everybody of the staff, and changed by operators and finance only', async () => {
+  it('are visible to the whole staff, and changed by operators and finance only', async () => {
     expect((await reader.get(`${PATH}/kites`)).text).to.not.include('Write a new version');
     expect((await reader.send(`${PATH}/kites`, { factor: '1', reason: 'x' })).status).to.equal(403);
     const account = `/console/staff/accounts/${customer.accountId}/price-list`;
     expect((await reader.send(account, { price_list: 'kites', reason: 'x' })).status).to.equal(403);
   });
 
-  it('that sell below cost are among what is wrong, once an account pays by them', async () => {
+  it('that sell below cost are listed as problems, once an account uses them', async () => {
     const services = { database: app.database, catalogue: loadCatalogue('catalogue/vendors.yaml') };
     expect(await findLosses(services)).to.deep.equal([]);
     await createPriceList(app.database, 'cheap', { factor: '0.01', rules: [], author: 'Ada', reason: 'a test' });
@@ -111,7 +111,7 @@ describe('the rules of a price list as text', () => {
     })
     .map(({ target, name, factor, prices }) => ({ [target]: name, ...(factor !== undefined && { factor }), prices }));
 
-  it('are read as they were written', () => {
+  it('are read back as they were written', () => {
     fc.assert(
       fc.property(fc.array(rule), (rules) => {
         expect(readRules(writeRules(rules), textsIn('en'))).to.deep.equal(

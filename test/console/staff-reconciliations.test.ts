@@ -54,7 +54,7 @@ describe('reconciliations in the console of the staff', () => {
       .and.include('Running');
   });
 
-  it('show the findings and their remedies after the end', async () => {
+  it('show the findings and their remedies when complete', async () => {
     const { accountId } = await app.createAccount();
     const [id = ''] = started;
     await finish(id, 1, accountId);
@@ -73,7 +73,7 @@ describe('reconciliations in the console of the staff', () => {
       .and.include('1 finding');
   });
 
-  it('say that everything agrees when it does', async () => {
+  it('report that everything agrees when it does', async () => {
     const id = newId('reconciliation');
     await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
     await finish(id, 0);

@@ -32,7 +32,7 @@ describe('tasks of all accounts in the console of the staff', () => {
   };
   const pathOf = ({ id }: { readonly id: string }): string => `/console/staff/tasks/${id}`;
 
-  it('are listed by a part of an account’s name or of a model, and ask which one is meant where several match', async () => {
+  it('are listed by a part of an account’s name or of a model, with a choice where several match', async () => {
     const [kites, films] = [await app.createAccount({ fundedUsd: 10 }), await app.createAccount({ fundedUsd: 10 })];
     await app.database('accounts').where({ id: kites.accountId }).update({ name: 'Lantern kites' });
     await app.database('accounts').where({ id: films.accountId }).update({ name: 'Lantern films' });
@@ -90,7 +90,7 @@ describe('tasks of all accounts in the console of the staff', () => {
       .and.not.include('<html');
   });
 
-  it('show the prompt to an operator who gives a reason, and record the reading', async () => {
+  it('show the prompt to an operator who gives a reason, and record the access', async () => {
     // contract 4.11:26
     const task = await createTask();
     await operator.get(pathOf(task));
@@ -114,7 +114,7 @@ describe('tasks of all accounts in the console of the staff', () => {
     expect(refunds).to.have.length(1);
   });
 
-  it('that have ended are not cancelled, and the page says why', async () => {
+  it('that are final are not cancelled, and the page gives the reason', async () => {
     const task = await createTask();
     await finishAsFailed(app.database, task);
     await operator.get(pathOf(task));
@@ -123,7 +123,7 @@ describe('tasks of all accounts in the console of the staff', () => {
     expect(shown.text).to.include('role="alert"').and.include('can no longer be cancelled');
   });
 
-  it('have their events sent again, or the page says that there are none', async () => {
+  it('have their events redelivered, or the page reports that there are none', async () => {
     const receiving = await app.createAccount({ fundedUsd: 10 });
     const task = await createTask(receiving);
     await operator.get(pathOf(task));

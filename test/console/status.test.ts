@@ -87,7 +87,7 @@ describe('the public status', () => {
     }
   });
 
-  it('shows past days as they were, and no day without requests', async () => {
+  it('shows past days unchanged, and no day without requests', async () => {
     // contract 4.12:9
     const { services } = await read(app);
     const textg = services.find(({ family }) => family === 'textg');
@@ -96,7 +96,7 @@ describe('the public status', () => {
     expect(textg?.availability).to.be.closeTo(0.4, 1e-9);
   });
 
-  it('may be read by any site, and is kept for some seconds', async () => {
+  it('may be read by any site, and is cached for some seconds', async () => {
     // contract 4.12:10
     const first = await fetch(`${app.baseUrl}/status.json`);
     expect(first.headers.get('cache-control')).to.equal('public, max-age=10');
@@ -116,7 +116,7 @@ describe('the public status', () => {
     }
   });
 
-  it('speaks the language of its reader', async () => {
+  it('is in the language of its reader', async () => {
     const page = await fetch(`${app.baseUrl}/status`, { headers: { 'accept-language': 'zh-CN' } });
     expect([page.headers.get('vary'), await page.text()].join(' ')).to.match(/Accept-Language.*lang="zh".*服务状态/s);
   });
@@ -139,7 +139,7 @@ describe('the public status', () => {
 });
 
 describe('the public status of a gateway', () => {
-  it('has an outage of what no upstream serves', async () => {
+  it('has an outage of models that no upstream serves', async () => {
     // contract 4.12:8
     const app = await startTestConsole();
     const { status, services } = await read(app);
@@ -149,7 +149,7 @@ describe('the public status of a gateway', () => {
     await app.stop();
   });
 
-  it('has an outage of a family while its only upstream does not answer, and not of families elsewhere', async () => {
+  it('has an outage of a family while its only upstream does not answer, and not of other families', async () => {
     const app = await startApp();
     const { apiKey } = await app.createAccount({ fundedUsd: 1 });
     const model = [...CATALOGUE.textModels.values()].find(({ family }) => family === 'textf')?.id ?? '';
@@ -163,7 +163,7 @@ describe('the public status of a gateway', () => {
     await app.stop();
   });
 
-  it('is 503 with a page that says so while the database is away', async () => {
+  it('is 503 with a page about the outage while the database is unavailable', async () => {
     const app = await startApp();
     await app.database.schema.renameTable('upstream_calls', 'away');
     const page = await fetch(`${app.baseUrl}/status`);

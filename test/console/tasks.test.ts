@@ -30,7 +30,7 @@ describe('pages of tasks', () => {
     expect(await isShown('to=2020-01-01')).to.equal(false);
   });
 
-  it('lead from an id to its task, and from another account’s id nowhere', async () => {
+  it('open the task of an id, and none of another account', async () => {
     const own = await taskOf(customer);
     const foreign = await taskOf(await app.createAccount({ fundedUsd: 5 }));
     expect((await owner.get(`${path}?id=${own.id}`)).headers['location']).to.equal(`${path}/${own.id}`);
@@ -38,7 +38,7 @@ describe('pages of tasks', () => {
     expect([shown.status, shown.text.includes('No tasks match')]).to.deep.equal([200, true]);
   });
 
-  it('ask for all running tasks by one request, which answers those of the account whose status changed', async () => {
+  it('fetch the status of all running tasks by one request, which answers the account’s tasks whose status changed', async () => {
     const [running, failed] = [await taskOf(customer), await taskOf(customer)];
     const foreign = await taskOf(await app.createAccount({ fundedUsd: 5 }));
     const list = await owner.get(path);
@@ -57,7 +57,7 @@ describe('pages of tasks', () => {
     expect((await owner.get(`${path}/tiles`)).text).to.equal('');
   });
 
-  it('say why a task failed, that it was refunded, and which endpoints were told', async () => {
+  it('show why a task failed, its refund, and the notified endpoints', async () => {
     const endpoint = await createEndpoint(app.database, { id: customer.accountId });
     const task = await taskOf(customer);
     await finishAsFailed(app.database, task);
@@ -65,7 +65,7 @@ describe('pages of tasks', () => {
     expect(text).to.include('It failed. Try again.').and.include('$1.00 was refunded').and.include(endpoint.id);
   });
 
-  it('show what was ordered and with which key, and fill the playground with it again', async () => {
+  it('show the request and its key, and fill the playground with the request again', async () => {
     const request = { ...newTask({ accountId: customer.accountId, id: customer.keyId }).request };
     const task = await taskOf(customer, {
       request: {
@@ -85,7 +85,7 @@ describe('pages of tasks', () => {
     expect((await owner.get(again.replace(task.id, foreign.id))).status).to.equal(404);
   });
 
-  it('offer what was rendered after the refund, and lead to the task that it becomes', async () => {
+  it('offer a late result after the refund, and link to the task that it becomes', async () => {
     const task = await taskOf(customer);
     const failure = { code: 'processing_timeout', message: 'It took too long.' } as const;
     await finishTask(app.database, task.id, { status: 'failed', failure }, null);
@@ -100,7 +100,7 @@ describe('pages of tasks', () => {
     expect((await owner.get(`${path}/${task.id}`)).text).to.include('You have claimed the result');
   });
 
-  it('take any query', async () => {
+  it('accept any query', async () => {
     for (const junk of ['%00', '%27--', '9999-99-99', '1999-02-31', 'x'.repeat(2_000)]) {
       const query = `model=${junk}&from=${junk}&to=${junk}&id=&status=${junk}&cursor=${junk}`;
       expect((await owner.get(`${path}?${query}`)).status, junk.slice(0, 9)).to.be.below(500);

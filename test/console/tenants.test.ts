@@ -34,7 +34,7 @@ describe('the ids of another account', () => {
   let ownKey: string;
   let theirAccountId: string;
   let owner: Visitor;
-  /** By their names in paths. */
+  /** Ids by the names of their path parameters. */
   let theirs: Ids;
   let unknown: Ids;
 
@@ -111,7 +111,7 @@ describe('the ids of another account', () => {
     return JSON.parse(JSON.stringify(rows));
   }
 
-  it('are answered by each endpoint as ids that do not exist, and nothing is changed by them', async () => {
+  it('are answered by each endpoint as ids that do not exist, and change nothing', async () => {
     const before = await rowsOfTheirs();
     const told: string[] = [];
     let asked = 0;
@@ -137,7 +137,7 @@ describe('the ids of another account', () => {
     expect(await rowsOfTheirs()).to.deep.equal(before);
   });
 
-  it('are answered by each page and form as ids that do not exist, and nothing is changed by them', async () => {
+  it('are answered by each page and form as ids that do not exist, and change nothing', async () => {
     const before = await rowsOfTheirs();
     const told: string[] = [];
     let asked = 0;
@@ -151,7 +151,7 @@ describe('the ids of another account', () => {
           method === 'get'
             ? await owner.get(`/console${target}`)
             : await owner.send(`/console${target}`, { role: 'owner', url: 'https://example.com/x', name: 'x' });
-        // The page that is opened next says "Saved" after some forms.
+        // The next page shows "Saved" after some forms.
         if (method === 'post') await owner.get('/console/profile');
         return `${status} ${withoutIds(String(headers['location'] ?? ''))} ${withoutIds(text)}`;
       };

@@ -22,7 +22,7 @@ describe('the text requests of an account', () => {
     path = `/console/accounts/${customer.accountId}/usage/requests`;
   });
 
-  it('are listed with status, key, tokens, charge and latency, each leading to its page', async () => {
+  it('are listed with status, key, tokens, charge and latency, each with a link to its page', async () => {
     const { text } = await member.get(path);
     for (const id of ids) expect(text).to.include(`href="${path}/${id}"`);
     expect(text).to.include('for the shop').and.include('1,234').and.include('Succeeded').and.not.include(theirs);
@@ -60,7 +60,7 @@ describe('the text requests of an account', () => {
     expect(whole.text.split('\r\n')[0]?.split(',')).to.have.length.above(10);
   });
 
-  it('lead members from the search to the page of a request', async () => {
+  it('are found by members through the search', async () => {
     const { headers } = await member.send('/console/search', { text: ids[0] ?? '' });
     expect(headers['location']).to.equal(`${path}/${ids[0]}`);
   });

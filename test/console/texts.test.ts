@@ -5,7 +5,7 @@ import { zh } from '../../console/texts/zh.ts';
 /** Names, which are the same in every language. */
 const NAMES: ReadonlySet<string> = new Set(['Genway', 'Temporal', 'Webhook']);
 
-/** Every sentence of a catalogue with its place; functions as what they say of examples. */
+/** Every sentence of a catalogue with its place; functions as their output for examples. */
 function sentences(texts: object, place: readonly string[] = []): [string, string][] {
   return Object.entries(texts).flatMap(([name, value]: [string, unknown]): [string, string][] => {
     const here = [...place, name];
@@ -15,15 +15,15 @@ function sentences(texts: object, place: readonly string[] = []): [string, strin
   });
 }
 
-describe('what the console says', () => {
-  it('is Chinese throughout in the Chinese catalogue, but for names', () => {
+describe('the texts of the console', () => {
+  it('are Chinese throughout in the Chinese catalogue, apart from names', () => {
     const foreign = sentences(zh).filter(
       ([, text]) => /[a-z]/i.test(text) && !/[\u3400-\u9fff]/.test(text) && !NAMES.has(text),
     );
     expect(foreign).to.deep.equal([['language', 'zh']]);
   });
 
-  it('speaks the language that a browser prefers, and English where it does not know it', () => {
+  it('are in the language that a browser prefers, and in English where the console does not have it', () => {
     expect(preferredLanguage('zh-CN,zh;q=0.9,en;q=0.8')).to.equal('zh');
     expect(preferredLanguage('fr;q=0.9,zh;q=0.5,en;q=0.4')).to.equal('zh');
     expect(preferredLanguage('fr')).to.equal('en');

@@ -42,7 +42,7 @@ describe('the usage page', () => {
     path = `/console/accounts/${customer.accountId}/usage`;
   });
 
-  it('adds up to the last digit what the API answers for the same period', async () => {
+  it('agrees to the last digit with the API for the same period', async () => {
     const response = await fetch(`${app.baseUrl}/v1/usage`, {
       headers: { authorization: `Bearer ${customer.apiKey}` },
     });
@@ -58,13 +58,13 @@ describe('the usage page', () => {
         .and.include('>3</td>');
   });
 
-  it('names days, models and keys, and nobody else’s', async () => {
+  it('names days, models and keys of the account only', async () => {
     const { text } = await visitor.get(`${path}?${LAST_DAYS}`);
     expect(text).to.include('vidone-3.0').and.include('textc-M3').and.include('&lt;b&gt;free&lt;/b&gt;');
     expect(text).not.to.include('of another account').and.not.include('<b>free');
   });
 
-  it('draws a bar for each model and day, which leads to what the day cost, and so does the row of each table', async () => {
+  it('draws a bar for each model and day, which links to the cost of the day, as does the row of each table', async () => {
     const { text } = await visitor.get(`${path}?${LAST_DAYS}`);
     const [, chart = ''] = /<figure class="chart"(.*?)<\/figure>/s.exec(text) ?? [];
     expect(chart).to.include('<li>$2.00</li><li>$1.00</li><li>$0.00</li>');
@@ -80,12 +80,12 @@ describe('the usage page', () => {
     expect(ofKey.text).to.include('&lt;b&gt;free&lt;/b&gt;').and.include('Nothing was used in this period');
   });
 
-  it('exports what it is narrowed to', async () => {
+  it('exports the filtered rows', async () => {
     const { text } = await visitor.get(`${path}/export?${LAST_DAYS}&format=csv&model=textc-M3`);
     expect(text.trimEnd().split('\r\n')).to.have.length(2);
   });
 
-  it('shows the name of a key that was deleted since', async () => {
+  it('shows the name of a deleted key', async () => {
     const key = await app.createAccount({ fundedUsd: 5, key: { name: 'gone since' } });
     await finishAsSucceeded(
       app.database,
@@ -96,7 +96,7 @@ describe('the usage page', () => {
     expect((await member.get(`/console/accounts/${key.accountId}/usage`)).text).to.include('gone since');
   });
 
-  it('says what to do next where nothing was used', async () => {
+  it('suggests the next step where nothing was used', async () => {
     expect((await visitor.get(`${path}?from=2020-01-01&to=2020-01-31`)).text).to.include(
       'Nothing was used in this period',
     );
@@ -109,7 +109,7 @@ describe('the usage page', () => {
     expect(ofYears.text).to.include('$0.00 in the 30 days before').and.not.include('against');
   });
 
-  it('shows this month for days that are none, and marks the period that it shows', async () => {
+  it('shows this month for invalid days, and marks the shown period', async () => {
     for (const query of ['', '?from=2026-13-01&to=x', `?from=${encodeURIComponent("' OR 1=1")}`]) {
       const { status, text } = await visitor.get(path + query);
       expect([status, /aria-current="true">([^<]*)</.exec(text)?.[1]]).to.deep.equal([200, 'This month']);
@@ -124,7 +124,7 @@ describe('the usage page', () => {
     });
   }
 
-  it('is exported as CSV, in which no spreadsheet finds a formula', async () => {
+  it('is exported as CSV without formulas for spreadsheets', async () => {
     const { headers, text } = await visitor.get(`${path}/export?${LAST_DAYS}&format=csv`);
     expect(headers['content-type']).to.include('text/csv');
     expect(headers['content-disposition']).to.equal(`attachment; filename="usage-${FIRST}_${TODAY}.csv"`);

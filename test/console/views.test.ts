@@ -14,7 +14,7 @@ describe('views of lists', () => {
     operator = await Visitor.invited(app, { email: 'operator@example.com', staff_role: 'operator' });
   });
 
-  it('are saved under a name, and lead from the list to its filters', async () => {
+  it('are saved under a name, and link the list to its filters', async () => {
     expect(await listAt(path)).not.to.include('Save this view');
     expect(await listAt(`${path}?${query}`)).to.include('Save this view');
     const { headers } = await operator.send('/console/views', failed);
@@ -25,7 +25,7 @@ describe('views of lists', () => {
     expect(await listAt('/staff/text-requests')).not.to.include(shown);
   });
 
-  it('have a name of at most 60 characters, without half of one', async () => {
+  it('have a name of at most 60 characters, without a lone surrogate', async () => {
     const long = { ...failed, view: `${'v'.repeat(59)}😀` };
     expect((await operator.send('/console/views', long)).status).to.equal(303);
     expect(await listAt(path)).to.include(`>${'v'.repeat(59)}</a>`);
@@ -38,7 +38,7 @@ describe('views of lists', () => {
     expect((await other.get(`/console${path}`)).text).not.to.include(shown);
   });
 
-  it('take the place of a view of the same page with that name, and are deleted', async () => {
+  it('replace a view of the same page with the same name, and are deleted', async () => {
     await operator.send('/console/views', { ...failed, query: 'status=queued&cursor=x' });
     const text = await listAt(`${path}?status=queued&cursor=x`);
     expect(text).to.include(`href="/console${path}?status=queued" aria-current="true">Failed ${shown}`);
@@ -58,7 +58,7 @@ describe('views of lists', () => {
     });
   }
 
-  it('are fifty at most: the oldest makes room', async () => {
+  it('are at most fifty: a new one replaces the oldest', async () => {
     for (let number = 1; number <= 51; number += 1)
       await operator.send('/console/views', { ...failed, view: `view ${number}` });
     const text = await listAt(path);

@@ -34,7 +34,7 @@ describe('pages of webhooks', () => {
     expect((await findWebhookEndpoint(app.database, customer.accountId, id))?.events).to.deep.equal(['task.failed']);
   });
 
-  it('show the form again with what is wrong, and make nothing', async () => {
+  it('show the form again with its errors, and create nothing', async () => {
     const bad = [
       { url: 'file:///etc/passwd', events: 'task.failed' },
       { url: 'no address', events: 'task.failed' },
@@ -63,7 +63,7 @@ describe('pages of webhooks', () => {
     expect((await reloaded(own))?.disabledAt).to.equal(null);
   });
 
-  it('replace the secret, and say how long the old one counts', async () => {
+  it('replace the secret, and show how long the old one is valid', async () => {
     const shown = await owner.send(`${path}/${own.id}/rotate-secret`);
     expect(shown.text).to.include('whsec_').and.include('another 24 hours');
   });
@@ -77,7 +77,7 @@ describe('pages of webhooks', () => {
     expect(others.text).to.include('No deliveries match');
   });
 
-  it('delete an endpoint after asking', async () => {
+  it('delete an endpoint after a confirmation', async () => {
     const at = `${path}/${own.id}/delete`;
     expect((await owner.get(at)).text).to.include('This cannot be undone');
     expect((await owner.send(at)).status).to.equal(303);

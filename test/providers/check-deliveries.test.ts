@@ -14,7 +14,7 @@ import { RATIOS } from '../support/ratios.ts';
 
 const known = { media: new Map(MEDIA_APIS.map(([name, , adapter]) => [name, adapter] as const)), text: new Map() };
 
-/** What `config check` says of a catalogue. */
+/** The findings of `config check` for a catalogue. */
 function findingsIn(text: string): readonly string[] {
   const file = parseOperatorFile(text, 'catalogue.yaml', () => undefined);
   const { value, findings } = checkCatalogue(file);
@@ -67,7 +67,7 @@ const video = (route: object, changes: object = {}): object => ({
   },
 });
 
-describe('a route that cannot deliver what is sold', () => {
+describe('a route that cannot deliver a sold product', () => {
   for (const [what, document, field, reason] of [
     [
       'a tier',
@@ -147,7 +147,7 @@ describe('a route that cannot deliver what is sold', () => {
     });
   }
 
-  it('is found in neither of the catalogues that come with Genway', () => {
+  it('is in neither of the catalogues of Genway', () => {
     const text = readFileSync(new URL('../../catalogue/vendors.yaml', import.meta.url), 'utf8');
     expect(findingsIn(text)).to.deep.equal([]);
   });
@@ -155,7 +155,7 @@ describe('a route that cannot deliver what is sold', () => {
 
 const RESOLUTIONS = ['480p', '720p', '768p', '1080p', '2k', '4k'];
 
-describe('what every adapter declares to deliver', () => {
+describe('the declared deliveries of an adapter', () => {
   for (const [name, , adapter] of MEDIA_APIS) {
     const upstream = testUpstream({ adapter, baseUrl: 'http://127.0.0.1:9' });
     after(() => upstream.close());
@@ -167,14 +167,14 @@ describe('what every adapter declares to deliver', () => {
       const traits = adapter.kinds[kind];
       if (!traits) continue;
 
-      it(`holds for ${kind}s at ${name}: each of ${requests.length} requests is sent as what it is, or refused`, () => {
+      it(`hold for ${kind}s at ${name}: each of ${requests.length} requests is sent unchanged, or refused`, () => {
         const sent = requests.filter((request) => isPrepared(upstream, request));
         expect(sent).to.not.have.length(0);
         for (const request of requests) {
           expect(sent.includes(request), describeRequest(request)).to.equal(isDeclared(traits, request));
         }
         const bodies = sent.map((request) => fingerprintOf(upstream.prepare(request).body));
-        // Words for one resolution and sizes of one shape and tier are one request.
+        // A word for a resolution and the sizes of its shape and tier are one request.
         expect(new Set(bodies).size).to.equal(new Set(sent.map((request) => meaningOf(traits, request))).size);
       });
     }

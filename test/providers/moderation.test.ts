@@ -22,7 +22,7 @@ describe('the moderation client', () => {
     }
   }
 
-  /** What the client makes of a server that answers so. */
+  /** The client's result for a server with this answer. */
   async function checkAgainst(listener: RequestListener, options: Partial<HttpModeratorOptions> = {}) {
     const server = await startReceiver(listener);
     try {
@@ -32,11 +32,11 @@ describe('the moderation client', () => {
     }
   }
 
-  it('lets ordinary inputs pass', async () => {
+  it('accepts ordinary inputs', async () => {
     expect(await check('A lighthouse', IMAGES)).to.deep.equal({ flagged: false, categories: [] });
   });
 
-  it('names what was flagged', async () => {
+  it('names the flagged categories', async () => {
     expect(await check('please flag me')).to.deep.equal({ flagged: true, categories: ['violence'] });
   });
 
@@ -60,7 +60,7 @@ describe('the moderation client', () => {
     ]);
   });
 
-  it('takes one flagged image for the whole', async () => {
+  it('flags the whole input for one flagged image', async () => {
     let requests = 0;
     const verdict = await checkAgainst((_incoming, answer) => {
       requests += 1;

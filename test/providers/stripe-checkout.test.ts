@@ -41,14 +41,14 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
   });
   after(() => stripe.stop(5_000));
 
-  it('is asked for as its API describes it, and is found again', async () => {
+  it('is requested as its API describes, and is found again', async () => {
     const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl });
     const id = await checkout.open(ORDER);
     expect(id).to.match(/^cs_/);
     expect(await checkout.find(id)).to.have.all.keys('accountId', 'url');
   });
 
-  it('takes a card, which is charged later, as its API describes both', async () => {
+  it('saves a card, which is charged later, as its API describes both', async () => {
     const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl });
     const { accountId, amount, returnUrl } = ORDER;
     const urls = { savedUrl: `${returnUrl}/automatic`, returnUrl };
@@ -59,13 +59,13 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
     expect(refusal).to.be.instanceOf(CardRefusedError);
   });
 
-  it('is not given for a key that Stripe refuses', async () => {
+  it('is not created for a key that Stripe refuses', async () => {
     const checkout = createStripeCheckout({ secretKey: 'guessed', apiUrl });
     expect(await rejectionOf(checkout.open(ORDER))).to.be.instanceOf(CheckoutUnavailableError);
   });
 });
 
-describe('a page to pay on', () => {
+describe('a checkout page', () => {
   it('is for the amount in cents, and names the account for the payment and for its refunds', async () => {
     const receiver = await startRecordingReceiver((response) => response.end('{"id":"cs_1"}'));
     const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
@@ -86,7 +86,7 @@ describe('a page to pay on', () => {
     });
   });
 
-  it('charges a card once for each attempt, without its owner, for the account', async () => {
+  it('charges a card once for each attempt, off session, for the account', async () => {
     const receiver = await startRecordingReceiver((response) => response.end('{"id":"pi_1","status":"succeeded"}'));
     const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
     const { accountId, amount } = ORDER;
@@ -125,7 +125,7 @@ describe('a page to pay on', () => {
     ['that is still processed', 200, { id: 'pi_1', status: 'processing' }, CheckoutUnavailableError],
     ['of which Stripe says nothing', 500, { error: { type: 'api_error' } }, CheckoutUnavailableError],
   ] as const) {
-    it(`tells a card ${what} apart`, async () => {
+    it(`distinguishes a card ${what}`, async () => {
       const receiver = await startReceiver((_request, response) =>
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
       );
@@ -137,7 +137,7 @@ describe('a page to pay on', () => {
     });
   }
 
-  it('is nowhere if Stripe has none of that id', async () => {
+  it('is null if Stripe has none with this id', async () => {
     const receiver = await startReceiver((_request, response) => {
       response.writeHead(404, { 'content-type': 'application/json' });
       response.end('{"error":{"type":"invalid_request_error","code":"resource_missing","message":"No such session"}}');

@@ -29,7 +29,7 @@ describe('the file of upstreams', () => {
       (error: unknown) => String(error),
     );
 
-  it('configures media upstreams, with callbacks and limits where wanted', async () => {
+  it('configures media upstreams, with optional callbacks and limits', async () => {
     const { media } = await load({
       media: [
         STUDIO,
@@ -133,7 +133,7 @@ describe('the file of upstreams', () => {
     }
   });
 
-  it('gives a text upstream several keys, its own headers, and limits on how long a stream may take to begin and a whole answer may be silent', async () => {
+  it('gives a text upstream several keys, its own headers, and limits on the start of a stream and on silence in a whole answer', async () => {
     const headers = { 'OpenAI-Organization': 'org_1' };
     const several = {
       ...EVERYTHING,

@@ -39,7 +39,7 @@ describe('callbacks of upstreams', () => {
   });
 
   for (const [protocol, adapter] of Object.entries(MEDIA_PROTOCOLS)) {
-    it(`of ${protocol} are refused without its signature or, if it signs nothing, at another address than was given out`, async () => {
+    it(`of ${protocol} are refused without their signature or, if unsigned, at another address than the one sent to the vendor`, async () => {
       const settings = { adapter, baseUrl: 'http://127.0.0.1:9', callbackSecret: SECRET };
       const upstream = testUpstream(settings, { callbackBase });
       const given = upstream.callbackUrl('task_1');
@@ -56,7 +56,7 @@ describe('callbacks of upstreams', () => {
     });
   }
 
-  it('are neither asked for nor taken without the secret that they need', async () => {
+  it('are neither requested nor accepted without the secret that they need', async () => {
     for (const adapter of [address, httpJobs]) {
       const upstream = testUpstream({ adapter, baseUrl: 'http://127.0.0.1:9' }, { callbackBase });
       expect(upstream.callbackUrl('task_1')).to.equal(null);
@@ -66,13 +66,13 @@ describe('callbacks of upstreams', () => {
     }
   });
 
-  it('are not asked for when they are off', async () => {
+  it('are not requested when they are off', async () => {
     const upstream = testUpstream({ adapter: address, baseUrl: 'http://127.0.0.1:9', callbackSecret: SECRET });
     expect(upstream.callbackUrl('task_1')).to.equal(null);
     await upstream.close();
   });
 
-  describe('that are signed with published keys', () => {
+  describe('signed with published keys', () => {
     let published: readonly unknown[];
     let requests: number;
     let status: number;
@@ -133,7 +133,7 @@ describe('callbacks of upstreams', () => {
       expect(requests, 'nobody asks for keys before the address is right').to.equal(0);
     });
 
-    it('have the keys fetched once an hour, from where the operator says', async () => {
+    it('have the keys fetched once an hour, from the operator’s address', async () => {
       const upstream = open();
       const verdicts = await Promise.all([verdict(upstream, 'one'), verdict(upstream, 'one')]);
       expect([...verdicts, requests]).to.deep.equal(['taken', 'taken', 1]);
@@ -158,7 +158,7 @@ describe('callbacks of upstreams', () => {
       await Promise.all([own.close(), unguarded.close(), named.close(), guard.close()]);
     });
 
-    it('are taken with a new key at once, yet forgeries do not make us ask the vendor each time', async () => {
+    it('are accepted with a new key at once, although forgeries do not cause a fetch each time', async () => {
       const upstream = open();
       expect(await verdict(upstream, 'one')).to.equal('taken');
       published = [{ kid: 'two' }];
@@ -170,7 +170,7 @@ describe('callbacks of upstreams', () => {
       await upstream.close();
     });
 
-    it('are refused while the keys have never been there, and taken while they are no longer', async () => {
+    it('are refused until the keys were fetched once, and accepted when later fetches fail', async () => {
       const upstream = open();
       status = 503;
       expect(await verdict(upstream, 'one')).to.equal('refused');

@@ -94,7 +94,7 @@ async function outcomeOf(
   }
 }
 
-/** A link, without the vendor's own address, or the size of a file. */
+/** Replaces links, except for the vendor's own address, and the sizes of files. */
 function fileIn(file: ResultFile): string | number {
   return 'url' in file ? file.url.replace(/^http:\/\/127\.0\.0\.1:\d+/, '') : file.bytes.byteLength;
 }

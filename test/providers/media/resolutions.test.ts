@@ -3,7 +3,7 @@ import { JobRefusedError } from '../../../providers/media/outcomes.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from '../../../providers/media/protocols.ts';
 import { videoRequest } from '../../support/media.ts';
 
-/** What each protocol sends for a video in the catalogue's resolution; null for one that its vendor does not render. */
+/** Each protocol's request for a video in the catalogue's resolution; null for one that its vendor does not render. */
 const SENT: readonly (readonly [MediaProtocol, resolution: string, sent: object | null])[] = [
   ['http-jobs', '4k', { resolution: '4k' }],
   ['ark', '4k', { resolution: '4k' }],
@@ -36,7 +36,7 @@ describe('the resolution of a video', () => {
     });
   }
 
-  it('is tried above for every protocol that renders videos', () => {
+  it('is tested above for every protocol that renders videos', () => {
     const withVideos = MEDIA_PROTOCOL_NAMES.filter((name) => MEDIA_PROTOCOLS[name].kinds.video);
     expect([...new Set(SENT.map(([protocol]) => protocol))]).to.have.members(withVideos);
   });

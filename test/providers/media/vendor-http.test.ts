@@ -59,12 +59,12 @@ describe('HTTP with an upstream of media', () => {
       expect(await submitTo('http://nobody.invalid')).to.be.instanceOf(NotTakenError);
     });
 
-    it('when no encrypted connection comes about', async () => {
+    it('when no encrypted connection is established', async () => {
       const { url } = await serve((_request, response) => response.end());
       expect(await submitTo(url.replace('http:', 'https:'))).to.be.instanceOf(NotTakenError);
     });
 
-    it('when there are too many of them, with the wait that is asked for', async () => {
+    it('when there are too many of them, with the requested wait', async () => {
       const error = await outcomeOf(429, '{}', { 'retry-after': '7' });
       expect(error).to.be.instanceOf(NotTakenError).with.property('retryAfterMs', 7_000);
     });
@@ -83,7 +83,7 @@ describe('HTTP with an upstream of media', () => {
       ['a negative time', { 'retry-after': '-5' }, retryInfo('-5s'), undefined],
       ['no number', { 'retry-after': 'soon' }, retryInfo('1e9s'), undefined],
     ] as const) {
-      it(`and asks for a wait in ${what}, as every other call does`, async () => {
+      it(`and reads a wait from ${what}, as for every other call`, async () => {
         const { url } = await serve((_request, response) => response.writeHead(429, headers).end(body));
         const http = connect(url);
         const file = { url, mimeType: null };
@@ -101,7 +101,7 @@ describe('HTTP with an upstream of media', () => {
     }
 
     for (const status of [401, 402, 403, 404]) {
-      it(`when our account or the model is at fault: ${status}; the route is left`, async () => {
+      it(`when the operator’s account or the model is at fault: ${status}; the route is skipped`, async () => {
         expect(await outcomeOf(status, '{}'))
           .to.be.instanceOf(NotTakenError)
           .with.property('isRouteExcluded', true);
@@ -131,7 +131,7 @@ describe('HTTP with an upstream of media', () => {
       expect(await submitTo(url)).to.be.instanceOf(OutcomeUnknownError);
     });
 
-    it('when no answer comes in time', async () => {
+    it('when no answer arrives in time', async () => {
       const { url } = await serve(() => undefined);
       expect(await submitTo(url, { timeoutMs: 50 })).to.be.instanceOf(OutcomeUnknownError);
     });
@@ -155,7 +155,7 @@ describe('HTTP with an upstream of media', () => {
     expect(error.message).to.equal('the worker stops');
   });
 
-  it('sends what must not be sent twice over separate connections', async () => {
+  it('sends requests that must not be repeated over separate connections', async () => {
     const ports: (number | undefined)[] = [];
     const { url } = await serve((request, response) => {
       ports.push(request.socket.remotePort);
@@ -188,7 +188,7 @@ describe('HTTP with an upstream of media', () => {
     expect(body).to.contain('name="image"; filename="a%22.png"\r\nContent-Type: image/png\r\n\r\nPNG\r\n');
   });
 
-  it('goes to no other origin with the credential, whatever address an upstream named', async () => {
+  it('sends the credential to no other origin, whatever address an upstream names', async () => {
     const error = await rejectionOf(
       connect('http://127.0.0.1:9').ask({ path: 'https://elsewhere.example/v1' }, signal),
     );
@@ -196,7 +196,7 @@ describe('HTTP with an upstream of media', () => {
     expect(error.message).to.contain('another origin');
   });
 
-  it('gives up a question that is never answered', async () => {
+  it('gives up a request without an answer', async () => {
     const { url } = await serve(() => undefined);
     const http = connect(url, { answerTimeoutMs: 50 });
     const error = await rejectionOf(http.ask({ path: 'v1/renders/1' }, signal));
@@ -209,7 +209,7 @@ describe('HTTP with an upstream of media', () => {
       return new Response(body).text();
     };
 
-    it('follow redirects, and leave the credential behind when the origin changes', async () => {
+    it('follow redirects, without the credential when the origin changes', async () => {
       const seen: (string | undefined)[] = [];
       const note = (request: IncomingMessage): void => void seen.push(request.headers.authorization);
       const store = await serve((request, response) => {
@@ -246,7 +246,7 @@ describe('HTTP with an upstream of media', () => {
       expect(seen).to.deep.equal([undefined]);
     });
 
-    it('hand out what is here already', async () => {
+    it('return a file that is already in memory', async () => {
       const http = connect('http://127.0.0.1:9');
       const { body } = await http.download({ bytes: Buffer.from('file'), mimeType: 'x/y' }, signal);
       expect(await new Response(body).text()).to.equal('file');

@@ -28,7 +28,7 @@ describe('the order of the candidates for a model', () => {
     );
   });
 
-  it('is the same each time for those who belong together, and another for others', () => {
+  it('is the same each time for one affinity, and differs between affinities', () => {
     const routes = [route('a'), route('b'), route('c')];
     expect(providersOf(routes, 'user-1')).to.deep.equal(providersOf(routes.toReversed(), 'user-1'));
     expect(new Set(MANY.map((affinity) => providersOf(routes, affinity).join(''))).size).to.equal(6);
@@ -68,7 +68,7 @@ describe('the order of the candidates for a model', () => {
       }
     });
 
-    it('spreads those who ask over the keys, each always with the same', () => {
+    it('spreads callers over the keys, and keeps each caller on one key', () => {
       const first = MANY.map((affinity) => keysFor(affinity)[0]);
       for (const key of ['a1', 'a2', 'a3']) {
         expect(first.filter((chosen) => chosen === key).length / MANY.length).to.be.closeTo(1 / 3, 0.03);

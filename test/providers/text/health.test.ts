@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000;
 const AT_ONCE: readonly UpstreamFault[] = ['key_refused', 'access_refused', 'model_unknown', 'rate_limited'];
 const COUNTED: readonly UpstreamFault[] = ['unreachable', 'failed', 'silent'];
 
-/** Stays open exactly as long as its rules say. */
+/** Without randomness: an opening lasts exactly as long as the rules define. */
 function newHealth(): Health {
   return new Health(() => 0);
 }
@@ -38,14 +38,14 @@ function succeed(health: Health, nowMs: number): void {
   health.ended(call, nowMs);
 }
 
-/** Breaks an answer off that had begun. */
+/** Breaks off an answer that had started. */
 function breakOff(health: Health, nowMs: number): void {
   const call = health.start(nowMs);
   health.begun(call);
   health.failed(call, 'failed', nowMs, null);
 }
 
-/** Lets each opening pass and fails its probe. @returns how long the openings were, in seconds */
+/** Lets each opening pass and fails its probe. @returns the lengths of the openings, in seconds */
 function openingsOf(health: Health, fault: UpstreamFault, count: number): number[] {
   let nowMs = NOW_MS;
   fail(health, nowMs, { fault, times: FAILURES_IN_A_ROW });
@@ -77,7 +77,7 @@ describe('the health of a part of an upstream', () => {
     });
   }
 
-  it('forgets failures in a row with an answer that begins', () => {
+  it('resets failures in a row when an answer starts', () => {
     const health = newHealth();
     fail(health, NOW_MS, { times: FAILURES_IN_A_ROW - 1 });
     health.begun(health.start(NOW_MS));
@@ -109,7 +109,7 @@ describe('the health of a part of an upstream', () => {
     expect([opensWhenFlapping(2 * SECOND_MS), opensWhenFlapping(MINUTE_MS)]).to.deep.equal([true, false]);
   });
 
-  it('stays open as long as at first six times in a row, then twice as long each time up to a minute, and starts over after a whole answer', () => {
+  it('opens six times for the first duration, then twice as long each time up to a minute, and starts over after a whole answer', () => {
     const health = newHealth();
     expect(openingsOf(health, 'failed', 10)).to.deep.equal([10, 10, 10, 10, 10, 10, 20, 40, 60, 60]);
     expect(openingsOf(newHealth(), 'rate_limited', 11)).to.deep.equal([5, 5, 5, 5, 5, 5, 10, 20, 40, 60, 60]);
@@ -131,13 +131,13 @@ describe('the health of a part of an upstream', () => {
     expect(health.state(probedMs)).to.equal('closed');
   });
 
-  it('cuts up to a fifth off an opening by chance', () => {
+  it('shortens an opening by a random amount of up to a fifth', () => {
     const health = new Health(() => 0.999);
     fail(health, NOW_MS, { times: FAILURES_IN_A_ROW });
     expect(health.opening?.untilMs).to.be.within(NOW_MS + 8_000, NOW_MS + 8_100);
   });
 
-  it('keeps its circuit open for as long as it asked, whatever it failed with, up to an hour', () => {
+  it('keeps its circuit open for the requested time, whatever the failure, up to an hour', () => {
     for (const fault of UPSTREAM_FAULTS) {
       const health = newHealth();
       fail(health, NOW_MS, { fault, askedWaitMs: 7_000 });
@@ -160,7 +160,7 @@ describe('the health of a part of an upstream', () => {
     expect(health.state(overMs)).to.equal('closed');
   });
 
-  it('lets another request probe when a probe shows nothing, at once or in a while', () => {
+  it('lets another request probe when a probe shows nothing, at once or after a while', () => {
     const health = newHealth();
     fail(health, NOW_MS, { times: FAILURES_IN_A_ROW });
     const overMs = NOW_MS + 10 * SECOND_MS;
@@ -171,14 +171,14 @@ describe('the health of a part of an upstream', () => {
     expect(health.state(overMs + PROBE_PATIENCE_MS)).to.equal('half-open');
   });
 
-  it('opens once for all that fails together', () => {
+  it('opens once for concurrent failures', () => {
     const health = newHealth();
     const calls = Array.from({ length: 25 }, () => health.start(NOW_MS));
     for (const call of calls) health.failed(call, 'failed', NOW_MS, null);
     expect(health.opening?.untilMs).to.equal(NOW_MS + 10 * SECOND_MS);
   });
 
-  it('believes an answer during an opening only if its request was sent during that opening', () => {
+  it('counts an answer during an opening only if its request was sent during that opening', () => {
     const health = newHealth();
     const before = health.start(NOW_MS);
     fail(health, NOW_MS, { times: FAILURES_IN_A_ROW });
@@ -198,7 +198,7 @@ describe('the health of a part of an upstream', () => {
     expect(health.state(NOW_MS)).to.equal('closed');
   });
 
-  describe('whatever happens', () => {
+  describe('for any history', () => {
     const OUTCOMES = ['begun', 'ended', 'released', 'failed'] as const;
     const step = fc.record({
       passesMs: fc.oneof(fc.constant(0), fc.nat(20 * SECOND_MS), fc.nat(3 * MINUTE_MS)),
@@ -210,7 +210,7 @@ describe('the health of a part of an upstream', () => {
     });
     type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-    /** Plays a history, and looks at the health after each of its steps. */
+    /** Replays a history, and checks the health after each of its steps. */
     function play(
       steps: readonly Step[],
       random: number,

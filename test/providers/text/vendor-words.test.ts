@@ -4,7 +4,7 @@ import { fieldNamesOf, lineForOperators, wordsForClient } from '../../../provide
 
 const KEY = 'k-9d2c';
 
-describe('what an upstream says', () => {
+describe('the message of an upstream', () => {
   describe('in the log', () => {
     for (const [what, message] of [
       ['a key of ours', `The key ${KEY} is wrong.`],
@@ -18,7 +18,7 @@ describe('what an upstream says', () => {
       });
     }
 
-    it('is one line of a few hundred characters, whatever it is', () => {
+    it('is one line of a few hundred characters, whatever its content', () => {
       fc.assert(
         fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (message) => {
           const line = lineForOperators(message, [KEY]);
@@ -28,12 +28,12 @@ describe('what an upstream says', () => {
       );
     });
 
-    it('has no half of a character, which would keep the report of all calls from the database', () => {
+    it('has no lone surrogate, which would keep the report of all calls from the database', () => {
       expect(lineForOperators('Bad \ud83d, \udc00 or \0 in it.', [])).to.equal('Bad , or in it.');
       expect(lineForOperators(`${'x'.repeat(299)}😀 and more`, [])).to.equal(`${'x'.repeat(299)}…`);
     });
 
-    it('is unchanged when there is nothing to hide', () => {
+    it('is unchanged without confidential parts', () => {
       for (const message of [
         'The engine is currently overloaded, please try again later.',
         "It can't take 'temperature' beside 'top_p', not with this model and its settings: don't send both of them.",
@@ -79,7 +79,7 @@ describe('what an upstream says', () => {
       'Der Wert ist ungültig.',
       '',
     ]) {
-      it(`is kept back where it is about the operator, or nothing: ${message}`, () => {
+      it(`is withheld where it is about the operator, or empty: ${message}`, () => {
         // contract 7.2:27
         expect(wordsForClient(message, fields)).to.equal('');
       });
@@ -102,7 +102,7 @@ describe('what an upstream says', () => {
       });
     }
 
-    it('consists of known words, numbers and sent fields, whatever the upstream says', () => {
+    it('consists of known words, numbers and sent fields, whatever the upstream writes', () => {
       fc.assert(
         fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (noise) => {
           const shown = wordsForClient(`the value of temperature must be at most 2 ${noise}`, new Set());

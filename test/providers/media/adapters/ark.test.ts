@@ -44,14 +44,14 @@ describe('Ark', () => {
     cost: { amount: '50638', unit: 'tokens' },
   });
 
-  it('answers an image with its file', async () => {
+  it('returns an image with its file', async () => {
     const request = image({ prompt: 'A lighthouse [sim:files=1]' });
     const accepted = await filesIn(upstream, request);
     expect(accepted.files).to.have.length(1);
     expect(accepted.cost).to.deep.equal({ amount: '50638', unit: 'tokens' });
   });
 
-  it('gets the same body for the same task, so that a submission can be repeated', () => {
+  it('receives the same body for the same task, so that a submission can be repeated', () => {
     const request = video();
     expect(upstream.prepare(request)).to.deep.equal(upstream.prepare(request));
   });
@@ -73,7 +73,7 @@ describe('Ark', () => {
       ['reference_image', 'reference_video', 'reference_audio'],
     ],
   ] as const) {
-    it(`is asked for a video from ${what}`, async () => {
+    it(`receives a request for a video from ${what}`, async () => {
       const request = video(inputs);
       const { body } = upstream.prepare(request);
       if (!body || !('json' in body)) throw new Error('the body is not JSON');
@@ -102,7 +102,7 @@ describe('Ark', () => {
     (prompt) => submit(upstream, image({ prompt })),
   );
 
-  it('treats an empty answer as no verdict, and an image that failed as failed', async () => {
+  it('has an empty answer read as no verdict, and a failed image as failed', async () => {
     const failed = { data: [{ error: { code: 'InternalServiceError', message: 'x' } }] };
     for (const [request, body, expected] of [
       [video(), {}, { name: 'OutcomeUnknownError' }],

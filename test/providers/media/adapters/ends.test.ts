@@ -10,7 +10,7 @@ const ENDED_AT = new Date('2026-11-22T12:00:00Z');
 const SECONDS = ENDED_AT.getTime() / 1000;
 
 /**
- * What vendors with jobs answer about one that they finished and that has no file, and where they say when it ended. The files of
+ * The answers of vendors with jobs about a finished job without a file, and the fields of its end. The files of
  * `openai-videos` have an address that follows from the job.
  */
 const ENDED: readonly (readonly [MediaProtocol, jobId: string, document: object, endedAt?: Date])[] = [
@@ -28,7 +28,7 @@ const ENDED: readonly (readonly [MediaProtocol, jobId: string, document: object,
   ['replicate', 'job_1', { status: 'succeeded', output: null, completed_at: '2026-11-22T12:00:00.000000Z' }, ENDED_AT],
 ];
 
-/** What vendors answer that render at once, when there is no image, and the cost in it. */
+/** The answers of vendors that render at once, without an image, and the cost in them. */
 const WITHOUT_IMAGE: readonly (readonly [MediaProtocol, document: object, cost?: VendorCost])[] = [
   ['openai-images', { data: [], usage: { output_tokens: 7 } }, { amount: '7', unit: 'output_tokens' }],
   ['openai-images', { data: [{ b64_json: null, url: null }] }],
@@ -37,7 +37,7 @@ const WITHOUT_IMAGE: readonly (readonly [MediaProtocol, document: object, cost?:
   ['google', { candidates: [], usageMetadata: { totalTokenCount: 7 } }],
 ];
 
-describe('a render that comes in the answer', () => {
+describe('a render that is returned in the answer', () => {
   for (const [protocol, document, cost] of WITHOUT_IMAGE) {
     it(`has no file, and its cost, where ${protocol} answers ${JSON.stringify(document)}`, async () => {
       const accepted = await usingVendor(MEDIA_PROTOCOLS[protocol], document, (upstream) =>
@@ -48,7 +48,7 @@ describe('a render that comes in the answer', () => {
   }
 
   for (const protocol of ['openai-images', 'ark', 'google'] as const) {
-    it(`is unknown where ${protocol} answers with success and nothing that can be understood`, async () => {
+    it(`is unknown where ${protocol} answers with success and no readable content`, async () => {
       const submitted = usingVendor(MEDIA_PROTOCOLS[protocol], {}, (upstream) =>
         filesIn(upstream, imageRequest({ height: 1024 })),
       );
@@ -57,7 +57,7 @@ describe('a render that comes in the answer', () => {
   }
 });
 
-describe('a job that the vendor finished', () => {
+describe('a finished job of a vendor', () => {
   for (const [protocol, jobId, document, endedAt] of ENDED) {
     it(`is a success without files when ${protocol} names none, and has the vendor's time of its end`, async () => {
       // contract 3:8
@@ -69,7 +69,7 @@ describe('a job that the vendor finished', () => {
     });
   }
 
-  it('ended at a time in seconds, in milliseconds or in words, and at none that is not one', () => {
+  it('has an end in seconds, in milliseconds or in words, and none from invalid text', () => {
     for (const time of [SECONDS, SECONDS * 1000, ENDED_AT.toISOString()]) {
       expect(endIn(time)).to.deep.equal({ endedAt: ENDED_AT });
     }

@@ -52,7 +52,7 @@ describe('fal’s queue', () => {
       ...overrides,
     });
 
-  it('is simulated as fal’s own client expects it', async () => {
+  it('is simulated as fal’s own client expects', async () => {
     const client = createFalClient({
       credentials: 'id:secret',
       fetch: (address, init) => {
@@ -79,7 +79,7 @@ describe('fal’s queue', () => {
     expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 4]);
   });
 
-  it('names its jobs without what follows the app, so that they are found', async () => {
+  it('names its jobs without the path after the app, so that they are found', async () => {
     const model = 'fal-ai/flux-2/edit';
     const fields = { image: null, images: { to: 'image_urls' } };
     const jobId = await submit(upstream, imageRequest({ model, fields, images: LINKS }));
@@ -142,12 +142,12 @@ describe('fal’s queue', () => {
       { prompt: 'A lighthouse, isolated', image_urls: LINKS.slice(0, 1), aspect_ratio: '3:2' },
     ],
   ] as const) {
-    it(`is asked for ${what}`, () => {
+    it(`receives a request for ${what}`, () => {
       expect(upstream.prepare(request).body).to.deep.equal({ json: body });
     });
   }
 
-  it('receives in headers not to use another model, how long to wait, and how long a task needs its files', () => {
+  it('receives in headers to use no other model, the time to wait, and how long a task needs its files', () => {
     const headers = upstream.prepare(video({ deadlineAt: new Date(Date.now() + 600_000) })).headers ?? {};
     expect(headers).to.include({ 'x-app-fal-disable-fallback': 'true', 'x-app-fal-disable-fallbacks': 'true' });
     expect(Number(headers['x-fal-request-timeout'])).to.be.within(590, 601);
@@ -156,7 +156,7 @@ describe('fal’s queue', () => {
     expect(lifecycle).to.deep.equal({ expiration_duration_seconds: seconds });
   });
 
-  it('finds a request by what was sent, and never takes its absence from a list as proof', async () => {
+  it('finds a request by its content, and never takes its absence from a list as proof', async () => {
     const request = video({ prompt: '[sim:drop_submit] Found again' });
     await rejectionOf(submit(upstream, request));
     const found = await lookUp(upstream, request);
@@ -170,7 +170,7 @@ describe('fal’s queue', () => {
     expect(await upstream.find({ request, fingerprint, since: new Date(0) }, signal)).to.equal(null);
   });
 
-  it('looks through every page of the list, and asks for the version once', async () => {
+  it('reads every page of the list, and requests the version once', async () => {
     const asked: string[] = [];
     const server = await startReceiver(({ url }, response) => {
       asked.push(url ?? '');

@@ -62,7 +62,7 @@ describe('Google', () => {
   const image = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
     withFiles(imageRequest({ model: GEMINI, width: 1024, height: 1024, ...overrides }));
 
-  it('is simulated as Google’s own client expects it', async () => {
+  it('is simulated as Google’s own client expects', async () => {
     const client = new GoogleGenAI({ apiKey: 'google-key', httpOptions: { baseUrl } });
     const inline = { imageBytes: pngFile().toString('base64'), mimeType: 'image/png' };
     let operation = await client.models.generateVideos({
@@ -72,7 +72,7 @@ describe('Google', () => {
     });
     operation = await client.operations.getVideosOperation({ operation });
     const [generated] = operation.response?.generatedVideos ?? [];
-    // The client recognises links with https only, which the simulator does not speak.
+    // The client recognises only https links, which the simulator does not serve.
     const [file] = /files\/[\w-]+/.exec(generated?.video?.uri ?? '') ?? [];
     if (file === undefined) throw new Error('there is no video');
     const folder = await mkdtemp(join(tmpdir(), 'genway-google-'));
@@ -100,7 +100,7 @@ describe('Google', () => {
     ],
     ['references', { images: LINKS, imagesAs: 'references' }, ['prompt', 'referenceImages']],
   ] as const) {
-    it(`is asked for a video from ${what}`, async () => {
+    it(`receives a request for a video from ${what}`, async () => {
       const request = video(inputs);
       const { body } = upstream.prepare(request);
       expect(body)
@@ -110,7 +110,7 @@ describe('Google', () => {
     });
   }
 
-  it('answers an image with its file, in the nearest of its sizes, with what it cost', async () => {
+  it('returns an image with its file, in the nearest of its sizes, with its cost', async () => {
     const request = image({ images: LINKS.slice(0, 2), prompt: 'Two [sim:files=2]', width: 1280, height: 720 });
     const accepted = await filesIn(upstream, request);
     expect(await sizesOf(accepted.files)).to.deep.equal([
@@ -127,7 +127,7 @@ describe('Google', () => {
     (prompt) => filesIn(upstream, image({ prompt })),
   );
 
-  it('blames a wrong key on the operator, although the vendor calls it a bad request', async () => {
+  it('has a wrong key attributed to the operator, although the vendor calls it a bad request', async () => {
     const other = testUpstream({ adapter: google, baseUrl, credential: { apiKey: 'wrong' } });
     const error = await rejectionOf(submit(other, video()));
     expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
@@ -167,7 +167,7 @@ describe('Google', () => {
     await later.close();
   });
 
-  /** Of a video of `task_1`, as it arrives. */
+  /** The announcement of a video of `task_1`. */
   async function announcement() {
     const announced = await announcementFrom(upstream, (callbackUrl) => video({ callbackUrl }));
     return { ...announced, query: new URLSearchParams({ mac: addressMac(SECRET, 'task_1') }) };
@@ -180,20 +180,20 @@ describe('Google', () => {
     [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'content_policy_violation'],
     [{ candidates: [{ finishReason: 'NO_IMAGE', content: { parts: [{ text: 'No.' }] } }] }, 'processing_failed'],
   ] as const) {
-    it(`ends an image that was never made as ${code}: ${JSON.stringify(answer)}`, async () => {
+    it(`fails an image that was never made as ${code}: ${JSON.stringify(answer)}`, async () => {
       expect(await rejectionOf(imageFrom(answer)))
         .to.be.instanceOf(JobRefusedError)
         .with.property('code', code);
     });
   }
 
-  it('keeps what the vendor charges for an image that it made and withholds', async () => {
+  it('has the charge recorded for an image that it made and withholds', async () => {
     const candidates = [{ finishReason: 'IMAGE_SAFETY' }];
     const refusal = await rejectionOf(imageFrom({ candidates, usageMetadata: { candidatesTokenCount: 1_290 } }));
     expect(refusal).to.have.property('cost').that.deep.equals({ amount: '1290', unit: 'output_tokens' });
   });
 
-  it('takes a draft for no image', async () => {
+  it('has a draft treated as no image', async () => {
     const draft = { thought: true, inlineData: { data: 'aGk=', mimeType: 'image/png' } };
     const answer = { candidates: [{ content: { parts: [draft] } }] };
     expect(await imageFrom(answer)).to.deep.equal({ files: [] });
@@ -217,7 +217,7 @@ describe('Google', () => {
 
 const partOf = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
 
-/** The token, signed with a key that nobody published. */
+/** The token, signed with an unpublished key. */
 function signedByAnother(token: string): string {
   const signed = token.split('.').slice(0, 2).join('.');
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });

@@ -39,7 +39,7 @@ const JOBS: Readonly<Record<string, string>> = {
 const odd = (value: unknown): string => JSON.stringify(value);
 const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
-/** Every name under which some vendor says something, with the same value. */
+/** The same value under every field name that some vendor uses. */
 function everywhere(value: string): string {
   const error = `{"code":${value},"type":${value},"message":${value},"status":${value},"details":[${value}]}`;
   const file = `{"url":${value},"b64_json":${value},"content_type":${value}}`;
@@ -117,7 +117,7 @@ const ODD: readonly Body[] = [200, 400].flatMap((status) =>
   Object.entries(VALUES).map(([what, value]): Body => [`${what} everywhere`, status, `${everywhere(value)}}`]),
 );
 
-/** Answers about a job that has ended, in which everything else is odd. */
+/** Answers about a finished job, in which everything else is invalid. */
 function endings(state: string): readonly Body[] {
   return Object.entries(VALUES).map(([what, value]): Body => {
     const task = `"task":{"status":"${state}","content":{"url":${value}},"usage":{"total_seconds":${value}}}`;
@@ -128,7 +128,7 @@ function endings(state: string): readonly Body[] {
   });
 }
 
-/** Answers to a question about several jobs, one of which has ended. */
+/** Answers about several jobs, one of which is finished. */
 function listedEndings(state: string): readonly Body[] {
   return Object.entries(VALUES).map(([what, value]): Body => {
     const billing = `[{"charge_type":${value},"amount":${value},"currency":${value}},{"charge_type":"unit","amount":${value}}]`;
@@ -170,7 +170,7 @@ describe('every client of a vendor', () => {
   }
 
   for (const [protocol] of MEDIA_APIS) {
-    it(`gives each answer of ${protocol} a meaning that can be stored and shown, or none`, async () => {
+    it(`reads each answer of ${protocol} as a result that can be stored and shown, or as none`, async () => {
       const upstream = upstreamOf(protocol);
       const kinds = (['image', 'video'] as const).filter((kind) => upstream.traitsOf(kind));
       for (const [what, status, body] of [
@@ -195,7 +195,7 @@ describe('every client of a vendor', () => {
 
   for (const [protocol, , adapter] of MEDIA_APIS) {
     if (!adapter.status) continue;
-    it(`learns from each 429 of ${protocol} when it may be asked again`, async () => {
+    it(`reads the time to retry from each 429 of ${protocol}`, async () => {
       answer = (_request, response) => void response.writeHead(429, { 'retry-after': '7' }).end('{}');
       const upstream = upstreamOf(protocol);
       const errors = await Promise.all([
@@ -209,7 +209,7 @@ describe('every client of a vendor', () => {
     });
   }
 
-  it('waits neither for answers that trickle nor for those that never end', async () => {
+  it('waits neither for answers that trickle nor for endless ones', async () => {
     answer = (_request, response) => {
       response.writeHead(200);
       const timer = setInterval(() => response.write('[ '), 20);
@@ -228,7 +228,7 @@ describe('every client of a vendor', () => {
     }
   });
 
-  it('takes a second answer on one connection for none', async () => {
+  it('ignores a second answer on one connection', async () => {
     const twice = createServer((socket) => {
       socket.on('error', () => undefined);
       const body = '{"status":"IN_QUEUE"}';
@@ -248,7 +248,7 @@ describe('every client of a vendor', () => {
     await new Promise((resolve) => twice.close(resolve));
   });
 
-  it('takes announcements whose job has a name that cannot be stored for none', async () => {
+  it('ignores announcements whose job has a name that cannot be stored', async () => {
     const adapter = { ...MEDIA_PROTOCOLS.ark };
     const upstream = testUpstream(
       { adapter, baseUrl: vendor.url, callbackSecret: 'the-secret-of-the-operator' },
@@ -265,7 +265,7 @@ describe('every client of a vendor', () => {
   });
 });
 
-/** @returns what is wrong about how a call ended; null if nothing is */
+/** @returns what is wrong about the outcome of a call; null if nothing is */
 async function faultOf(call: Promise<string | null>): Promise<string | null> {
   try {
     return await call;
@@ -292,7 +292,7 @@ async function found(upstream: MediaUpstream, kind: TaskKind): Promise<string | 
   return jobs?.every(isName) === false ? 'a listed job without a name' : null;
 }
 
-/** Asks about a job, and fetches its file if it has one. */
+/** Requests the state of a job, and fetches its file if it has one. */
 async function ended(upstream: MediaUpstream, jobId: string): Promise<string | null> {
   const state = await upstream.status(jobId, signal).catch((error: Error) => {
     // Vendors that answer with files have no jobs.

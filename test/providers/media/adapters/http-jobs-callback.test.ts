@@ -23,7 +23,7 @@ function signed(body: string, timestamp: string = String(SENT_AT_SECONDS), secre
   };
 }
 
-/** Verifies it that long after it was sent. */
+/** Verifies the callback this long after it was sent. */
 function verify(callback: CallbackRequest, ageSeconds = 0): Announcement | Promise<Announcement> | undefined {
   const nowMs = (SENT_AT_SECONDS + ageSeconds) * 1000;
   return httpJobs.callbacks?.read(callback, {
@@ -37,11 +37,11 @@ function verify(callback: CallbackRequest, ageSeconds = 0): Announcement | Promi
 describe('callbacks of the HTTP job protocol', () => {
   const body = JSON.stringify({ id: 'job_1', key: 'task_1', status: 'succeeded' });
 
-  it('names the job and the task of a callback that is signed and fresh', () => {
+  it('name the job and the task when they are signed and fresh', () => {
     expect(verify(signed(body), 299)).to.deep.equal({ jobId: 'job_1', taskId: 'task_1' });
   });
 
-  it('accepts the example of the documentation', async () => {
+  it('are accepted as in the example of the documentation', async () => {
     const text = await readFile('docs/provider-protocol.md', 'utf8');
     const [, timestamp, signature, example] =
       /X-Job-Timestamp: (\d+)\nX-Job-Signature: (\w+)\n\n(.+)\n/.exec(text) ?? [];
@@ -50,43 +50,43 @@ describe('callbacks of the HTTP job protocol', () => {
     expect(verify(callback)).to.have.property('jobId', 'job_7d1f');
   });
 
-  it('refuses another secret', () => {
+  it('are refused with another secret', () => {
     expect(() => verify(signed(body, undefined, 'guessed'))).to.throw(InvalidCallbackError, 'signature');
   });
 
-  it('refuses a body that was changed by a single byte', () => {
+  it('are refused with a body that was changed by a single byte', () => {
     const { headers } = signed(body);
     expect(() => verify({ headers, rawBody: Buffer.from(`${body} `) })).to.throw(InvalidCallbackError, 'signature');
   });
 
-  it('refuses a timestamp that was changed', () => {
+  it('are refused with a changed timestamp', () => {
     const { headers, rawBody } = signed(body);
     const moved = { ...headers, 'x-job-timestamp': String(SENT_AT_SECONDS + 1) };
     expect(() => verify({ headers: moved, rawBody })).to.throw(InvalidCallbackError, 'signature');
   });
 
-  it('refuses a callback that is more than five minutes old or early', () => {
+  it('are refused when more than five minutes old or early', () => {
     for (const age of [301, -301]) expect(() => verify(signed(body), age)).to.throw(InvalidCallbackError, 'timestamp');
   });
 
-  it('refuses a timestamp that is not a number, even when it is signed', () => {
+  it('are refused with a timestamp that is not a number, even when it is signed', () => {
     expect(() => verify(signed(body, 'soon'))).to.throw(InvalidCallbackError, 'timestamp');
   });
 
-  it('refuses missing headers and a signature that is not hexadecimal', () => {
+  it('are refused without headers or with a signature that is not hexadecimal', () => {
     const { headers, rawBody } = signed(body);
     for (const changed of [{}, { 'x-job-timestamp': '1' }, { ...headers, 'x-job-signature': 'zz' }]) {
       expect(() => verify({ headers: changed, rawBody })).to.throw(InvalidCallbackError);
     }
   });
 
-  it('refuses a signed body that names no job', () => {
+  it('are refused with a signed body that names no job', () => {
     for (const text of ['', 'null', '[]', '{"id":1,"key":"task_1"}', '{"id":"job_1"}']) {
       expect(() => verify(signed(text))).to.throw(InvalidCallbackError);
     }
   });
 
-  it('come from the simulator when a job ends, and can be verified', async () => {
+  it('are sent by the simulator when a job ends, and can be verified', async () => {
     const received: CallbackRequest[] = [];
     const receiver = await startReceiver((request, response) => {
       const chunks: Buffer[] = [];

@@ -43,17 +43,17 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     return connect(server.url, options);
   };
 
-  /** What a submission is refused with. */
+  /** The refusal of a submission. */
   const refusal = async (status: number, body: unknown): Promise<Error> =>
     rejectionOf(submit(await answering(status, body), videoRequest()));
 
-  /** An upstream whose results lie on another origin. */
+  /** An upstream whose results are on another origin. */
   const withForeignFiles = async (files: RequestListener): Promise<Receiver> => {
     const store = await upstream(files);
     return upstream((_request, response) => respondSucceeded(response, `${store.url}/1.mp4?signature=abc`));
   };
 
-  /** A client of an upstream that answers the download of its only result like that. */
+  /** A client of an upstream that answers the download of its only result with this. */
   const servingFile = async (status: number): Promise<MediaUpstream> => {
     const server = await upstream((request, response) => {
       if (request.url === '/v1/jobs/job_1') respondSucceeded(response, '/file');
@@ -116,7 +116,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       expect(error.message).to.contain('10000 bytes');
     });
 
-    it('answers 404 in words that are not the protocol’s', async () => {
+    it('answers 404 in words other than the protocol’s', async () => {
       const provider = await answering(404, '<h1>No such site</h1>');
       expect(await rejectionOf(provider.status('job_1', signal))).to.be.instanceOf(ProviderUnreachableError);
     });
@@ -132,21 +132,21 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       });
     }
 
-    it('of anything else without a code of the protocol as processing_failed', async () => {
+    it('of other requests without a code of the protocol as processing_failed', async () => {
       for (const status of [405, 409, 410]) {
         const error = await refusal(status, { error: { code: 'internal_error' } });
         expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'processing_failed');
       }
     });
 
-    it('of our money or of an address that it does not have as no statement about the job', async () => {
+    it('of the operator’s balance or of an unknown address as no statement about the job', async () => {
       for (const status of [402, 404]) {
         const error = await refusal(status, { error: { code: 'no_such_model' } });
         expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
       }
     });
 
-    it('of our credential as no statement about the job, whatever its body', async () => {
+    it('of the operator’s credential as no statement about the job, whatever its body', async () => {
       for (const status of [401, 403]) {
         const error = await refusal(status, { error: { code: 'bad_request', message: 'key sk-123 expired' } });
         expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
@@ -164,7 +164,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       expect(error.message).not.to.contain('gpu-17');
     });
 
-    it('with words that are short, on one line and free of control characters', async () => {
+    it('with a message that is short, on one line and free of control characters', async () => {
       const message = `a\r\nb\u0000c\u202Ed\u2028e${'x'.repeat(10_000)}`;
       const error = await refusal(422, { error: { code: 'bad_request', message } });
       expect(error.message).to.match(/^a b c d ex+$/);
@@ -228,7 +228,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       expect(seen[0]?.headers).not.to.have.property('authorization');
     });
 
-    it('fetches nothing from another origin when no guarded dispatcher is given', async () => {
+    it('fetches nothing from another origin without a guarded dispatcher', async () => {
       let requests = 0;
       const server = await withForeignFiles((_request, response) => {
         requests += 1;
@@ -247,13 +247,13 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     }
 
     for (const status of [429, 500, 503]) {
-      it(`takes ${status} as a file that may come later`, async () => {
+      it(`treats ${status} as a file that may exist later`, async () => {
         expect(await rejectionOf(downloadFirst(await servingFile(status)))).to.be.instanceOf(ProviderUnreachableError);
       });
     }
   });
 
-  it('reads no further ahead than it is asked, however large the file', async () => {
+  it('reads only as much as its consumer, however large the file', async () => {
     let sent = 0;
     const server = await upstream((_request, response) => {
       endless(response, (bytes) => (sent += bytes));

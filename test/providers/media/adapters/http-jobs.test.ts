@@ -95,17 +95,17 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
     expect(await lookUp(provider, videoRequest())).to.deep.equal([]);
   });
 
-  it('reports a job that the upstream does not know as unknown', async () => {
+  it('reports an unknown job of the upstream as unknown', async () => {
     expect(await provider.status('job_nowhere', signal)).to.deep.equal({ state: 'unknown' });
   });
 
   describe('directives', () => {
-    it('render_ms: the job runs, and reports progress, for that long', async () => {
+    it('render_ms: the job runs, and reports progress, for this time', async () => {
       const state = await provider.status(await submitVideo('[sim:render_ms=600000]'), signal);
       expect(state).to.include({ state: 'running', progressPercent: null });
     });
 
-    it('stuck: the job never ends, and reports how far it got', async () => {
+    it('stuck: the job never ends, and reports its progress', async () => {
       const state = await provider.status(await submitVideo('[sim:stuck]'), signal);
       expect(state.state).to.equal('running');
       expect(state).to.have.property('progressPercent').that.is.within(1, 99);
@@ -118,7 +118,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
       });
     });
 
-    it('drop_submit: the answer is lost, but the job is there and is not made again', async () => {
+    it('drop_submit: the answer is lost, but the job exists and is not created again', async () => {
       const request = videoRequest({ prompt: '[sim:drop_submit]' });
       const error = await rejectionOf(submit(provider, request));
       expect(error).to.be.instanceOf(OutcomeUnknownError);
@@ -127,7 +127,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
       expect(await inspect(`jobs?key=${request.taskId}`)).to.have.length(1);
     });
 
-    it('poll_errors: that many polls give no verdict, the next one does', async () => {
+    it('poll_errors: this many polls give no verdict, the next one does', async () => {
       const jobId = await submitVideo('[sim:poll_errors=2]');
       for (let poll = 0; poll < 2; poll++) {
         expect(await rejectionOf(provider.status(jobId, signal))).to.be.instanceOf(ProviderUnreachableError);
@@ -169,7 +169,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
     });
   });
 
-  it('counts a refused credential against the upstream, not against the client', async () => {
+  it('attributes a refused credential to the upstream, not to the client', async () => {
     const stranger = testUpstream({ baseUrl, credential: { apiKey: 'wrong' } });
     const error = await rejectionOf(submit(stranger, videoRequest()));
     expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);

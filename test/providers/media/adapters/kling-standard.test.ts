@@ -32,7 +32,7 @@ describe('Kling’s standard API', () => {
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ model: 'kling-2.6', durationSeconds: 5, ...overrides });
 
-  it('takes a key, and answers a probe with it alone', async () => {
+  it('accepts a key, and answers a probe with it alone', async () => {
     for (const [apiKey, isTaken] of [
       ['secret', true],
       ['wrong', false],
@@ -46,13 +46,13 @@ describe('Kling’s standard API', () => {
     }
   });
 
-  it('renders images at the older address, which answers questions about them', async () => {
+  it('renders images at the older address, which reports their status', async () => {
     const request = imageRequest({ width: 1024, height: 1024 });
     expect(upstream.prepare(request).path).to.equal('v1/images/generations');
     expect(await endOf(upstream, await submit(upstream, request))).to.include({ state: 'succeeded' });
   });
 
-  it('answers questions about tasks that were submitted to the older API', async () => {
+  it('reports the status of tasks that were submitted to the older API', async () => {
     const older = testUpstream({ adapter: kling, baseUrl, credential: { apiKey: 'secret' } });
     const [theirs, ours] = [await submit(older, video({ model: 'kling-v2-6' })), await submit(upstream, video())];
     expect(await endOf(upstream, theirs)).to.include({ state: 'succeeded' });
@@ -111,7 +111,7 @@ describe('Kling’s standard API', () => {
       },
     ],
   ] as const) {
-    it(`is asked for a video from ${what}`, async () => {
+    it(`receives a request for a video from ${what}`, async () => {
       const request = video({ aspectRatio: '16:9', resolution: '720p', ...overrides });
       const call = upstream.prepare(request);
       expect(call.path).to.equal(path);
@@ -123,7 +123,7 @@ describe('Kling’s standard API', () => {
 
   itTakesEachIdOnce(() => upstream, video);
 
-  it('refuses a model that it does not have as the operator’s fault', async () => {
+  it('reports a model that it does not have as the operator’s error', async () => {
     const error = await rejectionOf(submit(upstream, video({ model: 'kling-9' })));
     expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
   });

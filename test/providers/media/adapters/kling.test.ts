@@ -36,11 +36,11 @@ describe('Kling’s API', () => {
     return upstream;
   });
 
-  /** The vendor takes each id of ours once. */
+  /** The vendor accepts each of our ids once. */
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ taskId: `task_${(count += 1)}`, durationSeconds: 5, ...overrides });
 
-  it('takes a signed token of an access key and a secret key, a plain key, and no other', async () => {
+  it('accepts a signed token of an access key and a secret key, a plain key, and no other', async () => {
     await submit(upstream, video());
     for (const [credential, isTaken] of [
       [{ apiKey: 'secret' }, true],
@@ -70,7 +70,7 @@ describe('Kling’s API', () => {
     expect(await endOf(upstream, await submit(upstream, request))).to.include({ state: 'succeeded' });
   });
 
-  it('renders images in the size that was sold', async () => {
+  it('renders images in the sold size', async () => {
     for (const [width, height, size] of [
       [1024, 1024, [1024, 1024]],
       [2048, 2048, [2048, 2048]],
@@ -96,7 +96,7 @@ describe('Kling’s API', () => {
       { image_list: LINKS.map((image) => ({ image })), aspect_ratio: '16:9' },
     ],
   ] as const) {
-    it(`is asked for a video from ${what}`, async () => {
+    it(`receives a request for a video from ${what}`, async () => {
       const request = video({ aspectRatio: '16:9', resolution: '720p', ...overrides });
       const call = upstream.prepare(request);
       expect(call.path).to.equal(path);

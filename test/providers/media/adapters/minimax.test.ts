@@ -51,7 +51,7 @@ describe('MiniMax', () => {
       '16:9',
     ],
   ] as const) {
-    it(`is asked for a video from ${what}`, async () => {
+    it(`receives a request for a video from ${what}`, async () => {
       const request = video(inputs);
       const { body } = upstream.prepare(request);
       if (!body || !('json' in body)) throw new Error('the body is not JSON');
@@ -62,7 +62,7 @@ describe('MiniMax', () => {
     });
   }
 
-  it('is asked for the vendor’s resolutions', () => {
+  it('receives requests in the vendor’s resolutions', () => {
     const sizes = ['480p', '720p', '768p', '1440p'].map((resolution) => upstream.prepare(video({ resolution })).body);
     expect(sizes.map((body) => JSON.parse(JSON.stringify(body)).json.resolution)).to.deep.equal([
       '480P',
@@ -97,7 +97,7 @@ describe('MiniMax', () => {
     ['a list without times', { items: [{ id: '1' }, { id: '2' }] }],
     ['no list', { total: 0 }],
   ] as const) {
-    it(`concludes nothing from ${what}`, async () => {
+    it(`gives no conclusion from ${what}`, async () => {
       const sent = { request: video(), fingerprint: '', since: new Date() };
       const error = await usingVendor(minimax, list, (other) => rejectionOf(other.find(sent, signal)));
       expect(error).to.be.instanceOf(ProviderUnreachableError);
@@ -119,14 +119,14 @@ describe('MiniMax', () => {
     });
   }
 
-  it('treats an empty answer and an unknown code as an unknown outcome', async () => {
+  it('has an empty answer and an unknown code read as an unknown outcome', async () => {
     for (const answer of [{}, { base_resp: { status_code: 1000 } }]) {
       const error = await usingVendor(minimax, answer, (other) => rejectionOf(submit(other, video())));
       expect(error).to.be.instanceOf(OutcomeUnknownError);
     }
   });
 
-  it('can be asked whether its credential is refused', async () => {
+  it('can be probed with its credential', async () => {
     const other = testUpstream({ adapter: minimax, baseUrl, credential: { apiKey: 'wrong' } });
     expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([401, 200]);
     await other.close();

@@ -29,7 +29,7 @@ describe('OpenAI’s images', () => {
       ...overrides,
     });
 
-  it('are rendered by the simulator as the client of OpenAI expects it', async () => {
+  it('are rendered by the simulator as the client of OpenAI expects', async () => {
     const client = new OpenAI({ apiKey: 'openai-key', baseURL: `${baseUrl}/v1`, maxRetries: 0 });
     const model = 'gpt-image-2.5-sunburst';
     const generated = await client.images.generate({ model, prompt: 'A lighthouse', size: '1536x864', n: 1 });
@@ -48,7 +48,7 @@ describe('OpenAI’s images', () => {
     expect(unknown).to.be.instanceOf(APIError).with.property('param', 'response_format');
   });
 
-  it('come in the answer, in the requested size, with their cost', async () => {
+  it('are returned in the answer, in the requested size, with their cost', async () => {
     const accepted = await filesIn(upstream, imageRequest({ prompt: 'Two [sim:files=2]', width: 1536, height: 864 }));
     expect(await sizesOf(accepted.files)).to.deep.equal([
       [1536, 864],
@@ -66,7 +66,7 @@ describe('OpenAI’s images', () => {
     expect(body.form.filter((part) => 'bytes' in part).map(({ name }) => name)).to.deep.equal(['image[]', 'image[]']);
   });
 
-  it('are requested with those fields of the route that the call has', () => {
+  it('are requested with the route’s fields that the call has', () => {
     const params = { quality: 'high', moderation: 'low', input_fidelity: 'high', output_format: 'webp' };
     const { body } = upstream.prepare(imageRequest({ params, background: 'transparent' }));
     expect(body).to.have.nested.property('json.moderation', 'low');
@@ -109,7 +109,7 @@ describe('OpenAI’s images', () => {
     }
   });
 
-  it('may have been rendered when the answer is an error of a proxy', async () => {
+  it('may have been rendered when a proxy answers with an error', async () => {
     for (const status of [500, 502, 504, 520]) {
       expect(await rejectionOf(answeredWith(status, { error: { message: 'x' } }))).to.be.instanceOf(
         OutcomeUnknownError,
@@ -117,7 +117,7 @@ describe('OpenAI’s images', () => {
     }
   });
 
-  it('may come as links from other gateways', async () => {
+  it('may be returned as links by other gateways', async () => {
     const { files } = await answeredWith(200, { data: [{ url: 'https://files.example.com/1.png' }] });
     expect(files).to.deep.equal([{ url: 'https://files.example.com/1.png', mimeType: null }]);
   });
@@ -131,7 +131,7 @@ function pngInput(index: number) {
   return { bytes: pngFile(), mimeType: 'image/png', name: `images-${index}.png` };
 }
 
-/** The sizes of pictures as the client of OpenAI hands them out. */
+/** The sizes of pictures as the client of OpenAI returns them. */
 function sizesIn(data: readonly OpenAI.Image[] = []) {
   return Promise.all(data.map(({ b64_json: base64 = '' }) => sizeOf(Buffer.from(base64, 'base64'))));
 }

@@ -26,7 +26,7 @@ describe('the wire format of OpenAI’s videos', () => {
     return upstream;
   });
 
-  it('is spoken by the simulator as the client of OpenAI expects it', async () => {
+  it('is implemented by the simulator as the client of OpenAI expects', async () => {
     const client = new OpenAI({ apiKey: 'relay-key', baseURL: `${baseUrl}/v1`, maxRetries: 0 });
     const created = await client.videos.create({
       model: 'sora-2',
@@ -49,7 +49,7 @@ describe('the wire format of OpenAI’s videos', () => {
     expect(unknown).to.be.instanceOf(APIError).with.property('status', 400);
   });
 
-  it('is found again by what was sent, among those that were made since', async () => {
+  it('finds a video by the sent request, among those created since', async () => {
     const request = videoRequest({ prompt: 'Found again [sim:drop_submit]' });
     await rejectionOf(submit(upstream, request));
     const found = await lookUp(upstream, request);
@@ -59,7 +59,7 @@ describe('the wire format of OpenAI’s videos', () => {
     expect(await upstream.find({ request, fingerprint: '', since }, signal)).to.deep.equal([]);
   });
 
-  it('cannot be found again where the gateway lists nothing, or lists videos without what was sent', async () => {
+  it('cannot find a video where the gateway lists nothing, or lists videos without the sent request', async () => {
     for (const [status, body] of [
       [404, { error: {} }],
       [200, { data: [{ id: 'video_1', created_at: 1, object: 'video' }] }],
@@ -69,7 +69,7 @@ describe('the wire format of OpenAI’s videos', () => {
     }
   });
 
-  it('hides from the client that the operator’s account has no money', async () => {
+  it('hides from the client that the operator’s account has no balance', async () => {
     const error = await rejectionOf(submit(upstream, videoRequest({ prompt: '[sim:broke]' })));
     expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
   });

@@ -57,7 +57,7 @@ describe('Replicate’s predictions', () => {
     );
   }
 
-  it('is simulated as Replicate’s own client expects it', async () => {
+  it('are simulated as Replicate’s own client expects', async () => {
     const client = new Replicate({ auth: CREDENTIAL.apiKey, baseUrl: `${baseUrl}/v1`, useFileOutput: false });
     const input = { prompt: 'A lighthouse', duration: 4 };
     const created = await client.predictions.create({ model: 'google/veo-3.1-fast', input });
@@ -74,7 +74,7 @@ describe('Replicate’s predictions', () => {
     expect(refused).to.have.nested.property('response.status', 422);
   });
 
-  it('renders with a version of a model, to several files', async () => {
+  it('render with a version of a model, to several files', async () => {
     const request = imageRequest({ model: SDXL, prompt: '[sim:files=2]' });
     const state = await endOf(upstream, await submit(upstream, request));
     expect(state).to.have.property('state', 'succeeded');
@@ -131,12 +131,12 @@ describe('Replicate’s predictions', () => {
       },
     ],
   ] as const) {
-    it(`is asked for ${what}`, () => {
+    it(`are created for ${what}`, () => {
       expect(upstream.prepare(request).body).to.deep.equal({ json: body });
     });
   }
 
-  it('asks for no answer that waits, and has the vendor stop at the deadline', () => {
+  it('are created without waiting for the output, and stopped by the vendor at the deadline', () => {
     const request = video({ deadlineAt: new Date(Date.now() + 600_000) });
     const { headers = {} } = upstream.prepare(request);
     expect(Object.keys(headers)).to.deep.equal(['cancel-after']);
@@ -144,7 +144,7 @@ describe('Replicate’s predictions', () => {
     expect(upstream.prepare(request).headers).to.deep.equal(headers);
   });
 
-  it('finds a prediction by what was sent', async () => {
+  it('are found by the sent request', async () => {
     const request = video({ prompt: '[sim:drop_submit] Found again' });
     await rejectionOf(submit(upstream, request));
     const found = await lookUp(upstream, request);
@@ -159,7 +159,7 @@ describe('Replicate’s predictions', () => {
     const input = { prompt: 'A lighthouse at dusk', duration: 2, aspect_ratio: '16:9', resolution: '720p' };
     const ours = { id: 'ours', model: 'owner/name', input, created_at: new Date().toISOString() };
 
-    /** What is found in a list of these pages. */
+    /** The predictions found in a list of these pages. */
     async function findIn(...pages: readonly (readonly object[])[]): Promise<unknown> {
       const asked: string[] = [];
       const list: RequestListener = ({ url }, response) => {
@@ -177,11 +177,11 @@ describe('Replicate’s predictions', () => {
       return found;
     }
 
-    it('is read page by page, at the address that the operator knows', async () => {
+    it('is read page by page, at the address that the operator configured', async () => {
       expect(await findIn([], [ours])).to.deep.equal(['ours']);
     });
 
-    it('may name defaults of the vendor’s beside what was sent', async () => {
+    it('may name the vendor’s defaults beside the sent fields', async () => {
       expect(await findIn([{ ...ours, input: { ...input, seed: 7, negative_prompt: '' } }])).to.deep.equal(['ours']);
     });
 
@@ -201,7 +201,7 @@ describe('Replicate’s predictions', () => {
       expect(await findIn([other])).to.deep.equal([]);
     });
 
-    it('proves nothing once what was sent has been deleted', async () => {
+    it('proves nothing once the sent request has been deleted', async () => {
       for (const gone of [{ data_removed: true }, { input: null }]) {
         expect(await findIn([{ ...ours, ...gone }])).to.be.instanceOf(ProviderUnreachableError);
       }
@@ -215,7 +215,7 @@ describe('Replicate’s predictions', () => {
     (other) => submit(other, video()),
   );
 
-  it('excludes the route when a model or version does not exist', async () => {
+  it('exclude the route when a model or version does not exist', async () => {
     for (const request of [video({ model: 'google/nothing' }), imageRequest({ model: 'stability-ai/sdxl:nothing' })]) {
       expect(await rejectionOf(submit(upstream, request)))
         .to.be.instanceOf(NotTakenError)
@@ -223,14 +223,14 @@ describe('Replicate’s predictions', () => {
     }
   });
 
-  it('waits as long as the words say, where no header does', async () => {
+  it('wait the time in the message, where no header has one', async () => {
     const answer = { detail: 'Your rate limit resets in ~9s.' };
     const submitted = (other: MediaUpstream) => rejectionOf(submit(other, video()));
     expect(await usingVendor(replicate, answer, submitted, { status: 429 })).to.include({ retryAfterMs: 9_000 });
   });
 
   for (const code of ['content_policy_violation', 'processing_timeout', 'processing_failed'] as const) {
-    it(`fails as ${code}, and is charged for`, async () => {
+    it(`fail as ${code}, and are charged`, async () => {
       const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
       expect(state).to.include({ state: 'failed', code });
       expect(state).to.have.nested.property('cost.unit', 'seconds');
@@ -256,14 +256,14 @@ describe('Replicate’s predictions', () => {
     });
   }
 
-  it('takes no output for the end of a prediction that runs, nor an answer of the gateway', async () => {
+  it('are not ended by output while they run, nor by an answer of the gateway', async () => {
     const processing = { status: 'processing', output: ['https://example.com/0.png'] };
     expect(await stateShown(200, processing)).to.include({ state: 'running', detail: 'processing' });
     expect(await stateShown(200, { status: 'booting' })).to.include({ state: 'running', detail: 'booting' });
     expect(await stateShown(502, {})).to.be.instanceOf(ProviderUnreachableError);
   });
 
-  it('announces the end with the signature of the account, as Replicate’s client checks it', async () => {
+  it('have their end announced with the signature of the account, as Replicate’s client checks it', async () => {
     const { jobId, headers, rawBody } = await announcementFrom(upstream, (origin) =>
       video({ callbackUrl: `${origin}/v1/provider-callbacks/replicate/task_1` }),
     );
