@@ -28,7 +28,7 @@ describe('the genway command', function () {
     expect(lines[1]).to.include(',topup,payments,available,3,');
   });
 
-  it('shows control characters in names as their codes, however it prints', async () => {
+  it('shows control characters in names as their codes, in any output', async () => {
     const name = 'Evil\u001b]0;owned\u0007\nacc_forged\u009b2J\u202e';
     const { status } = await call(`${app.baseUrl}/admin/v1/accounts`, { key: app.adminToken, body: { name } });
     expect(status).to.equal(201);
@@ -43,7 +43,7 @@ describe('the genway command', function () {
     }
   });
 
-  describe('explains in sentences what to correct, without a stack trace,', () => {
+  describe('explains in sentences how to correct, without a stack trace,', () => {
     const CASES: readonly {
       readonly what: string;
       readonly words: readonly string[];

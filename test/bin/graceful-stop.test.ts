@@ -5,7 +5,7 @@ import { useTestStack } from '../support/stack.ts';
 
 const GRACE_S = 4;
 
-describe('a text process that is asked to stop', function () {
+describe('a text process that receives a stop signal', function () {
   this.timeout(120_000);
   let proxy: TcpProxy;
   let apiKey: string;
@@ -25,7 +25,7 @@ describe('a text process that is asked to stop', function () {
     await proxy.close();
   });
 
-  /** Begins a stream and resolves when its first bytes are there. */
+  /** Starts a stream and resolves when its first bytes arrive. */
   async function beginStream(directives: string): Promise<{ rest: Promise<string> }> {
     const { body } = await fetch(`${stack.textBaseUrl}/v1/chat/completions`, {
       method: 'POST',
@@ -55,7 +55,7 @@ describe('a text process that is asked to stop', function () {
     return { rest: readRest() };
   }
 
-  it('lets a stream end that ends in time, cuts one that does not, and charges both for what they were', async () => {
+  it('lets a stream end within the grace, cuts a longer one, and charges both for the delivered part', async () => {
     const [short, endless] = await Promise.all([
       beginStream('tokens=10,chunk_ms=100'),
       beginStream('tokens=900,chunk_ms=200'),
@@ -72,7 +72,7 @@ describe('a text process that is asked to stop', function () {
     for (const { charge } of requests) expect(BigInt(charge) > 0n).to.equal(true);
   });
 
-  it('charges a whole answer that it delivered while the database was silent, when the database is back soon', async () => {
+  it('charges a whole answer that it delivered while the database was silent, when the database is available soon after', async () => {
     await stack.text.start();
     const { rest } = await beginStream('tokens=3,chunk_ms=500');
     proxy.silence();

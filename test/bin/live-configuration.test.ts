@@ -20,7 +20,7 @@ interface Usage {
   readonly charges: string[];
 }
 
-describe('a new version of the operator’s files, while everything runs', function () {
+describe('a new version of the operator’s files in a running system', function () {
   this.timeout(180_000);
   let folder: string;
   let catalogue: string;
@@ -51,7 +51,7 @@ text:
   - { name: simulator, base_url: http://127.0.0.1:9, api_key: simulator }
 `;
 
-  /** As a deployment does it: whole, in one step. */
+  /** Replaces the file atomically, as a deployment does. */
   async function write(name: string, change: (text: string) => string): Promise<void> {
     catalogue = change(catalogue);
     await writeFile(join(folder, `${name}.new`), catalogue);
@@ -60,7 +60,7 @@ text:
 
   const versioned = (version: string) => (text: string) => text.replace(/^version: .*$/m, `version: '${version}'`);
 
-  /** Requests one after another by several clients over both addresses. @returns ends them, and gives their statuses */
+  /** Sends requests of several clients in a loop over both addresses. @returns ends them, with their statuses */
   function load(): () => Promise<ReadonlySet<number>> {
     const statuses = new Set<number>();
     const over = new AbortController();
@@ -94,7 +94,7 @@ text:
     return rows;
   }
 
-  /** Until the api, the text and the worker process have all taken up that version. */
+  /** Waits until the api, the text and the worker process all have that version. */
   async function everywhere(version: string, wait = WAIT): Promise<void> {
     await waitUntil(async () => {
       const kinds = await stack
@@ -113,7 +113,7 @@ text:
   const until = (version: string) =>
     waitUntil(async () => expect((await usage()).at(-1)?.catalogue_version).to.equal(version), WAIT);
 
-  it('changes prices under load: no request fails, and each is charged what it was admitted at', async () => {
+  it('changes prices under load: no request fails, and each is charged at the price of its admission', async () => {
     // contract 4.11:39
     const end = load();
     await until('2026-10-01');
@@ -127,7 +127,7 @@ text:
     ]);
   });
 
-  it('keeps the previous version in force under load when the file is invalid, and reports why everywhere', async () => {
+  it('keeps the previous version in force under load when the file is invalid, and every process reports the reason', async () => {
     // contract 4.11:37 4.11:39
     const end = load();
     const right = catalogue;
@@ -154,11 +154,11 @@ text:
     await write('catalogue.yaml', () => right);
   });
 
-  it('is taken up by every process at SIGHUP, though it is never the same from one look to the next', async () => {
+  it('is loaded by every process at SIGHUP, although the file changes between any two checks', async () => {
     const end = load();
     const over = new AbortController();
     const restless = keepWriting(over.signal);
-    // Each look that is not asked for leaves a file alone that changed since the one before.
+    // A check without SIGHUP skips a file that changed since the check before.
     await waitUntil(async () => {
       for (const process of [stack.api, stack.text, stack.worker]) process.hangUp();
       await everywhere('restless', { timeoutMs: 1 });
@@ -168,7 +168,7 @@ text:
     expect([...(await end())]).to.deep.equal([200]);
   });
 
-  /** A version that another comment is added to all the time. */
+  /** A version with ever more comments. */
   async function keepWriting(signal: AbortSignal): Promise<void> {
     const settled = versioned('restless')(catalogue);
     for (let number = 0; !signal.aborted; number += 1) {
@@ -178,7 +178,7 @@ text:
     await write('catalogue.yaml', () => settled);
   }
 
-  it('is refused by every process at SIGHUP when it is wrong, and changes nothing', async () => {
+  it('is refused by every process at SIGHUP when it is invalid, and changes nothing', async () => {
     const right = catalogue;
     await write('catalogue.yaml', (text) => versioned('wrong')(text).replace(`id: ${MODEL}`, 'idd: lost'));
     for (const process of [stack.api, stack.text, stack.worker]) process.hangUp();
@@ -209,7 +209,7 @@ text:
     expect([...(await end())]).to.deep.equal([200]);
   });
 
-  it('renders over an upstream that was not there when the processes started', async () => {
+  it('renders over an upstream that was missing when the processes started', async () => {
     const upstreams = await readFile(join(folder, 'upstreams.yaml'), 'utf8');
     const [studio = ''] = upstreams.match(/^ {2}- \{ name: simulator, protocol.*$/m) ?? [];
     const added = studio.replace('name: simulator', 'name: studio, concurrent_steps: 5');
@@ -230,7 +230,7 @@ text:
     }, WAIT);
   });
 
-  it('takes an upstream away under load: its tasks end there, and new ones go elsewhere', async () => {
+  it('removes an upstream under load: its tasks complete there, and new ones use another', async () => {
     const end = load();
     const create = async (): Promise<string> => {
       const body = { model: 'vidtwo-1.1', prompt: '[sim:render_ms=5000]', images: ['https://example.com/x.png'] };

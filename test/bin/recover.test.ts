@@ -1,6 +1,6 @@
 /**
- * PostgreSQL is put back to an older moment, or Temporal is empty, on a real stack; then everything must come right
- * again.
+ * On a real stack, PostgreSQL is restored to an older moment, or Temporal is empty; then the recovery must repair
+ * everything.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ describe('recovery', function () {
   this.timeout(240_000);
   let receiver: RecordingReceiver;
   let deaf: RecordingReceiver;
-  /** Whose webhooks arrive, and whose do not. */
+  /** One account with a working webhook endpoint, and one with a failing endpoint. */
   let told: Customer;
   let untold: Customer;
   let isUp = false;
@@ -51,7 +51,7 @@ describe('recovery', function () {
     await Promise.all([stack.api.start(), stack.worker.start()]);
   }
 
-  /** @returns what it prints */
+  /** @returns the output of the command */
   async function recovered(options: Partial<RecoveryOptions> = {}, client = stack.temporal): Promise<string[]> {
     const lines: string[] = [];
     const all = { isDryRun: false, canTerminateUnknown: false, filesSince: new Date(0), ...options };
@@ -61,7 +61,7 @@ describe('recovery', function () {
     return lines;
   }
 
-  /** What is said of one task, delivery or workflow. */
+  /** The output about one task, delivery or workflow. */
   const saidOf = (lines: readonly string[], id: string): string[] =>
     lines.filter((line) => line.startsWith(id)).map((line) => line.slice(id.length + 2));
 
@@ -90,7 +90,7 @@ describe('recovery', function () {
     );
   }
 
-  it('of a database from before repairs once what happened since, and delivers no event twice', async () => {
+  it('of a restored database repairs once what happened since, and delivers no event twice', async () => {
     const { apiKey } = told;
     const slow = '[sim:render_ms=4000]';
     const charged = await createTask(stack, apiKey, `Ends after the backup ${slow}`);
@@ -200,7 +200,7 @@ describe('recovery', function () {
     );
   }
 
-  it('of an empty Temporal starts every task again, and refunds what was not rendered in time', async () => {
+  it('of an empty Temporal starts every task again, and refunds tasks that were not rendered in time', async () => {
     const stuck = await createTask(stack, told.apiKey, 'Has time left [sim:stuck]');
     const rendering = await createTask(stack, told.apiKey, 'Is rendered, and has none left [sim:stuck]');
     const given = await createTask(stack, told.apiKey, 'Failed, and nobody says whether it was cancelled [sim:stuck]');
@@ -250,7 +250,7 @@ describe('recovery', function () {
     );
   }
 
-  it('is a command that reports in one sentence what is missing', async () => {
+  it('is a command that reports a missing setting in one sentence', async () => {
     const genway = (env: Readonly<Record<string, string>>) =>
       runGenway(['recover', '--dry-run', '--no-files'], { ...stack.environment, ...env });
     expect(await genway({})).to.match(/^unfinished tasks: \d+$/m);

@@ -1,4 +1,4 @@
-/** A process that could not serve does not start, and says in sentences what to put right. */
+/** A process that could not serve does not start, and explains in sentences what to correct. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ describe('a process', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** @returns what it says when it ends by itself */
+  /** @returns the output of a process that ends by itself */
   async function refusal(program: string, env: Readonly<Record<string, string>>): Promise<string> {
     const { code, stderr } = await runProgram(program, [], childEnvironment({ ...settings, ...env }));
     return code === 1 ? stderr : `it ended with ${code}: ${stderr}`;
@@ -80,14 +80,14 @@ describe('a process', function () {
     );
   });
 
-  it('does not start with a file of upstreams that is wrong, and names every field', async () => {
+  it('does not start with an invalid file of upstreams, and names every wrong field', async () => {
     const path = await file('wrong.yaml', { media: [{ name: 'studio' }], text: [{ name: 'x', api_key: 'y' }] });
     expect(await refusal('worker', { GENWAY_PROVIDERS: path })).to.match(
       /wrong\.yaml:1:\d+: "media\[0\]\.protocol" is required: it may be http-jobs, .*\n(.*\n)*.*wrong\.yaml:1:\d+: "text\[0\]" must contain at least one of \[base_url, base_urls\]\n$/,
     );
   });
 
-  it('does not show the keys of a file that cannot be read', async () => {
+  it('does not show the keys of an unreadable file', async () => {
     const path = await file('broken.yaml', 'text:\n  - name: x\n     api_key: sk-secret\n');
     const said = refusalOfFiles({ GENWAY_PROVIDERS: path });
     expect(said)
@@ -121,7 +121,7 @@ describe('a process', function () {
     );
   });
 
-  it('does not start to sell at different prices under the same version of the catalogue', async () => {
+  it('does not start with different prices under the same version of the catalogue', async () => {
     const { version, textModels } = loadCatalogue();
     const [model] = [...textModels.values()].filter(({ free }) => !free);
     if (!model) throw new Error('some model has a price');

@@ -10,7 +10,7 @@ import { startTestStack, type TestStack } from '../support/stack.ts';
 
 const PROCESSES = 2;
 const PATH = '/v1/chat/completions';
-/** Each request has a connection of its own, which goes to the process whose turn it is. */
+/** Each request opens a new connection, which goes to the next process in turn. */
 const agent = new Agent({ pipelining: 0 });
 
 interface LogLine {
@@ -66,7 +66,7 @@ describe('several text processes behind one port', function () {
     await eventually(() => lines.some(({ msg }) => msg === 'all text processes listen'));
   }
 
-  /** The ids of the processes that have begun to listen, in that order. */
+  /** The ids of the processes that have started to listen, in that order. */
   const listened = (): number[] => lines.filter(({ msg }) => msg === 'listening').map(({ pid }) => pid);
   const serving = (): number[] => listened().filter(runs);
 
@@ -91,7 +91,7 @@ describe('several text processes behind one port', function () {
     return body.text();
   }
 
-  /** Begins a stream of some seconds in each process. @returns when all have begun; their texts come at their ends */
+  /** Starts a stream of some seconds in each process. @returns when all have started, with their texts */
   async function beginStreams(): Promise<readonly Promise<string>[]> {
     const before = lines.length;
     const streams = Array.from({ length: PROCESSES }, () => ask('tokens=20,chunk_ms=100'));
@@ -114,7 +114,7 @@ describe('several text processes behind one port', function () {
     await eventually(() => !pids.some(runs));
   }
 
-  it('answers from all of them, each with a row of its own among the processes', async () => {
+  it('answer requests in turn, each with a row of its own among the processes', async () => {
     await Promise.all(await beginStreams());
     const answering = () => new Set(lines.filter(({ route }) => route === PATH).map(({ pid }) => pid));
     await eventually(() => answering().size === PROCESSES);
@@ -172,7 +172,7 @@ describe('several text processes behind one port', function () {
     await eventually(async () => (await answered()) === before + 11);
   });
 
-  it('stops all of them in order on SIGTERM, with the streams that they are in, and ends with code 0', async () => {
+  it('all stop in order on SIGTERM, with their streams, and end with code 0', async () => {
     const streams = await beginStreams();
     const stopped = primary.stop(60_000);
     for (const text of await Promise.all(streams)) expect(text).to.match(/data: \[DONE\]\s*$/);
@@ -182,7 +182,7 @@ describe('several text processes behind one port', function () {
     expect(await heldBy()).to.deep.equal(new Set());
   });
 
-  it('stops all of them in order when the primary dies', async () => {
+  it('all stop in order when the primary dies', async () => {
     const streams = await beginStreams();
     process.kill(primary.pid, 'SIGKILL');
     for (const text of await Promise.all(streams)) expect(text).to.match(/data: \[DONE\]\s*$/);
@@ -191,7 +191,7 @@ describe('several text processes behind one port', function () {
   });
 });
 
-/** Whether there is such a process. */
+/** Whether the process exists. */
 function runs(pid: number): boolean {
   try {
     process.kill(pid, 0);

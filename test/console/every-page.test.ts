@@ -29,7 +29,7 @@ import {
 import { pngFile } from '../support/media-files.ts';
 import { CLIENT, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';
 
-/** Web Content Accessibility Guidelines 2.2, A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
+/** WCAG 2.2, levels A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
 const WCAG_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
 /** The colors do not depend on the width: axe checks each color scheme once, and each width once. */

@@ -25,7 +25,7 @@ describe('the repair of abandoned deliveries', function () {
   });
   after(() => Promise.all([testDatabase.drop(), connection.close()]));
 
-  /** A delivery whose workflow was started, and whose next attempt should have been made long ago. */
+  /** A delivery whose workflow was started, and whose next attempt is long overdue. */
   async function overdueDelivery(): Promise<string> {
     const { database } = testDatabase;
     const event = { id: newId('event'), payload: '{}', createdAt: new Date() };
@@ -35,7 +35,7 @@ describe('the repair of abandoned deliveries', function () {
     return id;
   }
 
-  /** No worker takes it, so it runs until somebody ends it. */
+  /** No worker executes the workflow, so it runs until it is ended from outside. */
   async function startWorkflow(id: string): Promise<void> {
     await client.workflow.start('webhookDelivery', { workflowId: id, taskQueue: 'nobody' });
   }
@@ -52,7 +52,7 @@ describe('the repair of abandoned deliveries', function () {
     return due.map(({ id }) => id);
   };
 
-  it('starts one again whose workflow was terminated, or is missing, and leaves one alone whose workflow runs', async () => {
+  it('restarts a delivery whose workflow was terminated or is missing, and skips a delivery whose workflow runs', async () => {
     const [terminated, missing, running] = [await overdueDelivery(), await overdueDelivery(), await overdueDelivery()];
     await Promise.all([terminated, running].map(startWorkflow));
     await client.workflow.getHandle(terminated).terminate();

@@ -32,7 +32,7 @@ describe('the content of an account', function () {
   const stack = useTestStack();
   before(() => Promise.all([stack.api.start(), stack.worker.start()]));
 
-  /** A task that mentions the marker, with an upload that has it. */
+  /** A task that contains the marker, with an upload that contains it. */
   async function order(key: string, script = ''): Promise<TaskBody> {
     const images = [(await uploadImage(stack, key, MARKER)).url];
     const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {
@@ -59,7 +59,7 @@ describe('the content of an account', function () {
     return (await call<ContentBody>(path, { key: stack.adminToken, method })).body.data;
   }
 
-  /** Everything that is due, as the worker's sweep does it every ten minutes. */
+  /** Runs everything that is due, as the worker's sweep does every ten minutes. */
   async function sweep(): Promise<void> {
     const sweeps: readonly Sweep[] = Object.values({ ...CONTENT_SWEEPS, ...fileSweepsOf(stack, { erasedAfterMs: 0 }) });
     const deletedLongAgo = { deleted_at: new Date(0) };
@@ -70,7 +70,7 @@ describe('the content of an account', function () {
     }
   }
 
-  /** The tables, files and histories in which the marker is. */
+  /** The tables, files and histories that contain the marker. */
   async function findMarker(workflowIds: readonly string[]): Promise<readonly string[]> {
     const tables = await stack
       .database('information_schema.tables')
@@ -101,7 +101,7 @@ describe('the content of an account', function () {
     return found;
   }
 
-  it('is found nowhere after it was erased, and the books are as they were', async () => {
+  it('is found nowhere after its erasure, and the balances are unchanged', async () => {
     // contract 4.11:61
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
     const receiver = await startRecordingReceiver((response) => response.end());
@@ -140,7 +140,7 @@ describe('the content of an account', function () {
       ],
       circuits: null,
     });
-    // Nothing returns to the balance while it is compared.
+    // Nothing returns to the balance during the comparison.
     await eventually(
       async () => (await stack.database('text_allowances').where({ account_id: accountId })).length === 0,
     );
@@ -171,7 +171,7 @@ describe('the content of an account', function () {
     expect((await fetch(tasks[0]?.output?.r2_url ?? '')).status).to.equal(404);
   });
 
-  it('is erased when its lifetime is over, and what is younger stays', async () => {
+  it('is erased when its lifetime has passed, and newer content stays', async () => {
     // contract 4.11:61
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
     const path = `${stack.baseUrl}/admin/v1/accounts/${accountId}`;
@@ -193,7 +193,7 @@ describe('the content of an account', function () {
     expect(await content(accountId)).to.include({ uploads_left: 0 });
   });
 
-  it('of other accounts stays, and a task that runs is erased once it has ended', async () => {
+  it('of other accounts stays, and a running task is erased once it is final', async () => {
     // contract 4.11:61
     const [one, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
     const kept = await order(other.apiKey);

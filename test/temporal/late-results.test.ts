@@ -15,12 +15,12 @@ interface LateResultBody {
 /** Ends two seconds after the deadline. */
 const LATE = 'A lighthouse [sim:render_ms=8000,unstoppable]';
 
-describe('a result that came after the refund', function () {
+describe('a result that arrives after the refund', function () {
   this.timeout(120_000);
   const stack = useTestStack({ env: { GENWAY_TASK_DEADLINE_S: '6' } });
   before(() => Promise.all([stack.api.start(), stack.worker.start()]));
 
-  /** A refunded task whose result is on offer. */
+  /** A refunded task with a late result on offer. */
   async function lateTask(key: string): Promise<TaskBody> {
     const { id } = await createTask(stack, key, LATE);
     const task = await taskWhenFinal(stack, key, id);
@@ -40,7 +40,7 @@ describe('a result that came after the refund', function () {
     return call(`${stack.baseUrl}/v1/tasks/${taskId}/claim`, { key, method: 'POST' });
   }
 
-  it('is offered, claimed once however often it is asked for, and charged as a new task', async () => {
+  it('is offered, claimed once however often it is requested, and charged as a new task', async () => {
     // contract 4.4:7 4.4:8 6:24
     const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
     const receiver = await startRecordingReceiver((response) => response.end());
@@ -67,7 +67,7 @@ describe('a result that came after the refund', function () {
     expect((await balanceOf(apiKey)).available_usd).to.equal(49.5);
   });
 
-  it('is refused without the money for it, and stays on offer', async () => {
+  it('is refused without the balance for it, and stays on offer', async () => {
     // contract 4.4:8
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 0.6 });
     const late = await lateTask(apiKey);
@@ -83,7 +83,7 @@ describe('a result that came after the refund', function () {
     expect((await claim(apiKey, late.id)).status).to.equal(200);
   });
 
-  it('cannot be claimed by others, by a key that may not call its model, when there is none, or when its time is over', async () => {
+  it('cannot be claimed by others, by a key without access to its model, when there is none, or when its time has passed', async () => {
     // contract 4.4:7 4.4:8
     const [owner, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
     const late = await lateTask(owner.apiKey);

@@ -10,7 +10,7 @@ function endingIn(name: string): RecordedEnding | null {
   return readRecordedEnding(historyFromJSON(JSON.parse(readFileSync(join(HISTORIES, `${name}.json`), 'utf8'))));
 }
 
-describe('the ending that a history records', () => {
+describe('the outcome that a history records', () => {
   it('of a task that succeeded has its files, its settlement and its deliveries', () => {
     const recorded = endingIn('task-with-webhooks');
     expect(recorded?.ending.status).to.equal('succeeded');
@@ -19,7 +19,7 @@ describe('the ending that a history records', () => {
     expect(recorded?.deliveryIds).to.have.length(1);
   });
 
-  it('of a task that failed has the words that its client reads', () => {
+  it('of a task that failed has the message that its client reads', () => {
     expect(endingIn('task-processing-timeout')?.ending).to.deep.equal({
       status: 'failed',
       failure: {
@@ -29,7 +29,7 @@ describe('the ending that a history records', () => {
     });
   });
 
-  it('is null for a workflow that ended no task', () => {
+  it('is null for a workflow that made no task final', () => {
     expect(endingIn('task-final-before-it-began')).to.equal(null);
     expect(endingIn('delivery-delivered')).to.equal(null);
   });

@@ -12,7 +12,7 @@ describe('the room for tasks that are started ahead', () => {
     count = 0;
   });
 
-  /** Starts as many as there is room for, all of which are taken up after so long. @returns how many */
+  /** Starts as many as there is room for; workers take all of them up after this time. @returns the number */
   function round(tookMs: number): number {
     const taskIds = Array.from({ length: room.free() }, () => `task ${(count += 1)}`);
     for (const taskId of taskIds) room.enter(taskId);
@@ -29,7 +29,7 @@ describe('the room for tasks that are started ahead', () => {
     expect(room.free()).to.equal(0);
   });
 
-  it('grows while tasks start quickly, so that nothing holds back a large cluster', () => {
+  it('grows while tasks start quickly, so that nothing limits a large cluster', () => {
     const started = Array.from({ length: 1_000 }, () => round(50));
     expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
     expect(started.at(-1)).to.be.at.least(100);
@@ -50,7 +50,7 @@ describe('the room for tasks that are started ahead', () => {
     expect(started).to.deep.equal([32, 16, 8, 4, 2, 1, 1, 1]);
   });
 
-  it('is free again for a task that was not started or is over, whose time says nothing', () => {
+  it('is free again for a task that was not started or is final, whose time is not counted', () => {
     const before = room.free();
     room.enter('not started');
     room.enter('over');

@@ -42,7 +42,7 @@ describe('the repair of abandoned tasks', function () {
     return task;
   }
 
-  /** No worker takes it, so it runs until somebody ends it. */
+  /** No worker executes the workflow, so it runs until it is ended from outside. */
   async function startWorkflow({ id }: Task): Promise<void> {
     await client.workflow.start('mediaTask', { workflowId: id, taskQueue: 'nobody' });
   }
@@ -53,7 +53,7 @@ describe('the repair of abandoned tasks', function () {
     return repairTasks({ ...common, workflows: createWorkflowAccess(temporal), starter }, graceSeconds);
   }
 
-  /** What the latest workflow of a task is doing, where one is known. */
+  /** The state of the latest workflow of a task, or undefined. */
   const workflowOf = ({ id }: Task): Promise<string> =>
     client.workflow
       .getHandle(id)
@@ -68,7 +68,7 @@ describe('the repair of abandoned tasks', function () {
     return failure ? `${status}: ${failure.code}` : status;
   };
 
-  it('starts the workflow again of a task whose workflow was terminated or is missing', async () => {
+  it('restarts the workflow of a task whose workflow was terminated or is missing', async () => {
     const [terminated, missing] = await Promise.all([overdueTask(), overdueTask()]);
     await startWorkflow(terminated);
     await client.workflow.getHandle(terminated.id).terminate();
@@ -77,7 +77,7 @@ describe('the repair of abandoned tasks', function () {
     expect(await Promise.all([terminated, missing].map(stand))).to.deep.equal(['queued', 'queued']);
   });
 
-  it('leaves a task alone whose workflow runs, and looks again later', async () => {
+  it('skips a task whose workflow runs, and checks again later', async () => {
     const task = await overdueTask();
     await startWorkflow(task);
     await repair();
@@ -136,7 +136,7 @@ describe('the repair of abandoned tasks', function () {
     expect(await stand(task)).to.equal('queued');
   });
 
-  it('ends a task whose workflow is still running, if its history says that it has refunded it', async () => {
+  it('completes a task whose workflow is still running, if its history records a refund', async () => {
     const { database } = testDatabase;
     const task = await overdueTask();
     await startWorkflow(task);

@@ -21,7 +21,7 @@ describe('access to workflows', function () {
   });
   after(() => Promise.all([connection.close(), nowhere.close()]));
 
-  /** No worker takes it, so it runs until somebody ends it. */
+  /** No worker executes the workflow, so it runs until it is ended from outside. */
   async function startWorkflow(workflowId: string): Promise<void> {
     await client.workflow.start('anything', { workflowId, taskQueue: 'nobody' });
   }

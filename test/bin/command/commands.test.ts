@@ -11,7 +11,7 @@ describe('the commands for accounts, keys and tasks', () => {
     genway = await connectGenway(app);
   });
 
-  it('makes an account, tops it up once for each reference, and shows its balances and ledger', async () => {
+  it('creates an account, tops it up once for each reference, and shows its balances and ledger', async () => {
     const account = field(await genway('accounts', 'create', 'Acme', '--signup-credit-usd', '5'), 'id');
     expect(account).to.match(/^acc_/);
     await genway('accounts', 'top-up', account, '12.5', '--reference', 'invoice-1');
@@ -25,7 +25,7 @@ describe('the commands for accounts, keys and tasks', () => {
     expect(ledger).to.contain('adjustment').and.to.contain('signup_grant');
   });
 
-  it('makes, changes and deletes a key', async () => {
+  it('creates, changes and deletes a key', async () => {
     const account = field(await genway('accounts', 'create', 'Acme'), 'id');
     const key = await genway(
       'keys',
@@ -89,7 +89,7 @@ describe('the commands for accounts, keys and tasks', () => {
     expect(await genway('tasks', 'explain', body.data.id)).to.include('read_prompt by Ada: ticket 7');
   });
 
-  it('cancels a task, and explains it', async () => {
+  it('cancels a task, and shows its timeline', async () => {
     const { apiKey } = await app.createAccount({ fundedUsd: 10 });
     const { body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
       key: apiKey,

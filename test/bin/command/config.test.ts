@@ -32,8 +32,8 @@ interface Answer {
 }
 
 /**
- * @param environment what a process would find there
- * @param connect to what is in force
+ * @param environment the environment of a process
+ * @param connect to the configuration in force
  */
 async function config(
   words: readonly string[],
@@ -57,7 +57,7 @@ async function config(
 }
 
 describe('genway config check', () => {
-  describe('of two files with everything wrong', () => {
+  describe('of two files with an error in every line', () => {
     const files = [join(MISTAKES, 'catalogue.yaml'), join(MISTAKES, 'upstreams.yaml')];
     let findings: readonly Finding[];
     before(async () => {
@@ -67,7 +67,7 @@ describe('genway config check', () => {
     });
 
     for (const name of ['catalogue.yaml', 'upstreams.yaml']) {
-      it(`reports what is wrong with each wrong line of the ${name}, and with no other`, async () => {
+      it(`reports the error of each wrong line of the ${name}, and of no other line`, async () => {
         const text = await readFile(join(MISTAKES, name), 'utf8');
         const said = findings.filter(({ file }) => file === join(MISTAKES, name));
         const found = new Map(
@@ -83,7 +83,7 @@ describe('genway config check', () => {
     }
 
     for (const [opened, closed] of ['[]', '{}']) {
-      it(`names a file whose ${opened}${closed} are nested 20,000 deep, and goes on`, async () => {
+      it(`names a file whose ${opened}${closed} are nested 20,000 deep, and continues`, async () => {
         const folder = await mkdtemp(join(tmpdir(), 'genway-deep-'));
         const file = join(folder, 'deep.yaml');
         await writeFile(file, `version: ${String(opened).repeat(20_000)}${String(closed).repeat(20_000)}`);
@@ -98,7 +98,7 @@ describe('genway config check', () => {
       expect(JSON.stringify(findings)).to.not.match(/secret-of|short-secret|hidden/);
     });
 
-    it('prints a line for each, with its place, and counts them', async () => {
+    it('prints a line for each error, with its place, and counts them', async () => {
       const { printed } = await config(['config', 'check', ...files]);
       const lines = printed.split('\n');
       expect(lines[0]).to.equal(`${files[0]}:2:10: "version" must be a string`);
@@ -107,7 +107,7 @@ describe('genway config check', () => {
     });
   });
 
-  it('finds nothing wrong in the catalogues that come with Genway', async () => {
+  it('finds no error in the catalogues of Genway', async () => {
     expect(await config(['config', 'check'])).to.deep.include({ exitCode: EXIT_CODES.right });
     const vendors = await config(['config', 'check'], { GENWAY_CATALOGUE: 'catalogue/vendors.yaml' });
     expect(vendors).to.deep.equal({
@@ -116,7 +116,7 @@ describe('genway config check', () => {
     });
   });
 
-  it('warns of what is sold below cost, at its model, and with --online of what a price list would sell so', async () => {
+  it('warns of models sold below cost, and with --online of those that a price list sells below cost', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'genway-below-cost-'));
     const file = join(folder, 'catalogue.yaml');
     const written = await readFile('catalogue/vendors.yaml', 'utf8');
@@ -150,7 +150,7 @@ describe('genway config check', () => {
     }
   });
 
-  it('finds each resolution on sale that the upstream of a route has no word for', async () => {
+  it('finds each resolution on sale for which the upstream of a route has no word', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'genway-config-'));
     const path = join(folder, 'catalogue.yaml');
     const vendors = await readFile('catalogue/vendors.yaml', 'utf8');
@@ -166,19 +166,19 @@ describe('genway config check', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('reports that a file is alone, so that its routes lead nowhere yet', async () => {
+  it('reports that a file is checked alone, so that its routes lead nowhere yet', async () => {
     const { printed, exitCode } = await config(['config', 'check', 'catalogue/vendors.yaml']);
     expect(printed).to.contain('Routes and upstreams were not compared: name both files.');
     expect(exitCode).to.equal(EXIT_CODES.right);
   });
 
-  it('compares a file that is named with the other one, which the environment names', async () => {
+  it('compares a given file with the other one, which the environment names', async () => {
     const environment = { GENWAY_PROVIDERS: join(MISTAKES, 'upstreams.yaml') };
     const { printed } = await config(['config', 'check', 'catalogue/vendors.yaml'], environment);
     expect(printed).to.contain('"media.videos[1].route.provider" must be a media upstream, not "kling": it may be fal');
   });
 
-  describe('of a file that cannot be read', () => {
+  describe('of an unreadable file', () => {
     let folder: string;
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'genway-config-'));
@@ -222,7 +222,7 @@ describe('genway config init', () => {
   const read = (name: string) => readFile(join(folder, name), 'utf8');
 
   for (const vendors of [...VENDORS.map((name) => [name]), VENDORS]) {
-    it(`writes two files in which nothing is wrong, for ${vendors.join(', ')}`, async () => {
+    it(`writes two files without errors, for ${vendors.join(', ')}`, async () => {
       const { printed } = await init(...vendors);
       expect(printed).to.contain(`Wrote ${folder}/catalogue.yaml and ${folder}/upstreams.yaml.`);
       const secrets = [...(await read('upstreams.yaml')).matchAll(/\$\{(\w+)\}/g)].map(([, name]) => String(name));
@@ -249,7 +249,7 @@ describe('genway config init', () => {
     expect(await read('upstreams.yaml')).to.equal('mine');
   });
 
-  it('lists the vendors that there are when another is named', async () => {
+  it('lists the known vendors when an unknown one is named', async () => {
     expect(await init('fal', 'fall').catch(String)).to.contain(
       'There is no vendor "fall". Name some of anthropic, ark',
     );
@@ -285,7 +285,7 @@ describe('genway config check --online', () => {
     return config(['config', 'check', '--online', path]);
   }
 
-  it('reports for each upstream and key whether it is accepted, and ends with its own exit code', async () => {
+  it('reports for each upstream and key whether the vendor accepts it, and exits with a code of its own', async () => {
     const base_url = vendor.url;
     const { printed, exitCode } = await online({
       media: [
@@ -311,7 +311,7 @@ describe('genway config check --online', () => {
     expect(asked.every((call) => call.startsWith('GET '))).to.equal(true);
   });
 
-  describe('of a catalogue with models that vendors have ended', () => {
+  describe('of a catalogue with models that vendors have retired', () => {
     let google: Receiver;
     let listed: object;
     before(async () => {
@@ -343,7 +343,7 @@ describe('genway config check --online', () => {
       return config(['config', 'check', '--online', catalogue, upstreams]);
     }
 
-    it('names those that are missing from the vendor’s own list, and of known ones the day', async () => {
+    it('names the models that are missing from the vendor’s own list, and the day for known ones', async () => {
       listed = { models: [{ name: 'models/veo-9' }] };
       const { printed, exitCode } = await check('veo-3.1-generate-preview', 'veo-8');
       expect(printed.split('\n').slice(-2)).to.deep.equal([
@@ -353,13 +353,13 @@ describe('genway config check --online', () => {
       expect(exitCode).to.equal(EXIT_CODES.unreachable);
     });
 
-    it('believes the vendor’s own list', async () => {
+    it('trusts the vendor’s own list', async () => {
       listed = { models: [{ name: 'models/veo-3.1-generate-preview' }] };
       const { exitCode } = await check('veo-3.1-generate-preview', 'veo-3.1-generate-preview');
       expect(exitCode).to.equal(EXIT_CODES.right);
     });
 
-    it('names those that are known to have ended where there is no whole list', async () => {
+    it('names the models known to be retired where there is no complete list', async () => {
       for (const answer of [{ models: [] }, { models: [{ name: 'models/veo-9' }], nextPageToken: 'more' }, {}]) {
         listed = answer;
         const { printed } = await check('veo-3.1-generate-preview', 'veo-8');
@@ -416,7 +416,7 @@ describe('genway config diff', () => {
     expect(await diff()).to.deep.equal({ printed: 'Nothing changes: 2026-10-01.', exitCode: EXIT_CODES.right });
   });
 
-  it('shows what changes in prices, limits and models, as a table', async () => {
+  it('shows the changes of prices, limits and models as a table', async () => {
     // contract 4.11:38
     const { printed, exitCode } = await diff(
       NEW_VERSION,
@@ -443,7 +443,7 @@ describe('genway config diff', () => {
     ]);
   });
 
-  it('refuses media and text prices that change under a version that has been sold', async () => {
+  it('refuses changed media and text prices under a version that has been sold', async () => {
     await recordPrices(app);
     const { printed, exitCode } = await diff(DEARER_VIDEO, CHEAPER_TEXT);
     expect(exitCode).to.equal(EXIT_CODES.wrong);
@@ -489,13 +489,13 @@ describe('genway config diff', () => {
     expect(await diff(NEW_VERSION, ...costs)).to.include({ exitCode: EXIT_CODES.right });
   });
 
-  it('shows first what is wrong in a file', async () => {
+  it('shows the errors of a file first', async () => {
     const refused = diff(CHEAPER_TEXT, ["input: '0.20'", 'input: 0.20']);
     expect(await refused.catch(String)).to.match(/The files are wrong:\n.*prices\.input" must be quoted/);
   });
 });
 
-/** As processes do at start. */
+/** Records the prices, as processes do at start. */
 async function recordPrices({ database }: TestApp): Promise<void> {
   const catalogue = loadCatalogue();
   const text = [...catalogue.textModels.values()].map(({ id, family, pricing }) => {

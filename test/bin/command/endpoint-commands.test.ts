@@ -5,7 +5,7 @@ import { addCommands } from '../../../bin/command/commands.ts';
 import { ENDPOINT_COMMANDS } from '../../../bin/command/endpoint-commands.ts';
 import type { AdminClient } from '../../../bin/command/admin-client.ts';
 
-/** What is sent for a command line, whose words are separated by spaces. */
+/** The request of a command line, whose words are separated by spaces. */
 async function sentBy(line: string): Promise<Parameters<AdminClient['call']>> {
   let sent: Parameters<AdminClient['call']> | undefined;
   const client: AdminClient = {
@@ -26,7 +26,7 @@ async function sentBy(line: string): Promise<Parameters<AdminClient['call']>> {
   return sent;
 }
 
-/** Endpoints whose command does more than one call, or prints the answer in its own way. */
+/** Endpoints whose command makes several calls, or prints the answer in its own way. */
 const BY_HAND = [
   'getStatement',
   'exportMonth',
@@ -61,7 +61,7 @@ describe('the commands of endpoints', () => {
     ]);
   });
 
-  it('send null for what is negated, false for a negated flag, and nothing for what is not given', async () => {
+  it('send null for a negated option, false for a negated flag, and nothing for an omitted one', async () => {
     expect(await sentBy('keys update key_1 --no-models --no-disabled')).to.deep.equal([
       'PATCH',
       '/keys/key_1',
@@ -75,7 +75,7 @@ describe('the commands of endpoints', () => {
     expect(await sentBy('users update usr_1 --disabled')).to.deep.equal(['PATCH', '/users/usr_1', { disabled: true }]);
   });
 
-  it('put options of lists into the query, and encode what stands in the path', async () => {
+  it('put options of lists into the query, and encode the parts of the path', async () => {
     expect(await sentBy('accounts list A&B --suspended --limit 5')).to.deep.equal([
       'GET',
       '/accounts?search=A%26B&suspended=true&limit=5',
@@ -87,7 +87,7 @@ describe('the commands of endpoints', () => {
     ]);
   });
 
-  it('refuse a choice that the endpoint does not offer, and a call without what it requires', async () => {
+  it('refuse a choice that the endpoint does not offer, and a call without a required option', async () => {
     for (const line of ['tasks list --status done', 'accounts suspend acc_1']) {
       const refusal: unknown = await sentBy(line).catch((error: unknown) => error);
       expect(refusal).to.be.an('error').with.property('name', 'CommanderError');

@@ -38,14 +38,14 @@ describe('the commands of finance', () => {
       .and.match(/^totals\.charged_usd +1$/m);
   });
 
-  it('adjust a balance by a transfer that has a reason and an author', async () => {
+  it('adjust a balance by a transfer with a reason and an author', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 3 });
     await genway('accounts', 'adjust', accountId, '-0.000000001', '--reason', 'credited twice', '--author', 'Ada');
     const ledger = await genway('accounts', 'ledger', accountId, '--csv');
     expect(ledger).to.match(/,adjustment,available,adjustments,-0\.000000001,-0\.000000001,.*,Ada,credited twice\r\n/);
   });
 
-  it('give promo credit once per reference, and show what became of it', async () => {
+  it('give promo credit once per reference, and show its use', async () => {
     // contract 4.11:13
     const { accountId } = await app.createAccount({ fundedUsd: 3 });
     const why = ['--reference', 'launch', '--reason', 'we launch'];
@@ -94,7 +94,7 @@ describe('the commands of finance', () => {
     );
   });
 
-  it('print usage by day, and text requests one by one, with small amounts written out', async () => {
+  it('print usage by day, and text requests one by one, with small amounts in full', async () => {
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 1 });
     const hold = newHold({ id: keyId, accountId }, { amount: 10n ** 9n });
     const model = CATALOGUE.textModels.get(hold.model);
@@ -122,7 +122,7 @@ describe('the commands of finance', () => {
     expect(await genway('refunds', '--account-id', caller.accountId, '--csv')).to.include(`/workflows/${failedTask}`);
   });
 
-  it('print answers as they come with --json', async () => {
+  it('print answers unchanged with --json', async () => {
     for (const words of [
       ['accounts', 'statement', caller.accountId],
       ['accounts', 'usage', caller.accountId],
@@ -139,7 +139,7 @@ describe('the commands of finance', () => {
     expect(report).to.match(/\nrec_\w+: clean\n$/);
   });
 
-  it('reconcile, name what does not agree and what to do about it, and fail', async () => {
+  it('reconcile, name each discrepancy with its remedy, and fail', async () => {
     const { keyId } = await app.createAccount();
     await app.database.transaction(async (damage) => {
       await damage.raw('SET LOCAL session_replication_role = replica');

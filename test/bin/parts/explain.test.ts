@@ -18,7 +18,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('shows where a bug is', () => {
+  it('shows the place of a bug', () => {
     expect(explain(new TypeError('x is not a function'))).to.match(
       /^This is a bug in Genway:\nTypeError: x is not a function\n {4}at /,
     );

@@ -30,7 +30,7 @@ describe('the log of a process while the database is unavailable', () => {
     expect(lines, 'another outage').to.have.length(3);
   });
 
-  it('has another line now and then while it lasts', async () => {
+  it('has another line at intervals during the outage', async () => {
     const { log, lines } = open({ overAfterMs: 60_000, reportEveryMs: 20 });
     log.error({ err: AWAY }, 'request failed');
     await waitUntil(async () => expect(lines).to.have.length.above(1), { timeoutMs: 5_000, pauseMs: 5 });

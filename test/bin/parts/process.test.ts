@@ -18,7 +18,7 @@ const TEMPORAL_PROGRAM = `
 `;
 
 describe('the log of a process', () => {
-  it('shows what went wrong in Temporal’s messages', async () => {
+  it('shows the cause in Temporal’s messages', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [
       '--import',
       'tsx',

@@ -34,7 +34,7 @@ describe('health checks', () => {
     return `http://127.0.0.1:${server.port}`;
   }
 
-  it('say that the process lives, whatever is wrong elsewhere', async () => {
+  it('report that the process is alive, whatever fails elsewhere', async () => {
     // contract 4.12:1
     const url = await serve({ database: unreachable, temporal: false });
     const { status, headers, body } = await call(`${url}/healthz`);
@@ -43,28 +43,28 @@ describe('health checks', () => {
     expect(headers.get('cache-control')).to.equal('no-store');
   });
 
-  it('say that the process is ready', async () => {
+  it('report that the process is ready', async () => {
     // contract 4.12:2
     const { status, body } = await call(`${await serve()}/readyz`);
     expect(status).to.equal(200);
     expect(body).to.deep.equal({ status: 'ready', database: 'ok', temporal: 'ok' });
   });
 
-  it('keep a process in service that has lost only Temporal', async () => {
+  it('keep a process in service when only Temporal is unavailable', async () => {
     // contract 4.12:2
     const { status, body } = await call(`${await serve({ temporal: false })}/readyz`);
     expect(status).to.equal(200);
     expect(body).to.deep.equal({ status: 'degraded', database: 'ok', temporal: 'unreachable' });
   });
 
-  it('take a process out of service that cannot reach its database', async () => {
+  it('take a process out of service when it cannot reach its database', async () => {
     // contract 4.12:2
     const { status, body } = await call(`${await serve({ database: unreachable })}/readyz`);
     expect(status).to.equal(503);
     expect(body).to.deep.equal({ status: 'not_ready', database: 'unreachable', temporal: 'ok' });
   });
 
-  it('keep a process out of service until its database has the schema that it needs', async () => {
+  it('keep a process out of service until its database has the required schema', async () => {
     const url = await serve();
     const migrations = testDatabase.database('knex_migrations');
     const [removed] = await migrations.clone().orderBy('id', 'desc').limit(1);

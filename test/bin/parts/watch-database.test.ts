@@ -15,7 +15,7 @@ const UNREACHABLE = 'postgres://nobody@127.0.0.1:9/nothing';
 describe('the watch over the database', () => {
   const testDatabase = useTestDatabase();
 
-  /** @returns what was logged and how often the process was given up, after some looks */
+  /** @returns the log lines and how often the process was stopped, after some checks */
   async function watch(settings: { url?: string; aheadMs?: number; ping: () => Promise<void> }) {
     const { url = testDatabase.url, aheadMs = 0, ping } = settings;
     let log = '';
@@ -70,7 +70,7 @@ describe('the watch over the database', () => {
       let failuresSince = 0;
       const ping = async (): Promise<void> => {
         if (isBack()) proxy.refuseNew(false);
-        // A statement of before the end fails after it.
+        // A statement from before the end of the outage fails after it.
         if (!isBack() || (failuresSince += 1) < 3) await fail();
       };
       expect((await watch({ url: proxy.urlOf(testDatabase.url), ping })).givenUp).to.equal(0);
@@ -89,7 +89,7 @@ describe('the watch over the database', () => {
     expect((await watch({ ping })).givenUp).to.equal(0);
   });
 
-  it('ends the process in order, with code 1 and a last line that no outage folds away', async () => {
+  it('ends the process in order, with code 1 and a last log line that no outage hides', async () => {
     const parts = join(import.meta.dirname, '../../../bin/parts');
     const program = `
       import { createLog, stopOnSignal } from '${parts}/process.ts';
@@ -99,7 +99,7 @@ describe('the watch over the database', () => {
       const away = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
       log.error({ err: away }, 'request failed');
       const pings = [async () => { throw away; }];
-      // As a server does, this keeps the process going.
+      // Keeps the process running, as a server does.
       setInterval(() => {}, 1_000);
       watchDatabase({ url: '${testDatabase.url}', clock: { measure: async () => {} }, pings, log, pauseMs: 1, hopelessAfterMs: 1 });
     `;
@@ -107,11 +107,11 @@ describe('the watch over the database', () => {
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     const [lines, [code]] = await Promise.all([child.stdout.toArray(), once(child, 'exit')]);
     expect(code).to.equal(1);
-    // In either order: at its end, a process writes what waits before what is already being written.
+    // In either order: at its end, a process writes the queue before the write in progress completes.
     expect(lines.join('')).to.contain('only on new connections').and.contain('wrote its settlements');
   });
 
-  it('keeps a process whose connections work, and warns of a clock that is off', async () => {
+  it('keeps a process whose connections work, and warns of a wrong clock', async () => {
     const fine = await watch({ ping: async () => {} });
     expect([fine.log, fine.givenUp]).to.deep.equal(['', 0]);
     const off = await watch({ aheadMs: 60_000, ping: async () => {} });

@@ -5,7 +5,7 @@ import { providerQueue, TASK_QUEUES } from '../../../domain/task-queues.ts';
 describe('bin/parts/workers', () => {
   const version = { deploymentName: 'genway', buildId: 'one' };
 
-  it('versions nothing unless a build is named', () => {
+  it('use no versioning unless a build is named', () => {
     expect(
       versioned({ workflowBundle: undefined, port: undefined, version: undefined }, TASK_QUEUES.media),
     ).to.deep.equal({});
@@ -17,7 +17,7 @@ describe('bin/parts/workers', () => {
     [TASK_QUEUES.webhooks, 'AUTO_UPGRADE'],
     [TASK_QUEUES.schedules, 'AUTO_UPGRADE'],
   ] as const) {
-    it(`lets the workflows of ${queue} be ${behavior}`, () => {
+    it(`let the workflows of ${queue} be ${behavior}`, () => {
       expect(versioned({ workflowBundle: undefined, port: undefined, version }, queue)).to.deep.equal({
         workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior: behavior },
       });

@@ -17,7 +17,7 @@ describe('a child process', () => {
     expect(await runToEnd(nodeProcess('process.exit(7)'))).to.equal(7);
   });
 
-  it('hands its output over line by line', async () => {
+  it('passes its output on line by line', async () => {
     const lines: string[] = [];
     await runToEnd(nodeProcess('console.log("one\\ntwo"); console.error("three")', (line) => lines.push(line)));
     expect(lines).to.have.members(['one', 'two', 'three']);
@@ -37,7 +37,7 @@ describe('a child process', () => {
     expect(error).to.have.property('code', 'ENOENT');
   });
 
-  it('stops when it is asked to', async () => {
+  it('stops on request', async () => {
     const child = await startProcess(nodeProcess(FOR_EVER));
     await child.stop(60_000);
     expect(await child.exited).to.equal('SIGTERM');
@@ -62,9 +62,9 @@ describe('a child process', () => {
     expect(await child.exited).to.equal(0);
   });
 
-  it('is out of reach of Ctrl-C in the terminal of its parent', async () => {
+  it('ignores Ctrl-C in the terminal of its parent', async () => {
     const child = await startProcess(nodeProcess(FOR_EVER));
-    // A group of its own: its id is the pid of the process that leads it.
+    // A process group of its own: its id is the pid of its leader.
     expect(() => process.kill(-child.pid, 0)).not.to.throw();
     await child.kill();
   });

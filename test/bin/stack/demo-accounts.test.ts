@@ -20,7 +20,7 @@ describe('the demo accounts', () => {
     await rm(home, { recursive: true });
   });
 
-  it('are funded even where every amount takes two people, and are the same at the next start', async () => {
+  it('are funded even where every amount needs two people, and are the same at the next start', async () => {
     const accounts = await ensureDemoAccounts(home, app, app.databaseUrl);
     const balanceOf = async ({ account_id: id }: { account_id: string }) => {
       const { fundedAvailable, signupAvailable } = await reloadAccount(app.database, { id });

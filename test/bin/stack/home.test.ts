@@ -24,14 +24,14 @@ describe('the state folder', () => {
     await writeFile(join(home, 'pids.json'), JSON.stringify(records));
   }
 
-  it('keeps the secrets that were made once, for its owner only', async () => {
+  it('keeps the secrets of the first start, for its owner only', async () => {
     const secrets = await loadSecrets(home);
     expect(await loadSecrets(home)).to.deep.equal(secrets);
     expect(new Set(Object.values(secrets)).size).to.equal(4);
     expect((await stat(join(home, 'secrets.json'))).mode & 0o777).to.equal(0o600);
   });
 
-  it('never replaces secrets that are damaged, nor shows them', async () => {
+  it('never replaces damaged secrets, nor shows them', async () => {
     await writeFile(join(home, 'secrets.json'), '{"adminToken":"swordfish"}');
     const error = await rejectionOf(loadSecrets(home));
     expect(error).to.have.property('message').that.contains(home).and.does.not.contain('swordfish');
@@ -45,7 +45,7 @@ describe('the state folder', () => {
       .and.contains('GENWAY_HOME');
   });
 
-  it('that cannot be written to is refused by the name of the variable', async () => {
+  it('that cannot be written to is refused with the name of the variable', async () => {
     const file = join(home, 'file');
     await writeFile(file, '');
     for (const folder of [file, join(file, 'below')]) {
@@ -56,7 +56,7 @@ describe('the state folder', () => {
     }
   });
 
-  it('is free again when its stack was ended without a word', async () => {
+  it('is free again when its stack was killed', async () => {
     const gone = spawn(process.execPath, ['--eval', '']);
     const pid = gone.pid ?? 0;
     const started = await processStart(pid);
@@ -81,7 +81,7 @@ describe('the state folder', () => {
     expect(reports).to.deep.equal([`stopping api (process ${pid}), left behind by a crash`]);
   });
 
-  it('leaves a process alone that was given the pid of an old one', async () => {
+  it('does not end a process that has the pid of an old one', async () => {
     const stranger = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
     await writePids({ api: { pid: stranger.pid, started: 'long ago' } });
     await claimHome(home, () => {});
@@ -93,7 +93,7 @@ describe('the state folder', () => {
 });
 
 describe('the ports', () => {
-  it('of a stack are refused by the name of the variable when they are taken', async () => {
+  it('of a stack are refused with the name of the variable when they are taken', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -105,7 +105,7 @@ describe('the ports', () => {
     server.close();
   });
 
-  it('that are free are not among those that outgoing connections may take', async () => {
+  it('that are free are outside the range of outgoing connections', async () => {
     expect(await findFreePort()).to.be.below(32_768);
   });
 

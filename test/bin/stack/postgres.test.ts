@@ -57,7 +57,7 @@ describe('PostgreSQL for development', () => {
     expect(await query(server.url, 'SELECT answer FROM kept')).to.deep.equal([{ answer: 42 }]);
   });
 
-  it('starts over the server that a crash left running', async () => {
+  it('replaces the server that a crash left running', async () => {
     const { pid } = server;
     server = await start();
     expect(server.pid).not.to.equal(pid);
@@ -71,7 +71,7 @@ describe('PostgreSQL for development', () => {
     expect(await query(server.url, 'SELECT answer FROM kept')).to.deep.equal([{ answer: 42 }]);
   });
 
-  it('that cannot start reports why', async () => {
+  it('that cannot start reports the reason', async () => {
     const impossible = startPostgres({
       dataDir: join(folder, 'impossible'),
       port: await findFreePort(),

@@ -30,7 +30,7 @@ const DEMO_KEYS = [
   'admin_token',
   'accounts',
 ];
-/** A machine that is busy with other things takes its time over six processes. */
+/** A busy machine takes long to start six processes. */
 const TIMEOUT_MS = 240_000;
 
 interface Demo {
@@ -45,7 +45,7 @@ interface Demo {
 
 type Environment = Readonly<Record<string, string>>;
 
-/** A state folder and ports that nothing else uses. */
+/** A state folder and unused ports. */
 async function newPlace(): Promise<Environment & { readonly GENWAY_HOME: string }> {
   const ports = PORTS.map(async (name) => [name, String(await findFreePort())] as const);
   return {
@@ -54,12 +54,12 @@ async function newPlace(): Promise<Environment & { readonly GENWAY_HOME: string 
   };
 }
 
-/** As `npm start` does it, whose dependencies are installed. */
+/** Starts the stack as `npm start` does with installed dependencies. */
 async function startSources(place: Environment, lines: string[]): Promise<RunningProcess> {
   return run(['--import', 'tsx', join(import.meta.dirname, '../../../bin/start.ts')], place, lines);
 }
 
-/** The same as built programs, which load in a third of the time. */
+/** The same with built programs, which load in a third of the time. */
 async function startBuilt(place: Environment, lines: string[]): Promise<RunningProcess> {
   return run([join(await testPrograms(), 'bin/start.js')], place, lines);
 }
@@ -94,7 +94,7 @@ function readPids(place: Environment): Readonly<Record<string, { readonly pid: n
   return JSON.parse(readState(place, 'pids.json'));
 }
 
-/** The status with which a stack answers one who asks for an account's balance with that key. */
+/** The status with which a stack answers a request for an account's balance with that key. */
 async function statusFor(demo: Demo, apiKey: string | undefined): Promise<number> {
   const response = await fetch(`${demo.base_url}/v1/balance`, { headers: { authorization: `Bearer ${apiKey}` } });
   return response.status;
@@ -147,7 +147,7 @@ describe('npm start', function () {
     expect(await balanceOf('empty')).to.deep.equal({ topped_up: true, funded: 0, signup: 0 });
   });
 
-  it('refuses to run a second time on the same folder, and leaves the first alone', async () => {
+  it('refuses to run a second time on the same folder, and does not disturb the first', async () => {
     const lines: string[] = [];
     const second = await startBuilt(place, lines);
     expect(await second.exited).to.equal(1);
@@ -155,7 +155,7 @@ describe('npm start', function () {
     expect(existsSync(join(home, 'demo.json'))).to.equal(true);
   });
 
-  it('refuses the ports of another, and names the variable that moves the first of them', async () => {
+  it('refuses the ports of another stack, and names the variable that moves the first of them', async () => {
     const lines: string[] = [];
     const other = await newPlace();
     const second = await startBuilt({ ...place, GENWAY_HOME: other.GENWAY_HOME }, lines);
@@ -164,7 +164,7 @@ describe('npm start', function () {
     await rm(other.GENWAY_HOME, { recursive: true });
   });
 
-  it('runs next to another on other ports and in another folder, even on existing servers', async () => {
+  it('runs next to another stack on other ports and in another folder, even on existing servers', async () => {
     const [database, temporalAddress] = await Promise.all([createTestDatabase(), testTemporalAddress()]);
     const other = {
       ...(await newPlace()),
@@ -196,7 +196,7 @@ describe('npm start', function () {
     await waitUntil(() => fetch(readDemo(place).simulator_url), { timeoutMs: TIMEOUT_MS });
   });
 
-  it('stops everything on SIGTERM, takers of work first, and takes demo.json away', async () => {
+  it('stops everything on SIGTERM, the processes that accept work first, and deletes demo.json', async () => {
     const pids = PROCESSES.map(pidOf);
     await stack.stop(TIMEOUT_MS);
     expect(await stack.exited).to.equal(0);

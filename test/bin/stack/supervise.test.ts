@@ -3,7 +3,7 @@ import { supervise, type Running } from '../../../bin/stack/supervise.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
-/** A process that ends when the test says so. */
+/** A process that ends when the test ends it. */
 class Puppet implements Running {
   static count = 0;
   readonly pid = (Puppet.count += 1);

@@ -32,7 +32,7 @@ describe('the check of a release', () => {
     ['# Changelog\n', 'the newest version in CHANGELOG.md is missing, not 1.2.0'],
   ] as const;
   for (const [changelog, problem] of changelogs) {
-    it(`says ${problem ?? 'nothing'} about ${JSON.stringify(changelog)}`, () => {
+    it(`reports ${problem ?? 'nothing'} about ${JSON.stringify(changelog)}`, () => {
       expect(findChangelogProblem(changelog, '1.2.0')).to.equal(problem);
     });
   }

@@ -19,7 +19,7 @@ describe('a run of tests', () => {
     expect(await runTests(HOLDS)).to.include({ exit: 0, lastLine: '1 passed, 0 failed' });
   });
 
-  it('names and kills what hangs, a process or the whole run, and fails', async () => {
+  it('names and kills a hanging process or the whole run, and fails', async () => {
     const [hanging, tooLong] = await Promise.all([
       runTests('--silence-s=15', HANGS, HOLDS),
       runTests('--limit-s=25', HANGS),

@@ -28,7 +28,7 @@ describe('the needs of a test file', () => {
     });
   }
 
-  it('load no PostgreSQL, Temporal, processes or sockets for the unit tier, which is a quarter of all files or more', () => {
+  it('load no PostgreSQL, Temporal, processes or sockets for the unit tier, which is at least a quarter of all files', () => {
     const unit = files.filter((file) => readTestNeeds(file).tier === 'unit');
     const loads = ({ isTypeOnly, isDynamic }: Import): boolean => !isTypeOnly && !isDynamic;
     const loaded = new Set(unit.flatMap((file) => importsBehind(file, loads).map(({ from }) => from)));

@@ -1,4 +1,4 @@
-/** Workflows under the names of the real ones that begin with another step: what an incompatible change looks like. */
+/** Workflows under the names of the real ones that start with another step: an example of an incompatible change. */
 import { sleep } from '@temporalio/workflow';
 
 export async function mediaTask(): Promise<void> {

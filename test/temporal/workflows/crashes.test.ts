@@ -31,7 +31,7 @@ describe('crashes', function () {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Its state is on disk, so that it survives being stopped. */
+  /** Its state is on disk, so that it survives a stop. */
   async function startTemporal(port: number): Promise<TemporalServer> {
     return startTemporalServer({
       binary: await findTemporalServer({ cacheFolder: loadStackConfig().cacheFolder, report: () => {} }),
@@ -41,7 +41,7 @@ describe('crashes', function () {
     });
   }
 
-  it('lets a task finish, rendered once, when its worker is killed while it waits for the provider', async () => {
+  it('let a task finish, rendered once, when its worker is killed while it waits for the provider', async () => {
     const created = await createTask(stack, apiKey, 'x [sim:render_ms=3000]');
     await taskWhen(stack, apiKey, created.id, 'processing');
     await stack.worker.kill();
@@ -51,7 +51,7 @@ describe('crashes', function () {
     expect(await transfersOf(stack, created.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('accepts creates while Temporal is down and starts them when it is back, even if the api died in between', async () => {
+  it('do not stop creates while Temporal is down; their tasks start when it is back, even if the api died in between', async () => {
     const port = Number(temporal.address.split(':')[1]);
     await temporal.kill();
     const created = await Promise.all(Array.from({ length: 5 }, (_, index) => createTask(stack, apiKey, `x ${index}`)));
@@ -66,10 +66,10 @@ describe('crashes', function () {
     }
   });
 
-  it('starts a task whose api was killed between its commit and its start', async () => {
+  it('let a task start whose api was killed between its commit and its start', async () => {
     const created = await createTask(stack, apiKey, 'x');
     await taskWhenFinal(stack, apiKey, created.id);
-    // What the kill leaves behind: a committed task that nobody is known to have started.
+    // The state after the kill: a committed task without a recorded start.
     const orphan = await createTask(stack, apiKey, 'x [sim:render_ms=500]');
     await stack
       .database('tasks')
@@ -82,7 +82,7 @@ describe('crashes', function () {
     expect(await transfersOf(stack, orphan.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('stores a result although the database was unavailable for longer than a broken result is retried', async () => {
+  it('let a result be stored although the database was unavailable for longer than a broken result is retried', async () => {
     const created = await createTask(stack, apiKey, 'x [sim:render_ms=1500]');
     await taskWhen(stack, apiKey, created.id, 'processing');
     await withDatabaseAway(async () => {
@@ -100,7 +100,7 @@ describe('crashes', function () {
     expect(await transfersOf(stack, created.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  /** As in a failover: all sessions end, and none begins until `work` is done. */
+  /** Simulates a failover: all sessions end, and none starts until `work` is done. */
   async function withDatabaseAway(work: () => Promise<void>): Promise<void> {
     const { rows } = await stack.database.raw<{ rows: { name: string }[] }>('SELECT current_database() AS name');
     const name = rows[0]?.name ?? '';

@@ -48,7 +48,7 @@ describe('a task that its customer cancels', function () {
       .and.to.contain('Refund the reserved price: processing_failed');
   });
 
-  it('stays charged, with 409 and the reason, once it has ended', async () => {
+  it('stays charged, with 409 and the reason, once it is final', async () => {
     // contract 4.4:6
     const { id } = await createTask(stack, key, 'x');
     await taskWhenFinal(stack, key, id);
@@ -66,7 +66,7 @@ describe('a task that its customer cancels', function () {
     expect((await cancel(stack, key, id)).status).to.equal(200);
   });
 
-  it('is either refunded, with 200, or goes on, with 409, whenever the request comes', async () => {
+  it('is either refunded, with 200, or continues, with 409, whenever the request arrives', async () => {
     // contract 4.4:5 4.4:6
     const outcomes = await Promise.all(
       Array.from({ length: 24 }, async (_, index) => {
@@ -87,7 +87,7 @@ describe('a task that its customer cancels', function () {
     expect(new Set(outcomes.map(({ status }) => status))).to.have.lengthOf(2);
   });
 
-  it('is not cancelled while no worker can say what its provider has, with 503 in time, and is when asked again', async () => {
+  it('is not cancelled while no worker can query its provider, with 503 in time, and is cancelled when asked again', async () => {
     await stack.worker.stop();
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     const handle = stack.temporal.workflow.getHandle(id);
@@ -99,7 +99,7 @@ describe('a task that its customer cancels', function () {
     expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'refund']);
   });
 
-  it('is refunded when no workflow of it runs, and no provider has it', async () => {
+  it('is refunded when no workflow of it runs, and no provider has its job', async () => {
     // contract 4.4:5
     await stack.worker.stop();
     const { id } = await createTask(stack, key, 'x');
@@ -121,7 +121,7 @@ describe('a task at a vendor that cannot stop, and that its customer cancels', f
     ['video', 'kling-v2-6'],
     ['image', 'imagea-2.5-sunburst'],
   ] as const) {
-    it(`goes on, with 409 and the reason: ${model}`, async () => {
+    it(`continues, with 409 and the reason: ${model}`, async () => {
       // contract 4.4:6
       const stack = vendors();
       const { apiKey: key } = await stack.createAccount({ fundedUsd: 50 });

@@ -60,7 +60,7 @@ describe('a deployment with running tasks', function () {
           buildId,
           identity: 'test',
         }),
-      // Temporal refuses this call when it comes more often.
+      // Temporal refuses this call when it is too frequent.
       { timeoutMs: WAIT_MS, pauseMs: 1_000 },
     );
   }
@@ -112,7 +112,7 @@ describe('many processes of one deployment', function () {
     return stack.createAccount();
   }
 
-  it('share the work: any api answers for any task, and no worker is missed when it dies', async () => {
+  it('share the work: any api answers for any task, and a dead worker is replaced by the others', async () => {
     const otherApi = await stack.moreApis();
     const workers = [stack.worker, stack.moreWorkers()];
     await Promise.all([otherApi.start(), ...workers.map((worker) => worker.start())]);
@@ -182,7 +182,7 @@ describe('the task queue of a provider', function () {
     return body.data;
   }
 
-  it('takes no more steps at once than the provider is given, and holds up no other provider', async () => {
+  it('runs no more steps at once than the provider permits, and delays no other provider', async () => {
     const first = await createNarrowTask('x [sim:stuck]');
     await taskWhen(stack, apiKey, first.id, 'processing');
     const waiting = await createNarrowTask('x');

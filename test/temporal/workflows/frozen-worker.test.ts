@@ -5,11 +5,11 @@ import { SERVING_LIMITS } from '../../../db/connections.ts';
 import { call, startTestStack, type TestStack } from '../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
-/** Any number that nobody else locks. */
+/** Any number that no other code locks. */
 const GATE = 4_711_000;
 /**
- * Stops whoever ends a task, with everything locked that ending a task locks: until the gate is open, or for as long as
- * PostgreSQL bears with a process that is silent within a transaction.
+ * Stops a worker that makes a task final, with all its locks held: until the gate opens, or for as long as PostgreSQL
+ * permits a silent process within a transaction.
  */
 const WITH_GATE = /* sql */ `
   CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql
@@ -21,10 +21,10 @@ const WITH_GATE = /* sql */ `
   CREATE TRIGGER wait_at_gate AFTER UPDATE ON tasks FOR EACH ROW
     WHEN (NEW.status = 'succeeded' AND OLD.status <> 'succeeded') EXECUTE FUNCTION wait_at_gate()`;
 const OWN = 'datname = current_database()';
-/** As was promised, and what a busy machine adds. */
+/** The documented limit, and a margin for a busy machine. */
 const HELD_UP_MS = 2_000 + 1_500;
 
-describe('a worker that freezes while it ends a task', () => {
+describe('a worker that freezes while it makes a task final', () => {
   let stack: TestStack;
   let gate: Client;
 
@@ -33,7 +33,7 @@ describe('a worker that freezes while it ends a task', () => {
     stack = await startTestStack();
     await Promise.all([stack.api.start(), stack.worker.start()]);
     await stack.database.raw(WITH_GATE);
-    // Without the limits of those that serve.
+    // Without the statement limits of serving processes.
     gate = new Client({ connectionString: stack.environment['DATABASE_URL'] });
     await gate.connect();
   });

@@ -10,7 +10,7 @@ import { rejectionOf } from '../../support/rejection.ts';
 import { call, startTestStack, type TestStack } from '../../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf, type TaskBody } from '../../support/tasks.ts';
 
-describe('a media task, when its upstream or the store is not as it should be', function () {
+describe('a media task with a failing upstream or store', function () {
   this.timeout(120_000);
   let folder: string;
   let stack: TestStack;
@@ -30,7 +30,7 @@ describe('a media task, when its upstream or the store is not as it should be', 
   const create = (prompt: string): Promise<TaskBody> => createTask(stack, apiKey, prompt);
   const final = async (task: Promise<TaskBody>): Promise<TaskBody> => taskWhenFinal(stack, apiKey, (await task).id);
 
-  /** Every file that is stored for a task, whoever names it. */
+  /** Every file that is stored for a task, under any name. */
   async function filesOf({ id }: TaskBody): Promise<string[]> {
     const entries = await readdir(join(folder, 'files/results', id), { recursive: true, withFileTypes: true }).catch(
       () => [],
@@ -38,7 +38,7 @@ describe('a media task, when its upstream or the store is not as it should be', 
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   }
 
-  /** What operators read about the steps of a task's workflow once it has ended. */
+  /** The steps of a final task's workflow, as operators see them. */
   async function storySteps({ id }: TaskBody): Promise<string[]> {
     const handle = stack.temporal.workflow.getHandle(id);
     await handle.result();
@@ -62,7 +62,7 @@ describe('a media task, when its upstream or the store is not as it should be', 
     });
   });
 
-  it('asks for fresh links when those of the result are dead, and shows each failure to store it', async () => {
+  it('asks for fresh links when those of the result are dead, and shows each failure to store the result', async () => {
     const task = await final(create('x [sim:dead_links=2]'));
     expect(task.status).to.equal('succeeded');
     expect(await storySteps(task)).to.include(
@@ -153,7 +153,7 @@ describe('a media task, when its upstream or the store is not as it should be', 
       await rename(join(folder, 'away'), stored());
     }
 
-    it('keeps what is rendered waiting, renders nothing more, and stores and charges all of it afterwards', async () => {
+    it('keeps rendered results waiting, renders nothing more, and stores and charges all of them afterwards', async () => {
       const rendered = await Promise.all([create('x'), create('x [sim:render_ms=1500]')]);
       await waitUntil(
         async () => {

@@ -40,7 +40,7 @@ describe('a media task', function () {
     expect(await transfersOf(stack, created.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('shows one video, and stores no more, however many files the upstream made', async () => {
+  it('shows one video, and stores no more, however many files the upstream created', async () => {
     // contract 2.2:1
     const task = await final(await create('A lighthouse [sim:files=3]'));
     const urls = (task.output?.media ?? []).map(({ url }) => url);
@@ -49,7 +49,7 @@ describe('a media task', function () {
     expect(statuses).to.deep.equal([200, 404, 404]);
   });
 
-  it('shows every picture that the upstream made', async () => {
+  it('shows every picture that the upstream created', async () => {
     // contract 2.2:1 2.2:2
     const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/images/tasks`, {
       key: apiKey,
@@ -72,7 +72,7 @@ describe('a media task', function () {
   });
 
   for (const code of ['content_policy_violation', 'bad_request', 'processing_unavailable', 'processing_failed']) {
-    it(`ends with ${code} when the provider refuses or fails it so`, async () => {
+    it(`ends with ${code} when the provider refuses or fails it with this code`, async () => {
       // contract 3:5 4.2:13 7.2:1 7.2:2 7.3:2 7.3:3
       const tasks = await Promise.all([create(`x [sim:reject=${code}]`), create(`x [sim:fail=${code}]`)]);
       for (const task of await Promise.all(tasks.map(final))) {
@@ -114,7 +114,7 @@ describe('a media task', function () {
     expect((await final(await create('x [sim:result=slow]'))).status).to.equal('succeeded');
   });
 
-  it('shows operators its story in search attributes and ledger ids', async () => {
+  it('shows operators its progress in search attributes and ledger ids', async () => {
     const task = await final(await create('x'));
     const handle = stack.temporal.workflow.getHandle(task.id);
     const outcome = await handle.result();
@@ -133,7 +133,7 @@ describe('a media task', function () {
     });
   });
 
-  it('has in its history one step for each step of the business, which shows how it ended', async () => {
+  it('has in its history one step for each step of the business, which shows its outcome', async () => {
     const webhook = await createWebhookClient(stack, apiKey).create('http://127.0.0.1:9/');
     const tasks = await Promise.all(['x', 'x [sim:fail=processing_failed]', 'x [sim:reject=bad_request]'].map(create));
     for (const task of tasks) await final(task);
@@ -146,14 +146,14 @@ describe('a media task', function () {
     ]);
   });
 
-  it('stays within the number of events that its throughput was measured with', async () => {
+  it('stays within the number of events for which its throughput was measured', async () => {
     const { id } = await final(await create('x'));
     const handle = stack.temporal.workflow.getHandle(id);
     await handle.result();
     expect((await handle.describe()).historyLength).to.equal(26);
   });
 
-  it('records in the history what a step learnt of its job, and never where the result lies', async () => {
+  it('records in the history the facts about its job, and never the address of the result', async () => {
     const { id } = await final(await create('x'));
     const { events } = await stack.temporal.workflow.getHandle(id).fetchHistory();
     const results = (events ?? []).flatMap(({ activityTaskCompletedEventAttributes: completed }) =>
@@ -183,7 +183,7 @@ describe('a media task', function () {
   });
 });
 
-/** The steps of a task in order, each with the code that it failed with, and the deliveries. */
+/** The steps of a task in order, each with the code of its failure, and the deliveries. */
 async function stepsOf({ temporal }: TestStack, taskId: string): Promise<readonly string[]> {
   const handle = temporal.workflow.getHandle(taskId);
   await handle.result();

@@ -1,4 +1,4 @@
-/** The workflows as a later version might have them: tasks take a step first that no history of this version has. */
+/** The workflows as a later version might have them: tasks start with a step that no history of this version has. */
 import { sleep } from '@temporalio/workflow';
 import {
   mediaTask as currentMediaTask,

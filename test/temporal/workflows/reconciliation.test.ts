@@ -61,7 +61,7 @@ describe('the reconciliation workflow', function () {
     expect(findings.map(({ check, subject }) => [check, subject])).to.deep.equal([['workflows', stuck.id]]);
   });
 
-  it('is on a schedule, which the worker makes if it is missing', async () => {
+  it('is on a schedule, which the worker creates if it is missing', async () => {
     const schedule = stack.temporal.schedule.getHandle(SCHEDULE);
     await until(() => schedule.describe().catch(() => undefined));
     await ensureSchedules(stack.temporal);
@@ -108,7 +108,7 @@ describe('the reconciliation workflow', function () {
     expect([(await fetch(used.url)).status, (await fetch(young.url)).status]).to.deep.equal([200, 200]);
   });
 
-  it('is put on its schedule again when that is lost while a worker runs', async () => {
+  it('is put on its schedule again when the schedule is lost while a worker runs', async () => {
     const schedule = stack.temporal.schedule.getHandle(SCHEDULE);
     await schedule.delete();
     const keeper = keepSchedules(stack.temporal, pino({ level: 'silent' }), 10);
@@ -119,7 +119,7 @@ describe('the reconciliation workflow', function () {
   });
 });
 
-/** Asks until there is an answer. */
+/** Repeats the call until there is an answer. */
 async function until<Answer>(attempt: () => Promise<Answer | undefined>): Promise<Answer> {
   const deadline = Date.now() + TIMEOUT_MS;
   for (;;) {

@@ -43,7 +43,7 @@ describe('the workflows', function () {
     return replays;
   }
 
-  it('take every decision again that the saved histories record', async () => {
+  it('repeat every decision that the saved histories record', async () => {
     const replays = await replayAll(current);
     expect(replays.filter(({ difference }) => difference !== null)).to.deep.equal([]);
     expect(replays).to.have.length(histories.length);
@@ -87,7 +87,7 @@ describe('the workflows', function () {
     });
   }
 
-  it('can be replayed from one file, in the forms in which Temporal hands out histories', async () => {
+  it('can be replayed from one file, in each form in which Temporal exports histories', async () => {
     const text = await readFile(join(FOLDER, 'task-succeeded.json'), 'utf8');
     const forms = {
       'as the command line shows it': text,

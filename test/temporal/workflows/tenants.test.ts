@@ -80,7 +80,7 @@ describe('an account next to a greedy one', function () {
     );
   });
 
-  it('takes turns with it in every task queue', async () => {
+  it('alternates with it in every task queue', async () => {
     const hook = await receiver((response) => response.end());
     const { id: endpointId } = await createWebhookClient(stack, modest.apiKey).create(hook.url);
     const { id } = await createTask(stack, modest.apiKey, 'x');

@@ -10,7 +10,7 @@ import { createTask, taskWhenFinal } from '../../support/tasks.ts';
 import { type ReceivedRequest, type RecordingReceiver, startRecordingReceiver } from '../../support/receiver.ts';
 import { createWebhookClient, type DeliveryBody, type EndpointBody } from '../../support/webhooks.ts';
 
-/** A few quick attempts; then one that is too far away for a test to see. */
+/** A few quick attempts; then one too late for a test to see. */
 const SCHEDULE_SECONDS = [0, 0.2, 1, 3600];
 
 const ok = (response: ServerResponse): unknown => response.end('thanks');
@@ -38,7 +38,7 @@ describe('a webhook delivery', function () {
     ({ apiKey, accountId } = await stack.createAccount());
     webhooks = createWebhookClient(stack, apiKey);
     others = createWebhookClient(stack, (await stack.createAccount()).apiKey);
-    // Begun here, so that the other tests pass the time that it takes.
+    // Started here, so that it runs during the other tests.
     silent = await startRecordingReceiver(() => undefined);
     const { id } = await others.create(silent.url);
     unanswered = { endpointId: id, deliveryId: (await others.test(id)).id };
@@ -58,7 +58,7 @@ describe('a webhook delivery', function () {
     return started;
   }
 
-  it('carries the task of the events that its endpoint asked for', async () => {
+  it('carries the task of the events that its endpoint subscribed to', async () => {
     // contract 2.4:13 2.4:14 6:1 6:2 6:5 6:6 6:8
     const [all, failures] = await Promise.all([receiver(ok), receiver(ok)]);
     const everything = await webhooks.create(all.url);
@@ -103,7 +103,7 @@ describe('a webhook delivery', function () {
     });
   });
 
-  it('forgets past failures with a success, which any 2xx is', async () => {
+  it('resets past failures with a success, which is any 2xx', async () => {
     // contract 6:13
     const hook = await receiver((response) => response.writeHead(204).end());
     const { id } = await webhooks.create(hook.url);
@@ -115,7 +115,7 @@ describe('a webhook delivery', function () {
     expect(await webhooks.get(id)).to.include({ enabled: true, failing_since: null });
   });
 
-  it('waits as long as Retry-After asks', async () => {
+  it('waits as long as Retry-After requests', async () => {
     // contract 2.4:17 6:16
     const hook = await receiver((response) => response.writeHead(503, { 'retry-after': '7200' }).end());
     const { id } = await webhooks.create(hook.url);
@@ -154,7 +154,7 @@ describe('a webhook delivery', function () {
     expect(hook.requests).to.have.length(1);
   });
 
-  it('is made again when it is asked for, under the same event id, after it arrived', async () => {
+  it('is repeated on request, under the same event id, after it arrived', async () => {
     // contract 2.4:12 4.7:9 6:9 6:12
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
@@ -165,7 +165,7 @@ describe('a webhook delivery', function () {
     expect(hook.requests.map(({ headers }) => headers['webhook-id'])).to.deep.equal([first.event_id, first.event_id]);
   });
 
-  it('is made at once when it is asked for while it waits for its next attempt', async () => {
+  it('is repeated at once on request while it waits for its next attempt', async () => {
     const hook = await receiver((response, number) => (number <= 3 ? fail(response) : ok(response)));
     const { id } = await webhooks.create(hook.url);
     const { id: deliveryId } = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, hasAttempts(3));
@@ -175,7 +175,7 @@ describe('a webhook delivery', function () {
     expect(await outcomeOf(deliveryId)).to.deep.equal({ status: 'delivered', attempts: 4 });
   });
 
-  it('is made again when it is asked for after its workflow was terminated', async () => {
+  it('is repeated on request after its workflow was terminated', async () => {
     const hook = await receiver((response, number) => (number <= 3 ? fail(response) : ok(response)));
     const { id } = await webhooks.create(hook.url);
     const { id: deliveryId } = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, hasAttempts(3));
@@ -185,7 +185,7 @@ describe('a webhook delivery', function () {
     expect(delivery.attempts.map(({ number }) => number)).to.deep.equal([1, 2, 3, 4]);
   });
 
-  it('is made again with all the others of a time that failed', async () => {
+  it('is repeated with all the other failed deliveries of a period', async () => {
     // contract 4.7:10
     let isBroken = true;
     const hook = await receiver((response) => (isBroken ? response.writeHead(410).end() : ok(response)));
@@ -224,7 +224,7 @@ describe('a webhook delivery', function () {
     expect(String(request.headers['webhook-signature']).split(' ')).to.have.length(2);
   });
 
-  it('does not blame its receiver for a secret that cannot be decrypted, and continues once it can', async () => {
+  it('does not count against its receiver a secret that cannot be decrypted, and continues once it can', async () => {
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
     const endpoint = stack.database<{ id: string; encrypted_secret: Buffer }>('webhook_endpoints').where({ id });
@@ -297,14 +297,14 @@ describe('a webhook delivery', function () {
   }
 });
 
-/** As a receiver checks it, at the moment of its own timestamp. */
+/** Verifies a request as a receiver does, at its own timestamp. */
 function isSigned({ headers, body }: ReceivedRequest, secret: string): boolean {
   const timestamp = String(headers['x-svc-timestamp']);
   const signature = String(headers['x-svc-signature']);
   return verifySignature({ secret, timestamp, signature, body, nowSeconds: Number(timestamp) });
 }
 
-/** A history as JSON, followed by what its payloads stand for. */
+/** A history as JSON, followed by its decoded payloads. */
 function withPayloads(history: string): string {
   const payloads = [...history.matchAll(/"data":\s*"([^"]*)"/g)];
   return history + payloads.map(([, base64 = '']) => Buffer.from(base64, 'base64').toString()).join('\n');

@@ -53,10 +53,10 @@ import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../
 
 const PATIENCE_MS = 600;
 const SIZE = { width: 1024, height: 640 };
-/** Of every render. */
+/** The cost of every render. */
 const COST = { amount: '7', unit: 'tokens' };
 
-/** What the vendor does with a submission; it takes the job unless it says otherwise. */
+/** The vendor's response to a submission; by default it accepts the job. */
 type Deed =
   | 'takes it'
   | 'takes it, and the answer is lost'
@@ -76,7 +76,7 @@ interface Rendered {
   readonly sent: unknown;
 }
 
-describe('handing a task over', function () {
+describe('a submission', function () {
   this.timeout(180_000);
   let png: Buffer;
   let smallPng: Buffer;
@@ -96,19 +96,19 @@ describe('handing a task over', function () {
   const cancelled: string[] = [];
   /** The upstreams whose jobs were listed. */
   const listed = new Set<string>();
-  /** The jobs that were asked about. */
+  /** The jobs whose state was requested. */
   const asked: string[] = [];
-  /** What else is said about jobs. */
+  /** Other states of jobs. */
   const ends = new Map<string, { readonly state?: 'running' | 'failed'; readonly ended_at?: Date }>();
-  /** How often the vendor will say that it does not know a job. */
+  /** How often the vendor will answer that it does not know a job. */
   const forgets = new Map<string, number>();
   /** The upstreams that finish jobs and name no file. */
   const withoutFiles = new Set<string>();
-  /** What each upstream does next, in order. */
+  /** Each upstream's next responses, in order. */
   const deeds = new Map<string, Deed[]>();
-  /** For the calls, such as `vendor-0/list`, that are answered with 429 once: how many seconds to wait. */
+  /** For the calls, such as `vendor-0/list`, that are answered with 429 once: the seconds to wait. */
   const limited = new Map<string, number>();
-  /** When each of these calls came. */
+  /** The time of each of these calls. */
   const callsAtMs: Record<string, number[]> = {};
 
   before(async () => {
@@ -132,7 +132,7 @@ describe('handing a task over', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** Answers submissions as {@link deeds} have it, and whatever is asked about what it rendered. */
+  /** Answers submissions as in {@link deeds}, and any request about its renders. */
   async function startVendor(): Promise<Receiver> {
     return startReceiver((request, response) => {
       const [, upstream = '', action, id] = (request.url ?? '').split('/');
@@ -224,7 +224,7 @@ describe('handing a task over', function () {
     };
   }
 
-  /** An upstream of a new name, whose next deeds are these. */
+  /** An upstream with a new name and these next responses. */
   function upstreamWith(
     traits: Partial<KindTraits>,
     next: readonly Deed[] = [],
@@ -241,7 +241,7 @@ describe('handing a task over', function () {
     return name;
   }
 
-  /** The address of an earlier upstream, spelt in another way. */
+  /** The address of an earlier upstream, in another spelling. */
   const sameVendorAs = (name: string): Partial<MediaUpstreamSettings> => ({
     baseUrl: `${vendor.url.replace('http:', 'HTTP:')}/${name}/`,
   });
@@ -284,7 +284,7 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('is looked for until it has surely arrived, and its job is cancelled then', async () => {
+    it('is searched for until it has surely arrived, and its job is cancelled then', async () => {
       const name = upstreamWith({});
       const task = await taskOn(name);
       await openTaskSubmission(database, task, { provider: name });
@@ -300,7 +300,7 @@ describe('handing a task over', function () {
   });
 
   describe('while an upstream has trouble', () => {
-    /** What became of so many earlier tasks there. */
+    /** The outcomes of this many earlier tasks there. */
     async function earlier(provider: string, count: number, code: NotTakenCause): Promise<void> {
       for (let number = 0; number < count; number += 1) {
         const task = await taskOn(provider);
@@ -309,10 +309,10 @@ describe('handing a task over', function () {
       }
     }
 
-    /** What this worker read of the health of upstreams is too old by then. */
+    /** Makes this worker's cached health of upstreams too old. */
     const untilReadAgain = () => setTimeout(2_100);
 
-    it('takes the next route at once if the vendor refused our access before', async () => {
+    it('uses the next route at once if the vendor refused our access before', async () => {
       const [name, other] = [upstreamWith({}), upstreamWith({})];
       await earlier(name, 1, 'access_refused');
       await untilReadAgain();
@@ -321,14 +321,14 @@ describe('handing a task over', function () {
       expect(await attemptsOf(task)).to.deep.equal([`${other}: accepted by the answer`]);
     });
 
-    it('keeps to its route though the vendor was too busy for others', async () => {
+    it('keeps its route although the vendor was too busy for others', async () => {
       const [name, other] = [upstreamWith({}), upstreamWith({})];
       await earlier(name, 10, 'busy');
       await untilReadAgain();
       expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([`${name}: accepted by the answer`]);
     });
 
-    it('takes the next route if the vendor is too busy for it', async () => {
+    it('uses the next route if the vendor is too busy for it', async () => {
       const [name, other] = [upstreamWith({}, ['is too busy']), upstreamWith({})];
       expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([
         `${name}: not_taken by the answer`,
@@ -343,7 +343,7 @@ describe('handing a task over', function () {
       expect(await attemptsOf(await run(await taskOn(name)))).to.deep.equal([`${name}: accepted by the answer`]);
     });
 
-    it('never takes a route that an operator took out of service, and takes it when it is back', async () => {
+    it('never uses a route that an operator disabled, and uses it when it is enabled again', async () => {
       const [name, other] = [upstreamWith({}), upstreamWith({})];
       const why = { upstream: name, author: 'ada', reason: 'a test' };
       await recordUpstreamOverride(database, { ...why, restSeconds: 600 });
@@ -393,14 +393,14 @@ describe('handing a task over', function () {
     });
   });
 
-  describe('whose answer was lost', () => {
+  describe('whose outcome is unknown', () => {
     for (const [recovery, words] of [
       ['key', 'a look-up of its key'],
       ['id', 'a look-up of our id'],
       ['content', 'a look-up of what was sent'],
       ['exclusion', 'exclusion'],
     ] as const) {
-      it(`continues the job that is found by ${recovery}, and submits it once`, async () => {
+      it(`has its job found by ${recovery} and continued, and is sent once`, async () => {
         const name = upstreamWith({ recovery }, ['takes it, and the answer is lost']);
         const task = await run(await taskOn(name));
         expect(task.status).to.equal('succeeded');
@@ -408,7 +408,7 @@ describe('handing a task over', function () {
         expect(rendersOf(task)).to.deep.equal([name]);
       });
 
-      it(`is submitted again once a search by ${recovery} shows that there is no job`, async () => {
+      it(`is sent again once a search by ${recovery} shows that there is no job`, async () => {
         const name = upstreamWith({ recovery }, ['loses it']);
         const task = await run(await taskOn(name));
         expect(task.status).to.equal('succeeded');
@@ -421,7 +421,7 @@ describe('handing a task over', function () {
     }
 
     for (const recovery of ['content', 'exclusion'] as const) {
-      it(`continues no job by ${recovery} that may be another task’s, at any upstream of the vendor`, async () => {
+      it(`is given no job by ${recovery} that may be another task’s, at any upstream of the vendor`, async () => {
         const name = upstreamWith({ recovery }, ['takes it, and the answer is lost', 'loses it']);
         const second = upstreamWith({ recovery }, [], sameVendorAs(name));
         const tasks = await Promise.all((await Promise.all([taskOn(name), taskOfAnother(second)])).map(run));
@@ -433,7 +433,7 @@ describe('handing a task over', function () {
     }
 
     for (const recovery of ['content', 'exclusion'] as const) {
-      it(`is submitted again, where ${recovery} finds the job that a task has by another upstream of the vendor`, async () => {
+      it(`is sent again, where ${recovery} finds the job that a task has by another upstream of the vendor`, async () => {
         const name = upstreamWith({ recovery }, ['takes it', 'loses it']);
         const second = upstreamWith({ recovery }, [], sameVendorAs(name));
         const [owner, lost] = [await run(await taskOn(name)), await run(await taskOfAnother(second))];
@@ -443,7 +443,7 @@ describe('handing a task over', function () {
       });
     }
 
-    it('continues its own job though the answer named that of another task, at any upstream of the vendor', async () => {
+    it('has its own job continued though the answer named that of another task, at any upstream of the vendor', async () => {
       const name = upstreamWith({ recovery: 'id' }, ['takes it', 'names an earlier job', 'names an earlier job']);
       const other = upstreamWith({ recovery: 'id' }, [], sameVendorAs(name));
       expect((await run(await taskOn(name))).status).to.equal('succeeded');
@@ -456,7 +456,7 @@ describe('handing a task over', function () {
       }
     });
 
-    it('continues the job that its callback reveals', async () => {
+    it('has the job continued that its callback reveals', async () => {
       const settings = { callbackSecret: 'a-secret-of-16-characters' };
       const name = upstreamWith({ recovery: 'callback' }, ['takes it, and the answer is lost'], settings, vendor.url);
       const task = await taskOn(name);
@@ -471,7 +471,7 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([name]);
     });
 
-    it('waits for a job that its callback reveals between reading the task and its submissions', async () => {
+    it('has the job continued that its callback reveals between reading the task and its submissions', async () => {
       const name = upstreamWith({});
       const task = await taskOn(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
@@ -484,7 +484,7 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('is given up, refunded and counted as a possible loss if nothing reveals it', async () => {
+    it('is given up, refunded and counted as a possible loss if nothing reveals the job', async () => {
       const name = upstreamWith({ recovery: 'none' }, ['takes it, and the answer is lost']);
       const other = upstreamWith({ recovery: 'key' });
       const task = await run(await taskOn(name, other));
@@ -503,7 +503,7 @@ describe('handing a task over', function () {
         'bad_request',
       ],
     ] as const) {
-      it(`is not submitted again if the worker died after recording that it is ${outcome}`, async () => {
+      it(`is not sent again if the worker died after recording that it is ${outcome}`, async () => {
         const name = upstreamWith({ recovery: 'none' });
         const task = await taskOn(name, name);
         const submission = await openTaskSubmission(database, task, { provider: name });
@@ -515,7 +515,7 @@ describe('handing a task over', function () {
       });
     }
 
-    it('is submitted again, once, where the operator wants that', async () => {
+    it('is sent again, once, where the operator permits it', async () => {
       const lost = 'takes it, and the answer is lost';
       for (const [next, status] of [
         [[lost], 'succeeded'],
@@ -540,21 +540,21 @@ describe('handing a task over', function () {
       ]);
     });
 
-    it('tries the others before it comes back to one that is busy, and leaves out what has nothing', async () => {
+    it('tries the other routes before it returns to a busy one, and skips those without capacity', async () => {
       const [busy, poor] = [upstreamWith({}, ['is too busy']), upstreamWith({}, ['has no money'])];
       const task = await run(await taskOn(busy, poor));
       expect(task).to.include({ status: 'succeeded', provider: busy });
       expect(rendersOf(task)).to.deep.equal([busy]);
     });
 
-    it('goes from one that answers with a job to one that answers with files, and back', async () => {
+    it('goes from a route that answers with a job to one that answers with files, and back', async () => {
       const [jobs, files] = [upstreamWith({}, ['has no money']), upstreamWith({ answers: 'files', recovery: 'none' })];
       expect(await run(await taskOn(jobs, files))).to.include({ status: 'succeeded', provider: files });
       const poor = upstreamWith({ answers: 'files', recovery: 'none' }, ['has no money']);
       expect(await run(await taskOn(poor, jobs))).to.include({ status: 'succeeded', provider: jobs });
     });
 
-    it('fails if none of them can take it', async () => {
+    it('fails if no route can take it', async () => {
       const poor: Deed[] = ['has no money'];
       const task = await run(await taskOn(upstreamWith({}, poor), upstreamWith({}, poor)));
       expect(task.failure).to.include({ code: 'processing_unavailable' });
@@ -577,7 +577,7 @@ describe('handing a task over', function () {
 
     const lateTask = (name: string): Promise<Task> => taskOf(key, [name], { deadlineAt: DEADLINE });
 
-    /** A late task whose job the vendor has, and has so far. */
+    /** A late task whose job the vendor has, and its state so far. */
     async function submitted(end: { state?: 'running' | 'failed'; ended_at?: Date } = {}): Promise<Task> {
       const name = upstreamWith({});
       const task = await lateTask(name);
@@ -615,13 +615,13 @@ describe('handing a task over', function () {
       });
     }
 
-    it('is charged if the vendor does not know its job for a moment, and then says that it ended before', async () => {
+    it('is charged if the vendor does not know its job for a moment, and then reports an end before the deadline', async () => {
       const task = await submitted({ ended_at: BEFORE });
       forgets.set(task.id, 1);
       expect((await run(task)).status).to.equal('succeeded');
     });
 
-    it('waits as long as the vendor asks before it looks again', async () => {
+    it('waits as long as the vendor asks before the next check', async () => {
       const task = await submitted({ ended_at: BEFORE });
       const call = `${task.provider}/jobs`;
       limited.set(call, 6);
@@ -650,7 +650,7 @@ describe('handing a task over', function () {
       ['before', BEFORE, 'succeeded'],
       ['after', AFTER, 'failed'],
     ] as const) {
-      it(`has ${status}, without another question to the vendor, if its file was stored and its render ended ${when}`, async () => {
+      it(`has ${status}, without another request to the vendor, if its file was stored and its render ended ${when}`, async () => {
         // contract 3:7
         const task = await submitted({ ended_at: endedAt });
         const { key: name, url } = await storedFile(task);
@@ -660,7 +660,7 @@ describe('handing a task over', function () {
         expect(await storage.has(name), 'what was refunded is removed').to.equal(status === 'succeeded');
       });
 
-      it(`has ${status} if its files came in the answer, and that came ${when}`, async () => {
+      it(`has ${status} if its files came in the answer, and the answer arrived ${when}`, async () => {
         const name = upstreamWith({ answers: 'files', recovery: 'none' });
         const task = await lateTask(name);
         const submission = await openTaskSubmission(database, task, { provider: name });
@@ -675,7 +675,7 @@ describe('handing a task over', function () {
   describe('to an upstream that answers with the files', () => {
     const files = (next: readonly Deed[] = []): string => upstreamWith({ answers: 'files', recovery: 'none' }, next);
 
-    it('stores them, without any job to wait for', async () => {
+    it('stores the files, without a job to wait for', async () => {
       const name = files();
       const task = await run(await taskOn(name));
       expect(task).to.include({ status: 'succeeded', providerJobId: null });
@@ -684,7 +684,7 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([name]);
     });
 
-    it('keeps them while the store is unavailable, and stores them later', async () => {
+    it('keeps the files while the store is unavailable, and stores them later', async () => {
       failingPuts = 1;
       const name = files();
       const task = await run(await taskOn(name));
@@ -692,7 +692,7 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([name]);
     });
 
-    it('finds those that an earlier attempt stored', async () => {
+    it('finds the files that an earlier attempt stored', async () => {
       const name = files();
       const task = await taskOn(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
@@ -702,7 +702,7 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('fails with result_transfer_failed when they do not match, are too many or none, records the cost and requests no others', async () => {
+    it('fails with result_transfer_failed when the files do not match, are too many or none, records the cost and requests no others', async () => {
       for (const deed of ['makes a small one', 'makes twenty', 'makes none'] as const) {
         const name = upstreamWith({ answers: 'files', recovery: 'none' }, [deed], { onUnknown: 'resubmit' });
         const task = await run(await taskOn(name));
@@ -728,7 +728,7 @@ describe('handing a task over', function () {
   });
 });
 
-/** A vendor of few words. */
+/** A vendor that reports little. */
 function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
   const poll = { firstMs: 10, everyMs: 50 };
   const image: KindTraits = { answers: 'job', recovery: 'key', inputs: 'links', poll, range: ANY_RANGE, ...traits };

@@ -1,4 +1,4 @@
-/** What holds for images that come in the answer: nothing can be asked about them, so that a lost answer is a lost image. */
+/** Rules for images in the answer: there is no job to request, so a lost answer is a lost image. */
 import { expect } from 'chai';
 import { uploadImage } from '../../../support/files.ts';
 import { attemptsOf, rendersOf, type VendorTask } from '../../../support/vendors.ts';
@@ -8,10 +8,10 @@ export interface ImageFacts {
   /** The upstream's name. */
   readonly provider: string;
   readonly model: string;
-  /** An image with settings of its own, and what of them the vendor is sent. */
+  /** An image with settings of its own, and the fields of them that the vendor receives. */
   readonly order: object;
   readonly sent: object;
-  /** What an image that is made from another adds to what the vendor is sent; absent where links are sent. */
+  /** The fields that an image made from another adds to the vendor's request; absent where links are sent. */
   readonly sentWithImage?: object;
 }
 
@@ -19,7 +19,7 @@ export function describeImagesAt(
   { provider, model, order, sent, sentWithImage }: ImageFacts,
   { stack, apiKey, itEnds, expectBooks }: VendorTools,
 ): void {
-  describe('that is an image, which comes in the answer', () => {
+  describe('that is an image, which is returned in the answer', () => {
     const settings = { kind: 'image', model } as const;
     const itEndsAsImage = (title: string, directives: string, check: (task: VendorTask) => Promise<void>): void =>
       itEnds(title, { directives, body: settings }, check);

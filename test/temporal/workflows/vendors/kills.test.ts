@@ -5,7 +5,7 @@ import type { TestStack } from '../../../support/stack.ts';
 import { taskWhenFinal, transfersOf } from '../../../support/tasks.ts';
 import { createVendorTask, rendersOf, startVendorStack, type VendorTask } from '../../../support/vendors.ts';
 
-/** Long enough for all vendors to be handed a task at the same time. */
+/** Long enough for all vendors to receive a task at the same time. */
 const SLOW_ANSWER = { job: 'submit_ms=10000,render_ms=1000', files: 'render_ms=10000' } as const;
 
 describe('a task whose worker is killed while it waits for the answer to its submission', function () {
@@ -14,7 +14,7 @@ describe('a task whose worker is killed while it waits for the answer to its sub
   const tasks = new Map<Product, VendorTask>();
   const products = vendorProducts();
 
-  // A killed worker is missed only after a while: one kill, and one wait, for all vendors.
+  // A killed worker is detected only after a while: one kill, and one wait, for all vendors.
   before(async () => {
     stack = await startVendorStack({ env: { GENWAY_PROVIDER_CALLBACKS: 'true' } });
     await Promise.all([stack.api.start(), stack.worker.start()]);

@@ -1,6 +1,6 @@
 /**
- * Renders whose answers hold the files, while workers die and are replaced. `GENWAY_RENDER_KILLS=20` kills that often, and prints
- * what became of the tasks.
+ * Renders whose answers hold the files, while workers die and are replaced. `GENWAY_RENDER_KILLS=20` kills that often,
+ * and prints the outcomes of the tasks.
  */
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ import {
 } from '../../../support/vendors.ts';
 
 const KILLS = Number(process.env['GENWAY_RENDER_KILLS'] ?? 1);
-/** Between two tasks. */
+/** The time between two tasks. */
 const LOAD_PAUSE_MS = 200;
 const FINAL_TIMEOUT_MS = 120_000;
 const MODELS = ['imagea-2.5-sunburst', 'gemini-3-pro-image'];
@@ -42,7 +42,7 @@ describe('a render whose answer holds the files', function () {
     return { ...(await taskWhenFinal(stack, apiKey, id)), mark };
   }
 
-  it('happens once at the most, and is charged or refunded once, while workers are killed', async () => {
+  it('happens at most once, and is charged or refunded once, while workers are killed', async () => {
     const load = startLoad();
     for (let kill = 0; kill < KILLS; kill += 1) {
       await sleep(randomInt(300, 3_000));
@@ -65,7 +65,7 @@ describe('a render whose answer holds the files', function () {
 
   it('is not needed again once its files are stored, whichever process dies then', async () => {
     await stack.database.raw(WAIT_BEFORE_COSTS);
-    // What a render cost is written after its files are known; in between the worker waits for this lock.
+    // The cost of a render is written after its files are known; in between the worker waits for this lock.
     const task = await stack.database.transaction(async (holder) => {
       await holder.raw(COSTS_LOCK);
       const created = await create();
@@ -94,7 +94,7 @@ describe('a render whose answer holds the files', function () {
     await stack.worker.start();
   });
 
-  it('is cut off, refunded and never asked for again when it outlasts GENWAY_RENDER_GRACE_S', async () => {
+  it('is cut off, refunded and never requested again when it exceeds GENWAY_RENDER_GRACE_S', async () => {
     await stack.worker.stop();
     const hasty = stack.moreWorkers({ GENWAY_RENDER_GRACE_S: '1' });
     await hasty.start();
@@ -104,14 +104,14 @@ describe('a render whose answer holds the files', function () {
     expect(await fateOf(await final(task))).to.equal(LOST);
   });
 
-  /** A task whose render has begun, and does not end by itself. */
+  /** A task whose render has started, and does not end by itself. */
   async function rendering(): Promise<VendorTask> {
     const task = await create('stuck');
     await waitUntil(async () => expect(await rendersOf(stack, task)).to.have.length(1), { timeoutMs: 30_000 });
     return task;
   }
 
-  /** Creates tasks, one after the other, until it is told to stop. */
+  /** Creates tasks, one after the other, until it is stopped. */
   function startLoad(): { readonly stop: () => Promise<readonly VendorTask[]> } {
     const tasks: VendorTask[] = [];
     const load = { isStopped: false };
@@ -131,7 +131,7 @@ describe('a render whose answer holds the files', function () {
     };
   }
 
-  /** On a busy machine a worker may not have begun yet. */
+  /** On a busy machine a worker may not have started yet. */
   async function assertRendering(): Promise<void> {
     const [open] = await stack.database('submissions').whereNull('outcome').count();
     expect(Number(open?.['count'])).to.be.greaterThan(0);
@@ -147,7 +147,7 @@ describe('a render whose answer holds the files', function () {
     if (!submission?.files) throw new Error('the files are not known yet');
   }
 
-  /** What became of a task, according to everything that knows of it. */
+  /** The outcome of a task, by every record of it. */
   async function fateOf(task: VendorTask): Promise<string> {
     const { status, error_code: code } = await stack.database('tasks').where({ id: task.id }).first();
     const { length: renders } = await rendersOf(stack, task);

@@ -7,7 +7,7 @@ import { MEDIA_APIS, MEDIA_PROTOCOLS, MEDIA_PROTOCOL_NAMES } from '../../../../p
 import { call, type TestStack } from '../../../support/stack.ts';
 import { finishedVendorTask, startVendorStack, type VendorTask } from '../../../support/vendors.ts';
 
-/** What is the operator's of each vendor. */
+/** The operator's secrets at each vendor. */
 const secretOf = (vendor: string, what: string): string => `sesame-${what}-of-${vendor}-9f2c`;
 
 const DIRECTIVES = ['', 'drop_submit', 'reject=bad_request', 'broke', 'fail=processing_failed'];
@@ -43,7 +43,7 @@ describe('the secrets of vendors', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** With a key pair where the API takes one. The APIs of a vendor share what is the operator's. */
+  /** With a key pair where the API takes one. The APIs of a vendor share the operator's secrets. */
   function upstreamOf([name, protocol, adapter]: (typeof MEDIA_APIS)[number]): readonly object[] {
     if (!VENDORS.includes(protocol)) return [];
     const { keyPair = false, addresses } = adapter;
@@ -57,7 +57,7 @@ describe('the secrets of vendors', function () {
     return [{ name, protocol, base_url: url, ...api, ...credential, ...callback, ...requests }];
   }
 
-  /** As they are, or as part of something in Base64 or of an address. */
+  /** Unchanged, or as part of Base64 text or of an address. */
   const forms = VENDORS.flatMap((vendor) =>
     ['key', 'access', 'secret', 'callback'].map((what) => secretOf(vendor, what)),
   ).flatMap((secret) => [
@@ -79,7 +79,7 @@ describe('the secrets of vendors', function () {
     return body.data;
   }
 
-  it('reach each vendor in a header, and nothing else that is sent', async () => {
+  it('reach each vendor in a header, and in no other part of a request', async () => {
     const seen = await seenRequests();
     for (const vendor of VENDORS) {
       const asked = seen.filter(({ path }) => path.startsWith(`/vendors/${vendor}/`) && !isElsewhere(path));
@@ -142,12 +142,12 @@ describe('the secrets of vendors', function () {
   });
 });
 
-/** Whether it is a file that the simulator serves at another origin than the vendor's API. */
+/** Whether the simulator serves the file at another origin than the vendor's API. */
 function isElsewhere(path: string): boolean {
   return /^\/vendors\/[\w-]+\/files\//.test(path);
 }
 
-/** Every text in a document, those that are bytes included. */
+/** Every text in a document, including text in bytes. */
 function wordsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (value instanceof Uint8Array) return [Buffer.from(value).toString('utf8')];

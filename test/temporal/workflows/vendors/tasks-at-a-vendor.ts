@@ -1,4 +1,4 @@
-/** What holds for tasks at every vendor: whatever goes wrong, one render at the most and one resolution. */
+/** Rules for tasks at every vendor: whatever fails, at most one render and one resolution. */
 import { expect } from 'chai';
 import { call, type TestStack } from '../../../support/stack.ts';
 import { transfersOf } from '../../../support/tasks.ts';
@@ -10,27 +10,27 @@ export interface VendorFacts {
   readonly model: string;
   /** The vendor's name for the model. */
   readonly vendorModel: string;
-  /** A video with settings of its own, and what of them the vendor is sent. */
+  /** A video with settings of its own, and the fields of them that the vendor receives. */
   readonly order: object;
   readonly sent: (task: VendorTask) => object;
-  /** How the outcome of a submission is learnt whose answer was lost. */
+  /** How the outcome of a submission is found whose answer was lost. */
   readonly learntFrom: string;
-  /** What `tasks explain` says of such a submission of the usual video. */
+  /** The text of `tasks explain` about such a submission of the usual video. */
   readonly outcomeTold: RegExp;
 }
 
-/** The stack that the suites of several vendors use, once it runs. */
+/** The stack that the suites of several vendors share, once it runs. */
 export type UsedStack = () => TestStack;
 
 /** A task of a suite. */
 export interface Order {
   /** For the simulator, such as `drop_submit,render_ms=500`. */
   readonly directives?: string;
-  /** The fields of the request that differ from the vendor's usual task, where they need the stack from a function. */
+  /** The fields of the request that differ from the vendor's usual task; a function where they need the stack. */
   readonly body?: object | (() => Promise<object>);
 }
 
-/** For what a vendor has beside the others. */
+/** Passes the parts that only this vendor has. */
 export interface VendorTools {
   readonly stack: () => TestStack;
   readonly apiKey: () => string;
@@ -107,7 +107,7 @@ export function describeTasksAt(
     }
 
     const lostOrder = { directives: 'drop_submit,render_ms=500' };
-    itEnds('has a story with each attempt, and how its outcome was learnt', lostOrder, async (task) => {
+    itEnds('has a timeline with each attempt, and the source of its outcome', lostOrder, async (task) => {
       const { body } = await call<{ data: { events: { source: string; text: string }[] } }>(
         `${stack().baseUrl}/admin/v1/tasks/${task.id}/explanation`,
         { key: stack().adminToken },
@@ -122,24 +122,28 @@ export function describeTasksAt(
   });
 }
 
-/** For a vendor whose list may come late, so that a lost answer may stay lost. */
+/** For a vendor whose list may lag, so that the outcome of a lost answer may stay unknown. */
 export function describeLateListAt(provider: string, { stack, itEnds, expectBooks }: VendorTools): void {
   const late = { directives: 'drop_submit,unlisted,render_ms=500' };
-  itEnds('is taken up by the callback when the list is late', late, async (task) => {
+  itEnds('continues by the callback when the list is late', late, async (task) => {
     expect(task.status).to.equal('succeeded');
     expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from the callback`]);
     await expectBooks(task, 'settlement', 1);
   });
 
   const lost = { directives: 'drop_submit,unlisted,stuck' };
-  itEnds('is given up and refunded once when neither the list nor a callback reveals it', lost, async (task) => {
-    expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
-    expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: unknown, from nothing`]);
-    await expectBooks(task, 'refund', 1);
-  });
+  itEnds(
+    'is given up and refunded once when neither the list nor a callback reveals its outcome',
+    lost,
+    async (task) => {
+      expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+      expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: unknown, from nothing`]);
+      await expectBooks(task, 'refund', 1);
+    },
+  );
 }
 
-/** A suite of a vendor, with an account of its own. @param model of the tasks that do not say which */
+/** A suite of a vendor, with an account of its own. @param model of the tasks that name none */
 export function describeVendor(
   name: string,
   usedStack: UsedStack,
@@ -156,7 +160,7 @@ export function describeVendor(
     return finishedVendorTask(stack, apiKey, { model, directives, ...fields });
   }
 
-  // The vendors work side by side. Each gets one task at a time: some reveal what became of a lost one only by exclusion.
+  // The vendors work in parallel, one task at a time each: some reveal a lost one only by exclusion.
   before(async () => {
     stack = usedStack();
     ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));

@@ -3,7 +3,7 @@ import { describeFal } from './fal.ts';
 import { describeGoogle } from './google.ts';
 import { describeReplicate } from './replicate.ts';
 
-/** Without one, some of their lost answers stay lost. */
+/** Without callbacks, some of their lost answers stay lost. */
 describe('at vendors that report by callbacks', () => {
   const stack = useVendorStack({ env: { GENWAY_PROVIDER_CALLBACKS: 'true' } });
   describeFal(stack);
