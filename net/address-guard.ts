@@ -1,8 +1,7 @@
 /**
- * The only way to send requests to addresses that somebody else chose: webhook endpoints, image links and providers'
- * result links. The link and every redirect are checked as text, and every connection by `guarded-connector.ts`, so
- * neither a redirect nor a name that changes between check and use reaches a private network. Sizes and times are
- * bounded here.
+ * Sends all requests to addresses that clients or providers chose: webhook endpoints, image links and providers' result
+ * links. Checks the text of the link and of every redirect, while `guarded-connector.ts` checks every connection, so
+ * neither a redirect nor a name that changes between check and use reaches a private network. Bounds sizes and times.
  */
 import { Agent, request as send } from 'undici';
 import type { Dispatcher } from 'undici';
@@ -29,22 +28,22 @@ export interface GuardedRequest {
   readonly body?: string | Uint8Array;
   /** Reading the body fails once more bytes than this have arrived. */
   readonly maxBytes: number;
-  /** From the first connection to the last byte of the body, redirects included. */
+  /** The time from the first connection to the last byte of the body, including redirects. */
   readonly timeoutMs: number;
-  /** The longest silence while waiting for the answer or for more of its body; `timeoutMs` by default. */
+  /** The maximum silence before the answer and within its body; `timeoutMs` by default. */
   readonly idleTimeoutMs?: number;
-  /** How many redirects of a GET or HEAD to follow, 0 by default; other redirects are returned unchanged. */
+  /** The number of redirects of a GET or HEAD to follow, 0 by default; returns other redirects unchanged. */
   readonly redirects?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface GuardedResponse {
   readonly status: number;
-  /** By name in lower case; repeated headers are joined by `, `. */
+  /** By name in lower case; the values of a repeated header are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
   /** The link that answered, after redirects. */
   readonly url: string;
-  /** Must be read to its end or cancelled. Fails with the errors of {@link GuardedClient.request}. */
+  /** The caller must read the body to its end or cancel it. Fails with the errors of {@link GuardedClient.request}. */
   readonly body: ReadableStream<Uint8Array>;
 }
 
@@ -52,12 +51,12 @@ export interface GuardedClient {
   /**
    * Sends one request.
    *
-   * @throws AddressRefusedError when the link, a redirect or an address is not public
+   * @throws AddressRefusedError if the link, a redirect or an address is not public
    * @throws TimeoutError after `timeoutMs`; BodyTooLargeError; TooManyRedirectsError
    * @throws Error for network errors: refused, reset, silent, a bad certificate, …
    */
   request(url: string, options: GuardedRequest): Promise<GuardedResponse>;
-  /** For other HTTP code: guards connections, but not links, sizes and times. */
+  /** Guards the connections of other HTTP code, but not links, sizes and times. */
   readonly dispatcher: Dispatcher;
   /** Closes all connections. */
   close(): Promise<void>;
@@ -79,10 +78,10 @@ export class TooManyRedirectsError extends Error {
 }
 
 const REDIRECT_STATUSES: readonly number[] = [301, 302, 303, 307, 308];
-/** Not sent to another origin after a redirect. */
+/** Headers that are not sent to another origin after a redirect. */
 const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'proxy-authorization', 'x-api-key'];
 
-/** Creates a client that checks every connection. Share it: it keeps connections open for reuse. */
+/** Creates a client that checks every connection. Share the client, which keeps connections open for reuse. */
 export function createGuardedClient(options: GuardedClientOptions): GuardedClient {
   const { resolve = resolveWithSystem, certificateAuthorities, allowPrivateAddresses } = options;
   const policy = { allowPrivateAddresses };
@@ -95,7 +94,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   };
 }
 
-/** One exchange with one deadline, which ends with the body. */
+/** Makes one exchange with one deadline, which covers the body. */
 async function requestWithin(
   dispatcher: Dispatcher,
   policy: AddressPolicy,
@@ -148,7 +147,7 @@ async function followRedirects(
   }
 }
 
-/** Only a relative location is rewritten; a full one is checked as it is written. */
+/** Resolves a relative location. Leaves a full one as written, so that the guard checks its original text. */
 function resolveLocation(location: string, base: URL): string {
   if (/^[a-z][a-z0-9+.-]*:/i.test(location) || !URL.canParse(location, base.href)) return location;
   return new URL(location, base).href;
@@ -174,7 +173,7 @@ function startDeadline(timeoutMs: number, outer: AbortSignal | undefined): { sig
   return { signal: controller.signal, end };
 }
 
-/** Stops waiting when `signal` fires, which undici itself notices only once it has a connection. */
+/** Stops waiting when `signal` fires: undici itself reacts only once it has a connection. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -182,7 +181,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-/** The body as a pull stream, so that a slow reader slows the sender down, which fails beyond `maxBytes`. */
+/** The body as a pull stream, so that a slow reader slows the sender down. Fails beyond `maxBytes`. */
 function capBody(
   body: Dispatcher.ResponseData['body'],
   maxBytes: number,
@@ -190,7 +189,7 @@ function capBody(
 ): ReadableStream<Uint8Array> {
   const chunks: AsyncIterator<Uint8Array> = body[Symbol.asyncIterator]();
   let receivedBytes = 0;
-  // The iterator reports failures, but without a listener a failure before the first read would end the process.
+  // The iterator reports failures; without a listener, a failure before the first read would crash the process.
   body.on('error', () => {});
   const stop = () => {
     onEnd();
@@ -218,7 +217,7 @@ function capBody(
   );
 }
 
-/** Drops the rest of a body, and its connection. Nobody is interested in errors any more. */
+/** Drops the rest of a body and its connection, and ignores errors. */
 function discard(body: Dispatcher.ResponseData['body']): void {
   body.on('error', () => {}).destroy();
 }

@@ -1,11 +1,10 @@
 /**
- * Collects the bytes of an incoming body. Clients choose the size of its pieces, and keeping a piece costs some hundred
- * bytes besides its content, so pieces are copied into blocks that this process reuses instead of leaving them to the
- * garbage collector.
+ * Collects the bytes of an incoming body. Clients choose the size of its pieces, and each piece costs about a hundred
+ * bytes besides its content, so pieces are copied into blocks, which the process reuses without garbage collection.
  */
 
-const SMALLEST_BLOCK_BYTES = 4 * 1024;
-/** Only blocks of this size are reused. */
+const MIN_BLOCK_BYTES = 4 * 1024;
+/** The process reuses only blocks of this size. */
 const BLOCK_BYTES = 256 * 1024;
 /** Enough for the largest body. */
 const MAX_FREE_BLOCKS = (32 * 2 ** 20) / BLOCK_BYTES;
@@ -13,7 +12,7 @@ const MAX_FREE_BLOCKS = (32 * 2 ** 20) / BLOCK_BYTES;
 const freeBlocks: Buffer[] = [];
 
 export class BodyBytes {
-  /** Most bodies arrive in one piece. */
+  /** Kept without copying: most bodies arrive in one piece. */
   #first: Buffer | null = null;
   #blocks: Buffer[] = [];
   /** The filled part of the last block. */
@@ -26,7 +25,7 @@ export class BodyBytes {
     else for (let at = 0; at < piece.byteLength;) at += this.#fill(piece.subarray(at));
   }
 
-  /** Hands over all bytes; they are no longer held here. */
+  /** Returns all bytes and releases them. */
   take(): Buffer {
     const first = this.#first ?? Buffer.alloc(0);
     const bytes = this.#blocks.length === 0 ? first : Buffer.concat([first, ...this.#blocks], this.#length);
@@ -42,7 +41,7 @@ export class BodyBytes {
     this.#blocks = [];
   }
 
-  /** @returns how many bytes fitted into the last block */
+  /** @returns the number of bytes that fitted into the last block */
   #fill(bytes: Buffer): number {
     let block = this.#blocks.at(-1);
     if (block === undefined || this.#filled === block.byteLength) {
@@ -56,8 +55,8 @@ export class BodyBytes {
   }
 }
 
-/** @param heldBytes bodies that are still small get small blocks */
+/** @param heldBytes the body's size so far: small bodies get small blocks */
 function newBlock(heldBytes: number): Buffer {
   if (heldBytes >= BLOCK_BYTES) return freeBlocks.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
-  return Buffer.allocUnsafe(Math.max(SMALLEST_BLOCK_BYTES, heldBytes));
+  return Buffer.allocUnsafe(Math.max(MIN_BLOCK_BYTES, heldBytes));
 }

@@ -1,7 +1,7 @@
 /**
- * Connections that cannot lead into a private network: every address of a name is checked, the connection goes to
- * exactly those addresses, and the connected socket is checked again. A `lookup` hook alone would not be enough,
- * because addresses in the link itself never pass through it.
+ * Opens connections that cannot lead into a private network: checks every address of a name, connects to exactly these
+ * addresses, and checks the connected socket again. A `lookup` hook would not be enough, because it never sees an address
+ * that the link itself contains.
  */
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -11,7 +11,7 @@ import { buildConnector } from 'undici';
 import { AddressRefusedError, permitsAddress, withoutBrackets } from './public-url.ts';
 import type { AddressPolicy } from './public-url.ts';
 
-/** All addresses of a host name, in canonical notation and in order of preference. */
+/** Returns all addresses of a host name, in canonical notation and in order of preference. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 /** Opens a connection for `target` to one of `addresses`. */
@@ -20,19 +20,19 @@ export type OpenConnection = (target: buildConnector.Options, addresses: readonl
 interface GuardedConnectorOptions {
   readonly policy: AddressPolicy;
   readonly resolve: Resolve;
-  /** Not trusted: the address that the socket reached is checked before any byte of the request is written. */
+  /** Not trusted: the connector checks the address that the socket reached before it writes any byte. */
   readonly open: OpenConnection;
 }
 
-/** The part of the resolver that is used. */
+/** The used part of Node's resolver. */
 export type NameServers = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** How long a name server has to answer before it is asked once more. */
+/** How long to wait for a name server before asking once more. */
 const ANSWER_TIMEOUT_MS = 2_000;
 const UNKNOWN_CODES: readonly string[] = ['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'];
 
-/** The connector for undici dispatchers. Connections fail with {@link AddressRefusedError} or a network error. */
+/** Creates a connector for undici. Connections fail with {@link AddressRefusedError} or a network error. */
 export function createGuardedConnector({ policy, resolve, open }: GuardedConnectorOptions): buildConnector.connector {
   const connect = callbackify(async (target: buildConnector.Options) => {
     const socket = await open(target, await resolvePermitted(target, resolve, policy));
@@ -46,7 +46,7 @@ export function createGuardedConnector({ policy, resolve, open }: GuardedConnect
   };
 }
 
-/** The addresses of the target: at least one, and all of them permitted, since any of them may be used. */
+/** Resolves the target. Requires that all its addresses are permitted, since the connection may use any of them. */
 async function resolvePermitted(
   { hostname, protocol }: buildConnector.Options,
   resolve: Resolve,
@@ -56,7 +56,7 @@ async function resolvePermitted(
   const host = withoutBrackets(hostname);
   const addresses = isIP(host) === 0 ? [...(await resolve(host))] : [host];
   if (addresses.length === 0) throw new AddressRefusedError(`the name ${host} has no address`);
-  // The message does not name the address: the caller who gave the name may read it, and would learn about internal names.
+  // The caller who chose the name may read the message, so it must not reveal the addresses of internal names.
   if (!addresses.every((address) => permitsAddress(address, policy))) {
     throw new AddressRefusedError(`${host} leads to an address that is not public`);
   }
@@ -64,16 +64,16 @@ async function resolvePermitted(
 }
 
 /**
- * Creates the resolver for names that somebody else chose. It asks name servers without using a thread: the system's
- * resolver would block one of the four threads that also serve all file access, for as long as the name's server likes.
- * The system is asked, one name at a time, only for names that name servers do not know at all, such as those in the
+ * Creates the resolver for names that clients or providers chose. It asks name servers without using a thread: a slow
+ * name server would block the system's resolver, and with it one of the four threads that also serve all file access.
+ * The resolver asks the system, one name at a time, only for names that no name server knows, such as those in the
  * hosts file.
  */
 export function createResolver(
   servers: NameServers = new Resolver({ timeout: ANSWER_TIMEOUT_MS, tries: 2 }),
   askSystem: Resolve = lookUp,
 ): Resolve {
-  let turn: Promise<unknown> = Promise.resolve();
+  let previous: Promise<unknown> = Promise.resolve();
   return async (hostname) => {
     const answers = hostname.includes('.')
       ? await Promise.allSettled([servers.resolve4(hostname), servers.resolve6(hostname)])
@@ -81,16 +81,16 @@ export function createResolver(
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (addresses.length > 0) return addresses;
     for (const answer of answers) if (answer.status === 'rejected' && !isUnknown(answer.reason)) throw answer.reason;
-    const asked = turn.then(() => askSystem(hostname));
-    turn = asked.catch(() => {});
-    return asked;
+    const found = previous.then(() => askSystem(hostname));
+    previous = found.catch(() => {});
+    return found;
   };
 }
 
-/** With the system's name servers. */
+/** Resolves with the system's name servers. */
 export const resolveWithSystem: Resolve = createResolver();
 
-/** Whether there is no such name, or no name server. */
+/** Whether the name does not exist, or there is no name server. */
 function isUnknown(error: unknown): boolean {
   return error instanceof Error && 'code' in error && UNKNOWN_CODES.includes(String(error.code));
 }
@@ -101,9 +101,9 @@ async function lookUp(hostname: string): Promise<readonly string[]> {
 }
 
 /**
- * Connects to one of the given addresses, trying them in turn. The certificate is still checked against the name.
+ * Connects to one of the given addresses, trying them in turn. TLS still checks the certificate against the name.
  *
- * @param certificateAuthorities PEM text of authorities to trust instead of the usual ones
+ * @param certificateAuthorities authorities to trust instead of the usual ones, as PEM text
  */
 export function openPinned(certificateAuthorities?: string): OpenConnection {
   return (target, addresses) => {

@@ -14,13 +14,13 @@ import { presentError } from '../domain/error-envelope.ts';
 
 export interface RunningServer {
   readonly port: number;
-  /** Accepts no new connections, lets running requests finish, and cuts the rest off after `graceMs`. */
+  /** Accepts no new connections, lets requests in progress finish, and closes the rest after `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** How long clients may occupy a connection. */
+/** Limits how long clients may occupy a connection. */
 export interface ClientLimits {
-  /** From the first byte of a request to the end of its headers. */
+  /** The time from the first byte of a request to the end of its headers. */
   readonly headersMs: number;
   /** How long a client may leave an answer unread. */
   readonly unreadMs: number;
@@ -29,26 +29,25 @@ export interface ClientLimits {
 export const CLIENT_LIMITS: ClientLimits = { headersMs: 15_000, unreadMs: 60_000 };
 /** Enough to upload 100 MB over a slow connection. */
 export const REQUEST_TIMEOUT_MS = 10 * 60_000;
-/** Longer than the usual 60 s of load balancers, so that this side never closes first. */
+/** Longer than the usual 60 s of load balancers, so that the server never closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 export const MAX_HEADER_BYTES = 16 * 1024;
 /** How often Node looks for connections that have timed out. */
 const TIMEOUT_CHECK_MS = 1_000;
-/** How long, and how much, a refused client may go on sending before it loses the connection. */
+/** How long, and how many bytes, a refused client may go on sending before the server closes the connection. */
 const LINGER_MS = 5_000;
 const LINGER_BYTES = 64 * 2 ** 20;
 const LINGER_CHECK_MS = 100;
 /**
- * The most requests that may be in progress on a connection. Today's clients send one after the other. Without this
- * limit, a single packet could contain thousands of small requests, which would all start before anybody else is
- * served.
+ * The maximum number of requests in progress on a connection. Usual clients send one after the other. Without this
+ * limit, a packet could contain thousands of small requests, which would all start before other clients are served.
  */
 export const MAX_REQUESTS_UNDER_WAY = 16;
 
 /** Answers requests, and handles its own errors. */
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
 
-/** @throws Error when the port is taken */
+/** @throws Error if the port is taken */
 export async function listen(
   handler: Handler,
   host: string,
@@ -87,15 +86,15 @@ export async function listen(
 
 /** The requests in progress on a server's connections. */
 interface Use {
-  /** How many requests on a connection have not been answered yet. */
+  /** The number of requests in progress on a connection. */
   underWay(socket: Socket): number;
-  /** Closes connections without a request at once, and all others after their last answer. */
+  /** Closes connections without a request now, and all others after their last answer. */
   closeUnused(): void;
 }
 
 /**
- * Tracks which connections have a request in progress. After `close`, Node itself would keep connections open that never
- * had a request, and those whose answer ends later.
+ * Tracks which connections have a request in progress. After `close`, Node itself would keep open the connections that
+ * never had a request, and those whose answer ends later.
  */
 function trackUse(server: Server): Use {
   const requests = new Map<Socket, number>();
@@ -111,7 +110,7 @@ function trackUse(server: Server): Use {
     requests.set(socket, 0);
     socket.once('close', () => requests.delete(socket));
   });
-  // Before the request is handled, so that it counts.
+  // Runs before the request handler, so that the handler sees the count.
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     if (ending.has(socket)) return;
     count(socket, 1);
@@ -126,7 +125,7 @@ function trackUse(server: Server): Use {
   };
 }
 
-/** Ends connections whose clients do not read their answers; this also frees the files and upstreams behind them. */
+/** Closes connections whose clients do not read their answers, and so frees the files and upstreams behind them. */
 function endUnread(server: Server, use: Use, unreadMs: number): void {
   server.timeout = unreadMs;
   // Also fires for connections that wait for their next request or their answer.
@@ -136,7 +135,7 @@ function endUnread(server: Server, use: Use, unreadMs: number): void {
   });
 }
 
-/** Ends a connection at once, ignoring even what has already arrived. */
+/** Closes a connection immediately and ignores data that has already arrived. */
 function cutOff(socket: Socket): void {
   ending.add(socket);
   socket.destroy();
@@ -158,8 +157,8 @@ const ending = new WeakSet<Socket>();
 type AnswerHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 /**
- * An answer that is given before the whole request has arrived is the last one on its connection: between it and the
- * next request there would be the rest of a body that nobody wants.
+ * Makes an answer that starts before the whole request has arrived the last one on its connection, since the rest of
+ * the unread body would precede the next request.
  */
 class ClosingResponse extends ServerResponse {
   override writeHead(status: number, reason?: string | AnswerHeaders, headers?: AnswerHeaders): this {
@@ -180,24 +179,24 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Closes only the sending side once the answer is sent, and goes on reading for a while: a connection that is closed
- * with unread bytes is reset, and the reset can overtake the answer.
+ * Closes only the sending side once the answer is sent, and goes on reading for a while: closing a connection with
+ * unread bytes resets it, and the reset can overtake the answer.
  */
 function endGently(request: IncomingMessage): void {
   const { socket } = request;
-  const mostBytes = socket.bytesRead + LINGER_BYTES;
+  const maxBytes = socket.bytesRead + LINGER_BYTES;
   let isEnding = false;
   socket.destroySoon = () => {
     if (isEnding) return;
     isEnding = true;
     if (socket.writable) socket.end();
     drop(request);
-    const enough = setInterval(() => {
-      if (request.complete || socket.bytesRead > mostBytes) socket.destroy();
+    const check = setInterval(() => {
+      if (request.complete || socket.bytesRead > maxBytes) socket.destroy();
     }, LINGER_CHECK_MS);
     const timer = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.once('close', () => {
-      clearInterval(enough);
+      clearInterval(check);
       clearTimeout(timer);
     });
   };
@@ -207,11 +206,11 @@ function endGently(request: IncomingMessage): void {
 function drop(request: IncomingMessage): void {
   request.unpipe();
   request.removeAllListeners('readable').removeAllListeners('data');
-  // Node notices on the next tick that nobody listens any more.
+  // Node notices on the next tick that no listener is left.
   setImmediate(() => request.resume());
 }
 
-/** Data that is not HTTP never reaches the application; the server answers it in the same envelope. */
+/** Answers data that is not HTTP, which never reaches the application, in the usual error envelope. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -10,14 +10,14 @@ export interface Mail {
 }
 
 export interface Mailer {
-  /** Resolves when the server has taken the e-mail. @throws MailError */
+  /** Resolves when the server has accepted the e-mail. @throws MailError */
   send(mail: Mail): Promise<void>;
 }
 
-/** An e-mail was not sent. Its message has nothing of the e-mail, and no credentials. */
+/** An e-mail was not sent. The error's message contains nothing of the e-mail, and no credentials. */
 export class MailError extends Error {
   override readonly name = 'MailError';
-  /** Whether the server refuses this e-mail for good, such as one to a mailbox that it does not have. */
+  /** Whether a retry cannot succeed, for example because the server does not have the mailbox. */
   readonly isFinal: boolean;
 
   constructor(message: string, isFinal: boolean) {
@@ -30,8 +30,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 20_000;
 
 /**
- * @param smtpUrl `smtp://user:password@host:587`, where TLS begins by STARTTLS, or `smtps://…` with TLS from the start.
- *   Credentials are never sent without TLS, but to this machine itself.
+ * @param smtpUrl `smtp://user:password@host:587`, where STARTTLS starts TLS, or `smtps://…` with TLS from the start.
+ *   The mailer never sends credentials without TLS, except to this machine itself.
  * @param from the sender: an address, or `Name <address>`
  */
 export function createMailer({ smtpUrl, from }: { readonly smtpUrl: string; readonly from: string }): Mailer {
@@ -52,7 +52,7 @@ export function createMailer({ smtpUrl, from }: { readonly smtpUrl: string; read
   });
   return {
     send: async ({ to, subject, text }) => {
-      // RFC 3834: nobody's absence note answers it.
+      // RFC 3834: prevents automatic replies, such as absence notes.
       const headers = { 'Auto-Submitted': 'auto-generated' };
       await transport.sendMail({ from, to: { name: '', address: to }, subject, text, headers }).catch(toMailError);
     },

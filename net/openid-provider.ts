@@ -1,7 +1,7 @@
 /**
- * A provider of OpenID Connect, asked with the authorization code flow, PKCE, state and nonce:
- * https://openid.net/specs/openid-connect-core-1_0.html and RFC 9700. What it publishes of itself is only read when somebody
- * signs in, so that it may be down while Genway starts.
+ * A client of an OpenID Connect provider, with the authorization code flow, PKCE, state and nonce:
+ * https://openid.net/specs/openid-connect-core-1_0.html and RFC 9700. The client reads the provider's metadata only when
+ * a person signs in, so that the provider may be down while Genway starts.
  */
 import {
   allowInsecureRequests,
@@ -20,15 +20,15 @@ import {
 } from 'openid-client';
 
 export interface OpenIdSettings {
-  /** As the provider writes it. */
+  /** The issuer, spelt as the provider spells it. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** The name that people see. */
+  /** The name on the sign-in page. */
   readonly name: string;
-  /** Whether the operator relies on it to ask for a second factor. */
+  /** Whether the operator relies on the provider to ask for a second factor. */
   readonly asksSecondFactor: boolean;
-  /** The address to which the provider redirects; it must be registered there. */
+  /** The address to which the provider redirects; must be registered at the provider. */
   readonly redirectUri: string;
 }
 
@@ -39,14 +39,14 @@ export interface OpenIdAttempt {
   readonly codeVerifier: string;
 }
 
-/** Whom the provider means. */
+/** The person whom the provider has authenticated. */
 export interface Identity {
   readonly issuer: string;
-  /** Never given to somebody else. */
+  /** Unique at the issuer, and never reassigned. */
   readonly subject: string;
-  /** In lower case; null when the provider does not say it. */
+  /** In lower case; null if the provider does not send it. */
   readonly email: string | null;
-  /** Whether the provider itself has made sure that the address is theirs. */
+  /** Whether the provider has verified that the address belongs to the person. */
   readonly isEmailVerified: boolean;
 }
 
@@ -54,17 +54,17 @@ export interface OpenIdProvider extends Pick<OpenIdSettings, 'issuer' | 'name' |
   /** Returns the address to which the browser is redirected. @throws ProviderDownError */
   authorizationUrl(attempt: OpenIdAttempt): Promise<string>;
   /**
-   * Exchanges the code that a browser came back with.
+   * Exchanges the code that the browser brings back.
    *
-   * @param query that of the redirect, without `?`
-   * @throws ProviderDownError; SignInRefusedError when the answer is not one to this attempt, or the provider refused
+   * @param query the query of the redirect, without `?`
+   * @throws ProviderDownError; SignInRefusedError if the answer does not belong to the attempt, or the provider refused
    */
   identityOf(query: string, attempt: OpenIdAttempt): Promise<Identity>;
-  /** The address at which people sign out of the provider; null if there is none, or the provider does not answer. */
+  /** The provider's sign-out address; null if there is none, or the provider does not answer. */
   signOutUrl(returnTo: string): Promise<string | null>;
 }
 
-/** The provider does not answer, or not as one. */
+/** The provider does not answer, or its answer is not OpenID Connect. */
 export class ProviderDownError extends Error {
   override readonly name = 'ProviderDownError';
 }
@@ -75,9 +75,9 @@ export class SignInRefusedError extends Error {
 }
 
 const TIMEOUT_SECONDS = 10;
-/** How long what the provider publishes of itself is relied on. */
+/** How long the provider's metadata is cached. */
 const KEPT_MS = 3_600_000;
-/** The provider failed, rather than refused: not reached, silent, or an answer that has no place in the protocol. */
+/** Error codes that mean that the provider failed, rather than refused: a timeout, or an invalid answer. */
 const FAILURES: readonly unknown[] = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'];
 
 export function createOpenIdProvider(settings: OpenIdSettings): OpenIdProvider {
@@ -108,7 +108,7 @@ export function createOpenIdProvider(settings: OpenIdSettings): OpenIdProvider {
         });
         const claims = tokens.claims();
         if (!claims) throw new SignInRefusedError('the provider sent no ID token');
-        // Many providers only tell the address when they are asked with the access token.
+        // Many providers send the address only from the user info endpoint.
         const { email, email_verified: verified } =
           claims['email'] === undefined ? await fetchUserInfo(known, tokens.access_token, claims.sub) : claims;
         return {
@@ -131,7 +131,7 @@ export function createOpenIdProvider(settings: OpenIdSettings): OpenIdProvider {
 
 async function discover({ issuer, clientId, clientSecret }: OpenIdSettings): Promise<Configuration> {
   const url = new URL(issuer);
-  // The configuration takes http for this machine only.
+  // The configuration accepts http only for this machine.
   const insecurely = url.protocol === 'http:' ? [allowInsecureRequests] : [];
   try {
     return await discovery(url, clientId, undefined, asSupported(clientSecret), {
@@ -143,7 +143,7 @@ async function discover({ issuer, clientId, clientSecret }: OpenIdSettings): Pro
   }
 }
 
-/** In the body where the provider says that it takes that, since not all decode the other way alike. */
+/** Sends the secret in the body if the provider supports that, since providers decode the header differently. */
 function asSupported(clientSecret: string): ClientAuth {
   const [inBody, inHeader] = [ClientSecretPost(clientSecret), ClientSecretBasic(clientSecret)];
   return (server, client, body, headers) => {
@@ -164,7 +164,7 @@ function toRefusal(error: unknown): Error {
     : new SignInRefusedError('the answer is not one to this attempt', { cause: error });
 }
 
-/** Makes a value again when it is older than that, and after each failure. */
+/** Caches a value for `keptMs`. Does not cache failures. */
 function keptFor<Value>(keptMs: number, make: () => Promise<Value>): () => Promise<Value> {
   let kept: { readonly value: Promise<Value>; readonly untilMs: number } | null = null;
   return () => {

@@ -1,4 +1,4 @@
-/** Decides which IP addresses belong to the public internet: the pure half of the address guard. */
+/** Decides which IP addresses belong to the public internet, without I/O. */
 import ipaddr from 'ipaddr.js';
 
 /** The block that holds every public IPv6 address (RFC 4291, and the IANA registry of global unicast assignments). */
@@ -7,7 +7,7 @@ const GLOBAL_UNICAST_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 /**
  * Whether `address` is public unicast, that is, in none of the special-purpose blocks of RFC 6890 and its successors
  * (loopback, private, link-local, carrier-grade NAT, documentation, multicast, …). IPv6 addresses that contain an IPv4
- * address (mapped, compatible, NAT64, 6to4, Teredo) are never public, because where they lead depends on the network.
+ * address (mapped, compatible, NAT64, 6to4, Teredo) never count as public, because their target depends on the network.
  *
  * @param address in the canonical notation of resolvers and sockets; any other notation, or a zone id, is not public
  */

@@ -2,7 +2,6 @@
 import { isIP } from 'node:net';
 import { isLoopbackAddress, isPublicAddress } from './public-address.ts';
 
-/** How strict the guard is. */
 export interface AddressPolicy {
   /** For tests only: also permits `http:` and this machine's addresses. Other private addresses are still refused. */
   readonly allowPrivateAddresses: boolean;
@@ -10,7 +9,7 @@ export interface AddressPolicy {
 
 export const PUBLIC_ONLY: AddressPolicy = { allowPrivateAddresses: false };
 
-/** The link, the addresses of its name, or the machine it reached is not on the public internet. */
+/** The link, an address of its name, or the machine that a connection reached is not on the public internet. */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
 }
@@ -34,11 +33,11 @@ const LINK_PATTERN = /^https?:\/\/(\[[^\]/?#]*\]|[^[\]:/?#@]+)(?::\d*)?(?:[/?#]|
 
 /**
  * Checks, without using the network, that `text` is a link to the public internet: `https`, without user name and
- * password, and with a full name or public address as its host. The host must be written the way it is read. An address
- * in decimal, octal, hexadecimal or short form, or in characters that become digits or letters only when normalised, is
- * refused whatever it means, because the next reader of the link (an upstream) may read another address.
+ * password, and with a full name or public address as its host. The host must be in canonical form. An address in
+ * decimal, octal, hexadecimal or short form, or in characters that become digits or letters only when normalised, is
+ * always refused, because the next reader of the link (an upstream) may read another address.
  *
- * Passing says nothing about what the name resolves to: only a request through the guarded client is safe.
+ * A link that passes may still have a name with a private address: only a request through the guarded client is safe.
  *
  * @returns the parsed link
  * @throws AddressRefusedError with the reason, such as `the address 127.0.0.1 is not public`
@@ -78,12 +77,12 @@ function assertPublicHost(host: string, policy: AddressPolicy): void {
   if (isPrivate || !name.includes('.')) throw new AddressRefusedError(`the name ${name} is not public`);
 }
 
-/** Apart from case, only an international name may differ from its parsed form, which then is its `xn--` spelling. */
+/** Whether the host equals its parsed form, except for case and the `xn--` spelling of international names. */
 function isWrittenAsRead(written: string, read: string): boolean {
   return written.toLowerCase() === read || (/[^\0-\x7f]/.test(written) && /(^|\.)xn--/.test(read));
 }
 
-/** White space and control characters, which parsers drop, and backslashes, which they read as slashes. */
+/** Finds white space and control characters, which parsers drop, and backslashes, which they read as slashes. */
 function hasUnsafeCharacter(text: string): boolean {
   return /[\s\\\p{Cc}]/u.test(text);
 }

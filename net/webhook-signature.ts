@@ -9,17 +9,17 @@ import { isSameSecret } from './same-secret.ts';
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
-/** A new endpoint secret: `whsec_` and the base64 of 32 random bytes. */
+/** Makes an endpoint secret: `whsec_` and the base64 of 32 random bytes. */
 export function newWebhookSecret(): string {
   return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 }
 
 interface SignedContent {
-  /** The endpoint's secret, exactly as its owner got it. */
+  /** The endpoint's secret, in the form that its owner received. */
   readonly secret: string;
   /** Unix seconds. */
   readonly timestampSeconds: number;
-  /** The raw body, byte for byte as it is sent. */
+  /** The raw body, byte for byte. */
   readonly body: string | Uint8Array;
 }
 
@@ -29,9 +29,9 @@ export function signDelivery({ secret, timestampSeconds, body }: SignedContent):
 }
 
 /**
- * Checks a delivery as its receiver should: the signature in constant time, and a timestamp within 5 minutes of now.
+ * Checks a delivery as a receiver should: the signature in constant time, and a timestamp within 5 minutes of now.
  *
- * @param delivery as received; `timestamp` and `signature` are the values of the headers
+ * @param delivery the received delivery; `timestamp` and `signature` are the values of the headers
  */
 export function verifySignature(delivery: {
   readonly secret: string;
@@ -48,7 +48,7 @@ export function verifySignature(delivery: {
   return isSameSecret(expected, Buffer.from(signature));
 }
 
-/** One delivery of an event to an endpoint, at the moment it is sent. */
+/** One attempt to deliver an event to an endpoint. */
 interface Delivery extends SignedContent {
   /** The same for every attempt, so that receivers can drop repeats. */
   readonly messageId: string;
@@ -56,7 +56,7 @@ interface Delivery extends SignedContent {
   readonly event: string;
 }
 
-/** All headers of a delivery. Sign each attempt anew, because receivers refuse old timestamps. */
+/** Makes all headers of a delivery. Call it for each attempt, because receivers refuse old timestamps. */
 export function deliveryHeaders(delivery: Delivery): Record<string, string> {
   const timestamp = String(delivery.timestampSeconds);
   return {

@@ -1,4 +1,4 @@
-/** Checks that an upstream can be asked for everything that a model sells, by preparing the requests without sending them. */
+/** Checks that an upstream can deliver everything that a model sells, by preparing requests without sending them. */
 import type { Finding, OperatorFile } from '../catalogue/operator-file.ts';
 import type { ImageModel, VideoModel } from '../catalogue/types.ts';
 import type { WrittenModel } from '../catalogue/written-models.ts';
@@ -12,14 +12,14 @@ import { JobRefusedError } from './media/outcomes.ts';
 import { assertInRange } from './media/range.ts';
 import { wordFor } from './media/resolutions.ts';
 
-/** One thing that clients can choose, where it is written, and the request with it. */
+/** One value that clients can choose, its place in the file, and a request with the value. */
 interface Choice {
   readonly path: FieldPath;
   readonly name: string;
   readonly request: RenderRequest;
 }
 
-/** Choices of one kind: each must lead to another request, or else clients buy something that nobody is asked for. */
+/** Choices of one kind. If two lead to the same request, clients pay for a choice that the upstream never sees. */
 interface Dimension {
   readonly choices: readonly Choice[];
   readonly mustDiffer: boolean;
@@ -27,7 +27,7 @@ interface Dimension {
 
 const DEADLINE = new Date('2100-01-01');
 
-/** @param path of the model in the file */
+/** @param path the path of the model in the file */
 export function deliveryFindings(
   file: OperatorFile,
   { path }: WrittenModel,
@@ -73,7 +73,7 @@ function dimensionFindings(
   });
 }
 
-/** A file of other pixels would be refused after it was rendered and paid. */
+/** A result with other pixels would fail the exact check after the operator has paid for it. */
 function pixelFindings(
   file: OperatorFile,
   path: FieldPath,
@@ -105,7 +105,7 @@ function videoDimensions(
     resolution: model.defaultResolution,
   };
   const prices = `usd_per_${pricing.per}`;
-  // Sizes and ratios that the vendor has no word for are found before any request is prepared.
+  // `resolutionFindings` reports resolutions that the vendor has no word for.
   const known = Object.keys(pricing.byResolution).filter((one) => !words || wordFor(words, one) !== null);
   const lengths: readonly (readonly [FieldPath, number])[] =
     durationSeconds.values?.map((seconds, index) => [['durations_seconds', index], seconds] as const) ??
@@ -199,7 +199,7 @@ function pickVideo({
   };
 }
 
-/** A dimension for each kind of input. Requests with different inputs may be the same. */
+/** A dimension for each kind of input. */
 function inputDimensions(
   path: FieldPath,
   inputs: readonly (readonly [name: string, field: string | null, request: RenderRequest])[],
@@ -222,7 +222,7 @@ function linksTo(what: string, count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `https://example.com/${what}-${index}`);
 }
 
-/** The same request for each choice, so that requests differ only in the choice. */
+/** The request to which choices are applied. All use it, so that requests differ only in the choice. */
 function usualRequest({ kind }: VideoModel | ImageModel, route: RankedRoute, hasImages: boolean): RenderRequest {
   const file = { bytes: new Uint8Array(), mimeType: 'image/png', name: 'image.png' };
   return {

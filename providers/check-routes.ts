@@ -1,4 +1,4 @@
-/** Checks that the routes of a catalogue and the upstreams fit each other, so that everything on sale can be served. */
+/** Checks that the upstreams can serve everything that the routes of a catalogue sell. */
 import { choose } from '../catalogue/schema-findings.ts';
 import type { Finding, OperatorFile } from '../catalogue/operator-file.ts';
 import { type WrittenModel, type WrittenRoute, writtenModels } from '../catalogue/written-models.ts';
@@ -15,7 +15,7 @@ import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS } from './media/protocols.ts';
 import { wordFor } from './media/resolutions.ts';
 import type { Upstreams } from './upstreams.ts';
 
-/** The targets of routes, by name; null for facts about an upstream that is itself invalid. */
+/** The upstreams that routes may name, by name; the value is null if the entry of the upstream is invalid. */
 export interface KnownUpstreams {
   readonly media: ReadonlyMap<string, MediaAdapter | null>;
   /** The formats that each upstream speaks. */
@@ -53,7 +53,7 @@ function formatsOf({ base_url: one, base_urls: each }: JsonObject): readonly str
   return one === undefined ? null : UPSTREAM_FORMAT_NAMES;
 }
 
-/** A kind without any upstreams is not checked: the operator has not set it up yet. */
+/** Skips a kind without any upstreams, which the operator has not set up yet. */
 export function checkRoutes(
   file: OperatorFile,
   upstreams: KnownUpstreams,
@@ -71,7 +71,7 @@ export function checkRoutes(
   );
 }
 
-/** Whether the upstream can be asked for everything that a valid catalogue sells through a route. */
+/** Reports what a valid catalogue sells through a route and the upstream cannot deliver. */
 function soldFindings(
   file: OperatorFile,
   written: WrittenModel,
@@ -109,7 +109,7 @@ function routeFindings(
   return [file.finding(at, `"${writePath(at)}" must be an upstream that renders ${kind}s${others}, not "${provider}"`)];
 }
 
-/** Every resolution that is sold must be one that the upstream has a word for. */
+/** Reports resolutions on sale that the upstream has no word for. */
 function resolutionFindings(
   file: OperatorFile,
   { path, entry }: WrittenModel,

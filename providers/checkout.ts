@@ -1,23 +1,23 @@
-/** Pages of a payment provider, on which customers pay. */
+/** Pages of a payment provider on which customers pay. */
 import type { PicoUsd } from '../domain/money.ts';
 
 export interface CheckoutOrder {
   readonly accountId: string;
   /** Whole cents. */
   readonly amount: PicoUsd;
-  /** The title of what is paid for, as the customer reads it. */
+  /** The title of the item on the page. */
   readonly description: string;
-  /** Where the browser goes afterwards, whether anything was paid or not. */
+  /** Where the browser goes afterwards, whether the customer paid or not. */
   readonly returnUrl: string;
 }
 
 export interface Checkout {
   readonly accountId: string | null;
-  /** Where to pay; null once it is paid or too old. */
+  /** The page's address; null once it is paid or expired. */
   readonly url: string | null;
 }
 
-/** What a customer agreed to pay, and when, with the card that was given for it. */
+/** A customer's consent to automatic top-ups: the threshold, the amount, and the saved card. */
 export interface SavedCard {
   readonly accountId: string;
   readonly threshold: PicoUsd;
@@ -27,22 +27,22 @@ export interface SavedCard {
 }
 
 export interface CheckoutPages {
-  /** Where the browser goes to pay. */
+  /** The origin of the pages. */
   readonly origin: string;
   /**
-   * Makes a page on which an amount is paid once.
+   * Makes a page on which the customer pays an amount once.
    *
-   * @returns its id
+   * @returns the page's id
    * @throws CheckoutUnavailableError
    */
   open(order: CheckoutOrder): Promise<string>;
-  /** @returns null if there is no such page @throws CheckoutUnavailableError */
+  /** @returns null if the page does not exist @throws CheckoutUnavailableError */
   find(id: string): Promise<Checkout | null>;
   /**
-   * Makes a page on which a card is given, to be charged later.
+   * Makes a page on which the customer saves a card, to be charged later.
    *
-   * @param order `savedUrl` is where the browser goes with a card, as `{savedUrl}/{id}`
-   * @returns its id
+   * @param order after saving, the browser goes to `{savedUrl}/{id}`
+   * @returns the page's id
    * @throws CheckoutUnavailableError
    */
   openCard(
@@ -51,23 +51,23 @@ export interface CheckoutPages {
       readonly returnUrl: string;
     },
   ): Promise<string>;
-  /** @returns null if there is no such page, or no card was given on it @throws CheckoutUnavailableError */
+  /** @returns null if the page does not exist, or has no saved card @throws CheckoutUnavailableError */
   findCard(id: string): Promise<SavedCard | null>;
   /**
    * Charges a card, once for each `attemptId` within a day.
    *
    * @returns the payment
-   * @throws CardRefusedError if it was not paid; CheckoutUnavailableError if that is not known
+   * @throws CardRefusedError if the card was not charged; CheckoutUnavailableError if the outcome is unknown
    */
   chargeCard(charge: Omit<SavedCard, 'threshold'> & { readonly attemptId: string }): Promise<{ readonly id: string }>;
 }
 
-/** The card was not charged. The message is the bank's. */
+/** The card was not charged. The message gives the bank's reason. */
 export class CardRefusedError extends Error {
   override readonly name = 'CardRefusedError';
 }
 
-/** The provider did not do it; nothing was paid. */
+/** The provider failed or could not be reached. The outcome of a charge is then unknown. */
 export class CheckoutUnavailableError extends Error {
   override readonly name = 'CheckoutUnavailableError';
 }

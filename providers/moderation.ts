@@ -6,39 +6,38 @@ import { ProviderUnreachableError } from './media/outcomes.ts';
 
 export interface ModerationInput {
   readonly text: string;
-  /** Links. */
+  /** Links to images. */
   readonly images: readonly string[];
 }
 
-/** A part of what is judged, in the format's own form. */
+/** A part of the content, in the wire format of moderation services. */
 export type ModerationPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image_url'; readonly image_url: { readonly url: string } };
 
-/** A text, several texts that are judged one by one, or parts that are judged together. */
+/** A text, several texts to judge one by one, or parts to judge together. */
 export type ModerationContent = string | readonly string[] | readonly ModerationPart[];
 
-/** The verdict of one text, or of all parts together. */
+/** The verdict on one text, or on all parts together. */
 export interface ModerationResult {
   readonly flagged: boolean;
-  /** By the service's own names. */
+  /** Keyed by the service's own names. */
   readonly categories: Readonly<Record<string, boolean>>;
-  /** From 0 to 1, by the same names. */
+  /** From 0 to 1, keyed by the same names. */
   readonly scores: Readonly<Record<string, number>>;
 }
 
 export interface ModerationVerdict {
   readonly flagged: boolean;
-  /** The categories that were flagged, in the service's words. */
+  /** The flagged categories, by the service's names. */
   readonly categories: readonly string[];
 }
 
-/** Judges inputs. */
 export interface Moderator {
   /** @throws ProviderUnreachableError if the service gives no verdict */
   check(input: ModerationInput): Promise<ModerationVerdict>;
   /**
-   * Judges content as a client of the format sent it.
+   * Judges content in the form in which a client sent it.
    *
    * @throws ProviderUnreachableError if the service gives no verdict
    */
@@ -48,7 +47,7 @@ export interface Moderator {
 export interface HttpModeratorOptions {
   /** The endpoint, for example `https://moderation.example/v1/moderations`. */
   readonly url: string;
-  /** Sent as a bearer token. */
+  /** The bearer token for the service. */
   readonly key: string | undefined;
   /** The service's model; its default if absent. */
   readonly model?: string;

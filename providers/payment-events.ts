@@ -1,7 +1,7 @@
 /**
  * A payment provider's events, signed and shaped like Stripe's: https://docs.stripe.com/webhooks and
  * https://docs.stripe.com/api/events. A payment belongs to the account in its metadata's `account_id`, or in the
- * `client_reference_id` of the link that led to where it was paid.
+ * `client_reference_id` of its payment link.
  */
 import { createHmac } from 'node:crypto';
 import Joi from 'joi';
@@ -31,14 +31,14 @@ export interface Payment {
   readonly attemptId: string | null;
 }
 
-/** What went back to the payer of a payment. */
+/** Money of a payment that went back to the payer. */
 export interface ReturnOfPayment {
   /** The payment's own id. */
   readonly id: string;
   readonly change: PaymentReturn;
 }
 
-/** The effect of an event: a payment to credit, one that went back, or the reason to ignore it. */
+/** The effect of an event: a payment to credit, a returned payment, or the reason to ignore the event. */
 export type PaymentEvent =
   | { readonly payment: Payment }
   | { readonly returned: ReturnOfPayment }
@@ -46,7 +46,7 @@ export type PaymentEvent =
 
 /**
  * Checks the header `Stripe-Signature`: `t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`, with several `v1` while
- * the secret is being replaced. Other schemes in it are ignored.
+ * the secret is being replaced. Ignores other schemes in the header.
  *
  * @param rawBody byte for byte, before parsing
  * @throws UnsignedPaymentEventError
@@ -85,23 +85,23 @@ interface PaymentIntentDocument {
 }
 
 interface CheckoutSessionDocument {
-  /** Null if it is not a single payment, such as a subscription. */
+  /** Null if the session is not a single payment: for example, a subscription. */
   readonly payment_intent: string | null;
   readonly payment_status: string;
   readonly amount_total?: number | null;
   readonly currency?: string | null;
   readonly metadata: Metadata;
-  /** The reference that the payment link was given. It identifies the page. */
+  /** The reference in the payment link. */
   readonly client_reference_id?: string | null;
 }
 
-/** The fields that both kinds of documents have. */
+/** The common fields of payment intents and checkout sessions. */
 interface PaidDocument {
   readonly id: string | null;
   readonly isPaid: boolean;
   readonly cents: number;
   readonly currency: string;
-  /** Undefined or empty when it is not for an account. */
+  /** Undefined or empty if the payment is not for an account. */
   readonly accountId: string | undefined;
   readonly attemptId: string | null;
 }
@@ -174,7 +174,7 @@ interface ReturnedDocument {
 const READERS: Readonly<Record<string, (object: unknown) => PaymentEvent>> = {
   'payment_intent.succeeded': (object) => toPayment(readPaymentIntent(object)),
   'checkout.session.completed': (object) => toPayment(readCheckoutSession(object)),
-  // For payments that take days; `completed` came earlier, unpaid.
+  // For payments that take days; the earlier `completed` reported the session as unpaid.
   'checkout.session.async_payment_succeeded': (object) => toPayment(readCheckoutSession(object)),
   'charge.refunded': (object) => toReturn(readRefundedCharge(object)),
   'charge.dispute.created': (object) => toReturn(readDispute(object)),
@@ -185,9 +185,9 @@ const READERS: Readonly<Record<string, (object: unknown) => PaymentEvent>> = {
 };
 
 /**
- * Reads an event whose signature was checked.
+ * Reads an event after {@link verifyPaymentEvent} has checked its signature.
  *
- * @throws UnusablePaymentEventError for one that cannot be understood or has a currency other than USD
+ * @throws UnusablePaymentEventError if the event cannot be read or has a currency other than USD
  */
 export function readPaymentEvent(document: unknown): PaymentEvent {
   const { type, data } = check(eventSchema, document);
@@ -219,7 +219,7 @@ function readRefundedCharge(object: unknown): ReturnedDocument {
   return { id, currency, change: { refunded: BigInt(refunded) * PICO_PER_CENT } };
 }
 
-/** A bank's inquiry, whose status begins with `warning`, takes no money yet. */
+/** A bank's inquiry, whose status starts with `warning`, takes no money yet. */
 function readDispute(object: unknown): ReturnedDocument {
   const { id: disputeId, payment_intent: id, amount, currency, status } = check(disputeSchema, object);
   const dispute = { id: disputeId, amount: BigInt(amount) * PICO_PER_CENT, isWon: status === 'won' };
@@ -241,7 +241,7 @@ function readPaymentIntent(object: unknown): PaidDocument {
 function readCheckoutSession(object: unknown): PaidDocument {
   const session = check(checkoutSessionSchema, object);
   const { payment_intent: id, payment_status, amount_total, currency, client_reference_id: reference } = session;
-  // Pages that sell other things have references of their own.
+  // Pages that sell other things have other references.
   const referenced = reference && isId('account', reference) ? reference : undefined;
   return {
     id,

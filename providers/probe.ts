@@ -1,4 +1,4 @@
-/** Whether upstreams answer and take their keys, found out by one harmless request for each address and key. */
+/** Checks whether upstreams answer and accept their keys, with one harmless request for each address and key. */
 import { Agent, type Dispatcher } from 'undici';
 import type { UpstreamFormatName } from '../domain/wire-format-name.ts';
 import { type Answer, exchange, isSuccess } from './media/exchange.ts';
@@ -12,26 +12,26 @@ export interface Probe {
   readonly address: string;
   /** The last four characters of the key. */
   readonly key: string;
-  /** `unclear`: it answers, but not in a way that shows whether it takes the key. */
+  /** `unclear`: the upstream answers, but the answer does not show whether it accepts the key. */
   readonly verdict: 'accepted' | 'unclear' | 'refused' | 'unreachable';
-  /** A status, or why there was no answer. */
+  /** The status, or why there was no answer. */
   readonly detail: string;
-  /** The models of routes that the upstream does not have any more. */
+  /** The models of routes that the upstream no longer has. */
   readonly endedModels: readonly EndedModel[];
 }
 
 export interface EndedModel {
   readonly model: string;
-  /** For example `2026-10-22`; null if only the upstream's list says that it is gone. */
+  /** For example `2026-10-22`; null if the upstream only no longer lists the model. */
   readonly endedOn: string | null;
 }
 
 export interface ProbeOptions {
-  /** The formats in which a text upstream is asked, by its name. */
+  /** The formats in which to probe a text upstream, by the upstream's name. */
   readonly formatsOf: (upstream: string) => readonly UpstreamFormatName[];
-  /** The models that routes name at a media upstream, by its name. */
+  /** The models of routes to a media upstream, by the upstream's name. */
   readonly modelsOf: (upstream: string) => readonly string[];
-  /** For each request; all are made at once. */
+  /** Limits each request; all run at the same time. */
   readonly timeoutMs: number;
 }
 
@@ -68,7 +68,7 @@ async function probeMedia(
   );
 }
 
-/** By the upstream's list, or else by the table of its adapter. */
+/** Finds ended models in the upstream's list, or in its adapter's table if there is no list. */
 function endedModels(
   { adapter }: MediaUpstreamSettings,
   models: readonly string[],
@@ -137,13 +137,13 @@ async function judge(
 function verdictOf(answer: Answer): Probe['verdict'] {
   if (isSuccess(answer)) return 'accepted';
   if (answer.status >= 500) return 'unreachable';
-  // Google answers a wrong key with 400.
+  // Google answers with 400 if the key is wrong.
   const isRefused =
     REFUSED_STATUSES.includes(answer.status) || /API_KEY_INVALID/.test(JSON.stringify(answer.document) ?? '');
   return isRefused ? 'refused' : 'unclear';
 }
 
-/** The innermost cause says most: a refused connection, an unknown name, a certificate. */
+/** The innermost cause is the most precise: a refused connection, an unknown name, a certificate. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message || error.name : reasonOf(error.cause);

@@ -1,11 +1,11 @@
-/** The pages of Stripe on which customers pay: https://docs.stripe.com/api/checkout/sessions */
+/** Stripe's pages on which customers pay: https://docs.stripe.com/api/checkout/sessions */
 import { default as Stripe } from 'stripe';
 import { PICO_PER_CENT, type PicoUsd } from '../domain/money.ts';
 import { CardRefusedError, type CheckoutPages, CheckoutUnavailableError } from './checkout.ts';
 
 const TIMEOUT_MS = 10_000;
 
-/** @param apiUrl where Stripe's API is; tests have another */
+/** @param apiUrl the address of Stripe's API; tests pass another */
 export function createStripeCheckout({
   secretKey,
   apiUrl = 'https://api.stripe.com',
@@ -20,7 +20,7 @@ export function createStripeCheckout({
     host: hostname,
     ...(port !== '' && { port }),
     protocol: protocol === 'http:' ? 'http' : 'https',
-    // The fetch of Node refuses the headers of this package where undici is loaded, too.
+    // With undici loaded, Node's fetch refuses the headers of this package.
     httpClient: Stripe.createNodeHttpClient(),
     timeout: TIMEOUT_MS,
     telemetry: false,
@@ -115,7 +115,7 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
   };
 }
 
-/** Why the card cannot pay; null if that is no fault of the card. https://docs.stripe.com/error-handling */
+/** Why the card cannot pay; null for any other error. https://docs.stripe.com/error-handling */
 function refusalOf(error: unknown): CardRefusedError | null {
   if (error instanceof Stripe.errors.StripeCardError) return new CardRefusedError(error.message);
   const isMissing = error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing';
@@ -130,7 +130,7 @@ function idOf(named: string | { readonly id: string } | null | undefined): strin
   return typeof named === 'object' ? (named?.id ?? null) : (named ?? null);
 }
 
-/** @returns null if Stripe has no such thing */
+/** @returns null if Stripe does not have the object */
 function found<Result>(answer: Promise<Result>): Promise<Result | null> {
   return asked(
     answer.catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** The file of upstreams: names as the catalogue's routes use them, addresses and credentials. */
+/** The file of upstreams: the names that the catalogue's routes use, addresses and credentials. */
 import Joi from 'joi';
 import { type OperatorFile, readOperatorFile, writeFindings } from '../catalogue/operator-file.ts';
 import { checkAgainst, type Checked } from '../catalogue/schema-findings.ts';
@@ -22,7 +22,7 @@ export interface LimitedMediaUpstream extends MediaUpstreamSettings {
 
 /** The limits of a media upstream; null for no limit. A task takes three steps: submit, await, fetch. */
 export interface ProviderLimits {
-  /** Started by all workers together. */
+  /** Steps that all workers together start per second. */
   readonly stepsPerSecond: number | null;
   /** Concurrent steps in one worker. A render counts from start to end. */
   readonly concurrentSteps: number | null;
@@ -106,14 +106,14 @@ export const upstreamsSchema = Joi.object<UpstreamsFile>({
   text: Joi.array().items(textUpstreamSchema).unique('name').default([]),
 }).required();
 
-/** The file of upstreams is wrong: the message names the file and the path of each field to correct. */
+/** The file of upstreams is invalid. The message names the file and the path of each field to correct. */
 class UpstreamsError extends OperatorError {
   override readonly name = 'UpstreamsError';
 }
 
 /**
- * @param readVariable for `${NAME}` in its strings
- * @throws UpstreamsError when the file cannot be read or is wrong
+ * @param readVariable replaces `${NAME}` in strings
+ * @throws UpstreamsError if the file cannot be read or is invalid
  */
 export function loadUpstreams(path: string, readVariable: ReadVariable = () => undefined): Upstreams {
   const { value, findings } = checkUpstreams(readOperatorFile(path, readVariable));
@@ -121,7 +121,7 @@ export function loadUpstreams(path: string, readVariable: ReadVariable = () => u
   return value;
 }
 
-/** Checks a file of upstreams on its own: everything that is wrong with it, or the upstreams. */
+/** Checks a file of upstreams without the catalogue. Returns all findings, and the upstreams if the file is valid. */
 export function checkUpstreams(file: OperatorFile): Checked<Upstreams> {
   const { value, findings } = checkAgainst(file, upstreamsSchema);
   if (!value) return { value, findings };

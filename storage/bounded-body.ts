@@ -2,13 +2,13 @@ import { ObjectTooLargeError } from './storage.ts';
 
 /** A body on its way into a store. */
 export interface BoundedBody extends AsyncIterable<Uint8Array> {
-  /** How many bytes have passed so far. */
+  /** The number of bytes that have passed so far. */
   readonly bytes: number;
 }
 
 /**
- * Passes `source` on, and fails once more than `maxBytes` have arrived or `signal` fires, even while the source is
- * silent. Can be read once.
+ * Passes `source` on. Fails once more than `maxBytes` have arrived or `signal` fires, even while the source is silent.
+ * Can be read once.
  *
  * @throws ObjectTooLargeError or the signal's reason, while it is read
  */

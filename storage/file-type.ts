@@ -1,4 +1,4 @@
-/** The stored file types, recognised by content, and the largest uploads (contract 4.5). A MB is 2²⁰ bytes. */
+/** The stored file types, recognised by content, and the maximum sizes of uploads (contract 4.5). A MB is 2²⁰ bytes. */
 import { UPLOADS } from '../domain/policy.ts';
 
 export type FileKind = 'image' | 'audio' | 'video';
@@ -8,11 +8,11 @@ export interface FileType {
   readonly extension: string;
   readonly mimeType: string;
   readonly kind: FileKind;
-  /** The largest upload of this type. */
+  /** The maximum size of an upload of this type. */
   readonly maxBytes: number;
 }
 
-/** How many bytes {@link detectFileType} needs; a whole file may be shorter. */
+/** The number of bytes that {@link detectFileType} needs; a whole file may be shorter. */
 export const FILE_TYPE_BYTES = 32;
 
 const PNG = fileType('png', 'image/png', 'image');
@@ -38,14 +38,14 @@ const BRANDS: Readonly<Record<string, FileType>> = {
 /** Starts of the major brands of MP4 video: isom, iso2-9, mp41, mp42, avc1, hvc1, M4V, MSNV, 3gp4, dash, f4v, … */
 const MP4_BRAND_PATTERN =
   /^(?:iso[m1-9a-c]|mp4[1-2v]|mmp4|avc[1-4]|hvc1|av01|M4V|MSNV|NDS|3g[p2]|dash|cmf|f4v|F4V|XAVC|MP4)/;
-/** First atoms of QuickTime files from before `ftyp`. */
+/** The possible first atoms of QuickTime files older than `ftyp`. */
 const QUICKTIME_ATOMS: readonly string[] = ['moov', 'mdat', 'wide', 'free', 'skip', 'pnot'];
 
 /**
- * The type of a file by its first bytes, never by its name.
+ * Recognises the type of a file by its first bytes, never by its name.
  *
- * @param head the first {@link FILE_TYPE_BYTES} bytes, or the whole file when it is shorter
- * @returns null for any other type than {@link FILE_TYPES}
+ * @param head the first {@link FILE_TYPE_BYTES} bytes, or the whole file if it is shorter
+ * @returns null for a type that is not in {@link FILE_TYPES}
  */
 export function detectFileType(head: Uint8Array): FileType | null {
   const text = Buffer.from(head.subarray(0, FILE_TYPE_BYTES)).toString('latin1');
@@ -57,7 +57,7 @@ export function detectFileType(head: Uint8Array): FileType | null {
   return detectIsoMedia(text) ?? detectAudioFrame(head);
 }
 
-/** The `Content-Type` for a storage key, by its extension; `application/octet-stream` when that is unknown. */
+/** The `Content-Type` for the extension of a storage key; `application/octet-stream` for an unknown extension. */
 export function contentTypeOfKey(key: string): string {
   const extension = /\.([a-z0-9]+)$/i.exec(key)?.[1]?.toLowerCase();
   const found = FILE_TYPES.find((candidate) => candidate.extension === (extension === 'jpeg' ? 'jpg' : extension));
@@ -65,7 +65,7 @@ export function contentTypeOfKey(key: string): string {
 }
 
 function detectIsoMedia(text: string): FileType | null {
-  // The size of the atom, most significant byte first: plain text would have a letter here.
+  // The size of the first atom starts with its most significant byte, where plain text would have a letter.
   if (text.charCodeAt(0) > UPLOADS.maxVideoBytes >>> 24) return null;
   const atom = text.slice(4, 8);
   if (QUICKTIME_ATOMS.includes(atom)) return MOV;
@@ -81,8 +81,8 @@ function hasTagHeader(head: Uint8Array): boolean {
 }
 
 /**
- * MPEG audio without a tag starts with a frame: eleven or twelve set bits, then fields of which some values do not
- * exist. Layer bits of 0 mean ADTS, that is AAC (ISO/IEC 13818-7); 1 means Layer III (ISO/IEC 11172-3).
+ * MPEG audio without a tag starts with a frame: eleven or twelve set bits, then fields with some invalid values. Layer
+ * bits of 0 mean ADTS, that is AAC (ISO/IEC 13818-7); 1 means Layer III (ISO/IEC 11172-3).
  */
 function detectAudioFrame(head: Uint8Array): FileType | null {
   const [sync = 0, versionAndLayer = 0, rates = 0] = head;

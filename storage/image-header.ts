@@ -1,6 +1,6 @@
 /**
- * Reads the header of a PNG, JPEG or WebP image. Reads a stream only as far as the dimensions, which
- * are at the start; in a JPEG, segments of metadata of any size may come before them.
+ * Reads the header of a PNG, JPEG or WebP image. Reads a stream only as far as the dimensions, which are at the start;
+ * in a JPEG, segments of metadata of any size may precede the dimensions.
  */
 import { detectFileType } from './file-type.ts';
 import type { Content } from './media/content.ts';
@@ -26,14 +26,14 @@ const FORMATS: readonly Format[] = [
   { mimeType: 'image/jpeg', readHeader: readJpegHeader },
   { mimeType: 'image/webp', readHeader: readWebpHeader },
 ];
-/** How many bytes distinguish these formats from all others. */
+/** The number of bytes that distinguish these formats from all others. */
 const SIGNATURE_BYTES = 16;
 
 /**
  * Reads the header of an image, recognised by its content. An animation counts as an image.
  *
  * @param source the file from its first byte; read no further than necessary, and then closed
- * @returns null when it is not such an image, or its header is cut short or invalid
+ * @returns null if the file is not such an image, or its header is cut short or invalid
  * @throws whatever the source throws
  */
 export async function readImageHeader(source: AsyncIterable<Uint8Array>): Promise<ImageHeader | null> {

@@ -1,14 +1,14 @@
-/** How stored objects are named, linked and cached. Keys need no escaping in file systems, stores and links. */
+/** The keys, links and caching of stored objects. Keys need no escaping in file systems, stores and links. */
 
 const MAX_KEY_LENGTH = 512;
-/** Segments of letters, digits, `.`, `_` and `-` that do not begin with a full stop: no `..`, no hidden files. */
+/** Segments of letters, digits, `.`, `_` and `-` that do not start with a full stop: no `..`, no hidden files. */
 const KEY_PATTERN = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
 
 export function isStorageKey(text: string): boolean {
   return text.length <= MAX_KEY_LENGTH && KEY_PATTERN.test(text);
 }
 
-/** @throws RangeError when `key` could lead out of the store or would need escaping */
+/** @throws RangeError if `key` could lead out of the store or would need escaping */
 export function assertStorageKey(key: string): void {
   if (!isStorageKey(key)) throw new RangeError(`not a storage key: ${JSON.stringify(key)}`);
 }
@@ -19,12 +19,12 @@ export function publicLink(publicUrl: string, key: string): string {
   return `${publicUrl.replace(/\/+$/, '')}/${key}`;
 }
 
-/** The key in a link that {@link publicLink} wrote; null for every other link. */
+/** The key in a link that {@link publicLink} made; null for any other link. */
 export function keyOfLink(publicUrl: string, link: string): string | null {
   const base = `${publicUrl.replace(/\/+$/, '')}/`;
   const key = link.startsWith(base) ? link.slice(base.length) : '';
   return isStorageKey(key) ? key : null;
 }
 
-/** `Cache-Control` of every object: keys contain ids, so an object never changes. */
+/** `Cache-Control` of every object. An object never changes, since its key contains an id. */
 export const CACHE_CONTROL = 'public, max-age=31536000, immutable';

@@ -6,18 +6,18 @@ import { assertStorageKey, keyOfLink, publicLink } from './keys.ts';
 import type { Storage } from './storage.ts';
 
 interface LocalStorageOptions {
-  /** The folder of the files; created when missing. */
+  /** The folder of the files; created if missing. */
   readonly directory: string;
   /** The address at which `serveLocalFiles` answers, such as `http://127.0.0.1:8080/files`. */
   readonly publicUrl: string;
 }
 
-/** Holds unfinished files. No key can name it, because keys cannot start with a full stop. */
+/** Holds unfinished files. No key can lead to this folder, because keys cannot start with a full stop. */
 const UNFINISHED_DIRECTORY = '.unfinished';
-/** Far longer than any upload or download may take, so nobody is still writing the file. */
+/** Far longer than any upload or download may take, so no process is still writing the file. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 
-/** Files on this machine's disk. A file gets its name once it is durable, so that readers see all of it or nothing. */
+/** Stores files on the local disk. A file gets its name once it is durable, so that readers see all of it or nothing. */
 export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions): Storage {
   return {
     async put(key, body, options) {
@@ -56,9 +56,9 @@ export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions
 }
 
 /**
- * Removes the unfinished files of killed processes. Files that other processes are still writing are younger, and stay.
+ * Removes the unfinished files of killed processes. Leaves younger files, which other processes may still be writing.
  *
- * @returns how many were removed
+ * @returns the number of removed files
  */
 export async function sweepUnfinished(directory: string, now = Date.now()): Promise<number> {
   const folder = join(directory, UNFINISHED_DIRECTORY);
@@ -79,7 +79,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return (await readdir(folder).catch(ignoreAbsence)) ?? [];
 }
 
-/** @throws the error, unless it says that there is no such file */
+/** @throws the error, unless it means that the file does not exist */
 function ignoreAbsence(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
@@ -95,7 +95,7 @@ async function writeDurably(path: string, body: AsyncIterable<Uint8Array>): Prom
   }
 }
 
-/** A new name survives a power failure only once its directory is on the disk, too. */
+/** Writes the directory to the disk: otherwise a power failure may lose a new name. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -1,6 +1,6 @@
 /**
- * Checks, while a result streams into storage, that it is a complete file of a type that Genway delivers. It looks only
- * at headers, holds a few bytes at a time, and decodes nothing.
+ * Checks, while a result streams into storage, that it is a complete file of a type that Genway delivers. The check
+ * reads only headers, holds a few bytes at a time, and decodes nothing.
  */
 import { detectFileType, FILE_TYPE_BYTES } from './file-type.ts';
 import type { Content } from './media/content.ts';
@@ -10,7 +10,7 @@ import { readPng } from './media/png.ts';
 import { BrokenMediaError, type Parsing, StreamedInput } from './media/streamed-input.ts';
 import { readWebp } from './media/webp.ts';
 
-/** The facts that a complete file states about itself. */
+/** The facts in the headers of a complete file. */
 export interface MediaFacts extends Content {
   readonly mimeType: 'image/png' | 'image/jpeg' | 'image/webp' | 'video/mp4' | 'video/quicktime';
   /** Without the full stop. */
@@ -25,7 +25,7 @@ export interface InspectedMedia {
   readonly facts: () => MediaFacts;
 }
 
-/** Reads along while `body` is consumed. A broken file fails like its source, so that storage keeps nothing of it. */
+/** Inspects `body` while the caller reads it. A broken file fails the body, so that storage keeps nothing of it. */
 export function inspectMedia(body: AsyncIterable<Uint8Array>): InspectedMedia {
   const input = new StreamedInput();
   const parsing = readMedia(input);
@@ -49,10 +49,10 @@ export function inspectMedia(body: AsyncIterable<Uint8Array>): InspectedMedia {
 }
 
 interface Format {
-  /** As in {@link detectFileType}. */
+  /** The extension from {@link detectFileType}. */
   readonly extension: string;
   readonly mimeType: MediaFacts['mimeType'];
-  /** Reads the file from its first byte to what should be its last one. */
+  /** Reads the file from its first byte to its expected last byte. */
   readonly read: (input: StreamedInput) => Parsing<Content>;
 }
 

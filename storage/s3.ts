@@ -14,27 +14,27 @@ import { CACHE_CONTROL, assertStorageKey, keyOfLink, publicLink } from './keys.t
 import type { Storage } from './storage.ts';
 
 interface S3StorageOptions {
-  /** The store's address when it is not AWS, such as `https://<account>.r2.cloudflarestorage.com`. */
+  /** The store's address if it is not AWS, such as `https://<account>.r2.cloudflarestorage.com`. */
   readonly endpoint?: string;
   readonly region: string;
   readonly bucket: string;
-  /** By default from the usual places of the AWS SDK, such as a role of the machine. */
+  /** By default, the AWS SDK finds credentials in its usual places, such as a role of the machine. */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
   /** Puts the bucket into the path instead of the host name, as most stores other than AWS require. */
   readonly forcePathStyle?: boolean;
-  /** The address at which the public reads the bucket, often that of a CDN. */
+  /** The public address of the bucket, often the address of a CDN. */
   readonly publicUrl: string;
 }
 
-/** An upload holds at most this many parts of this size in memory (16 MiB), and a third one that is being filled. */
+/** An upload holds two parts of this size in memory (16 MiB), and a third part that is being filled. */
 const PART_BYTES = 8 * 1024 * 1024;
 const PARTS_IN_FLIGHT = 2;
 const CONNECT_TIMEOUT_MS = 5000;
 
 /**
- * Objects in an S3-compatible store. Objects of up to one part are sent in one request, larger ones as a multipart
- * upload, which is aborted when the body fails. A process that dies in between cannot abort it, so give the bucket a
- * lifecycle rule that removes incomplete multipart uploads after a day.
+ * Stores objects in an S3-compatible store: objects of up to one part in one request, larger ones as a multipart
+ * upload, which is aborted if the body fails. A process that dies during an upload cannot abort it, so give the bucket
+ * a lifecycle rule that removes incomplete multipart uploads after a day.
  */
 export function createS3Storage(options: S3StorageOptions): Storage {
   const { bucket, publicUrl } = options;

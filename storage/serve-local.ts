@@ -1,4 +1,4 @@
-/** Serves files that `createLocalStorage` stores, as a web server would: RFC 9110, sections 13 and 14. */
+/** Serves the files of `createLocalStorage`, as a web server would: RFC 9110, sections 13 and 14. */
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -8,13 +8,13 @@ import { contentTypeOfKey } from './file-type.ts';
 import { CACHE_CONTROL, isStorageKey } from './keys.ts';
 
 interface ServeLocalFilesOptions {
-  /** The same as for `createLocalStorage`. */
+  /** The folder of `createLocalStorage`. */
   readonly directory: string;
-  /** The beginning of paths, such as `/files/`; other paths are left to the next middleware. */
+  /** The start of paths, such as `/files/`; the next middleware handles other paths. */
   readonly prefix: string;
 }
 
-/** The errors of opening a file that does not exist; a name can also be too long for the disk. */
+/** Error codes of opening a file that does not exist, or whose name is too long for the disk. */
 const MISSING_CODES: readonly string[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'];
 
 /** First and last byte, inclusive. */
@@ -24,8 +24,8 @@ interface ByteRange {
 }
 
 /**
- * A Koa middleware for GET and HEAD of stored files, with ranges, which video players need, and revalidation. Other
- * methods are left to the next middleware; a missing file is 404 `not_found`.
+ * A Koa middleware for GET and HEAD of stored files, with revalidation, and with ranges, which video players need. The
+ * next middleware handles other methods; a missing file is 404 `not_found`.
  */
 export function serveLocalFiles({ directory, prefix }: ServeLocalFilesOptions): Middleware {
   return async (context, next) => {
@@ -41,7 +41,7 @@ async function serve(context: Context, directory: string, key: string): Promise<
   try {
     await answerWith(context, file, key);
   } finally {
-    // A body that is sent closes the file itself, at its end or when the client leaves.
+    // A body closes the file itself, at its end or when the client disconnects.
     if (context.body === undefined || context.body === null) await file.close();
   }
 }
@@ -77,7 +77,7 @@ async function answerWith(context: Context, file: FileHandle, key: string): Prom
   context.length = end - start + 1;
 }
 
-/** Null when there is no such file. */
+/** Returns null if the file does not exist. */
 async function openFile(path: string): Promise<FileHandle | null> {
   const file = await open(path, 'r').catch((error: unknown) => {
     if (isMissing(error)) return null;
@@ -98,7 +98,7 @@ function isUnchanged(ifNoneMatch: string, etag: string): boolean {
   return known.includes(etag) || known.includes('*');
 }
 
-/** The requested range; null to send the whole file: for no range, several, an invalid one, or a changed file. */
+/** The requested range; null (the whole file) if there is none, several or an invalid one, or the file has changed. */
 function requestedRange(context: Context, etag: string, size: number): ByteRange | 'unsatisfiable' | null {
   const parts = /^bytes=(\d*)-(\d*)$/i.exec(context.get('Range').trim());
   const ifRange = context.get('If-Range');

@@ -1,20 +1,20 @@
-/** Watches whether the store can be written, so that nothing is rendered that could not be stored. */
+/** Watches whether the store can be written, so that Genway renders nothing that it cannot store. */
 import { ObjectTooLargeError, StorageFailedError, type Storage } from './storage.ts';
 
 export interface WatchedStorage extends Storage {
   /**
-   * Whether a result could be stored now. True until a write fails; after that it is found out by trying from time to
-   * time.
+   * Whether a result could be stored now. True until a write fails; afterwards a call probes the store if the last
+   * probe is at least `retryMs` old.
    *
-   * @returns quickly, except when it tries
+   * @returns quickly, except when it probes the store
    */
   isAvailable(): Promise<boolean>;
 }
 
 interface WatchOptions {
-  /** Called when the store starts to fail, and when it is back. */
+  /** Called when the store starts to fail, and when it is available again. */
   readonly onChange: (isAvailable: boolean, reason: unknown) => void;
-  /** The pause between tries while the store is unavailable. */
+  /** The pause between probes while the store is unavailable. */
   readonly retryMs?: number;
 }
 
@@ -24,20 +24,20 @@ const PROBE_TIMEOUT_MS = 10_000;
 const PROBE_KEY = 'probes/whether-it-can-be-written';
 const PROBE = Buffer.from('Genway checks whether this store can be written.\n');
 
-/** Distinguishes faults of the store, which become {@link StorageFailedError}s, from faults of what is stored. */
+/** Turns faults of the store, as opposed to faults of the body, into {@link StorageFailedError}s. */
 export function watchStorage(storage: Storage, { onChange, retryMs = RETRY_MS }: WatchOptions): WatchedStorage {
-  let isAway = false;
-  let trial: Promise<boolean> | undefined;
-  let nextTrialAt = 0;
+  let isUnavailable = false;
+  let probing: Promise<boolean> | undefined;
+  let nextProbeAt = 0;
 
   function note(isAvailable: boolean, reason?: unknown): void {
-    if (isAway === !isAvailable) return;
-    isAway = !isAvailable;
-    nextTrialAt = Date.now() + retryMs;
+    if (isUnavailable === !isAvailable) return;
+    isUnavailable = !isAvailable;
+    nextProbeAt = Date.now() + retryMs;
     onChange(isAvailable, reason);
   }
 
-  async function attempt(): Promise<boolean> {
+  async function probe(): Promise<boolean> {
     const options = {
       contentType: 'text/plain',
       maxBytes: PROBE.length,
@@ -46,12 +46,12 @@ export function watchStorage(storage: Storage, { onChange, retryMs = RETRY_MS }:
     try {
       await storage.put(PROBE_KEY, once(PROBE), options);
       note(true);
-      // Whether it can be deleted is another question, for which no result has to wait.
+      // The store may be writable without allowing deletions.
       await storage.delete(PROBE_KEY).catch(() => {});
     } catch {
-      nextTrialAt = Date.now() + retryMs;
+      nextProbeAt = Date.now() + retryMs;
     }
-    return !isAway;
+    return !isUnavailable;
   }
 
   return {
@@ -63,25 +63,25 @@ export function watchStorage(storage: Storage, { onChange, retryMs = RETRY_MS }:
         note(true);
         return stored;
       } catch (error) {
-        const isOwnFault =
+        const isStoreFault =
           !source.failed() && !(error instanceof ObjectTooLargeError) && options.signal?.aborted !== true;
-        if (!isOwnFault) throw error;
+        if (!isStoreFault) throw error;
         note(false, error);
         throw new StorageFailedError('the store could not be written', { cause: error });
       }
     },
     async isAvailable() {
-      if (!isAway) return true;
-      if (trial === undefined && Date.now() < nextTrialAt) return false;
-      trial ??= attempt().finally(() => {
-        trial = undefined;
+      if (!isUnavailable) return true;
+      if (probing === undefined && Date.now() < nextProbeAt) return false;
+      probing ??= probe().finally(() => {
+        probing = undefined;
       });
-      return trial;
+      return probing;
     },
   };
 }
 
-/** The same body, and whether it was the body that failed. */
+/** The same body, and whether the body itself failed. */
 function remembering(body: AsyncIterable<Uint8Array>): { body: AsyncIterable<Uint8Array>; failed: () => boolean } {
   let hasFailed = false;
   async function* pass(): AsyncGenerator<Uint8Array> {

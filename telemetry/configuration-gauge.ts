@@ -8,7 +8,7 @@ interface Configuration {
 
 /** Reports the current version of the operator's files. @param read returns the current configuration */
 export function watchConfiguration(registry: Registry, read: () => Configuration): void {
-  const inForce = new Gauge({
+  const current = new Gauge({
     name: 'genway_configuration_info',
     help: 'The version of the catalogue and of both files that the process goes by; always 1',
     labelNames: ['catalogue', 'digest'],
@@ -16,8 +16,8 @@ export function watchConfiguration(registry: Registry, read: () => Configuration
     registers: [registry],
     collect() {
       const { catalogue, digest } = read();
-      inForce.reset();
-      inForce.set({ catalogue, digest: digest.slice(0, 12) }, 1);
+      current.reset();
+      current.set({ catalogue, digest: digest.slice(0, 12) }, 1);
     },
   });
   const refused = new Gauge({

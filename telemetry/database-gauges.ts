@@ -1,4 +1,4 @@
-/** Measurements that are read from the database on each scrape. */
+/** Gauges that each scrape reads from the database. */
 import { Gauge, type Registry } from 'prom-client';
 import type { Database } from '../db/database.ts';
 import { type Backlog, readBacklog } from '../db/queries/backlog.ts';
@@ -20,7 +20,7 @@ export function watchPool(registry: Registry, database: Database): void {
   });
 }
 
-/** The part of knex's pool that is used here: https://github.com/vincit/tarn.js#usage. */
+/** The used part of knex's pool: https://github.com/vincit/tarn.js#usage. */
 interface Pool {
   numUsed(): number;
   numFree(): number;
@@ -78,8 +78,8 @@ const BOOKS: Gauges<BooksState> = {
 };
 
 /**
- * The backlog in the database and the state of the books: every process reports the same numbers, so take the maximum
- * over processes, not the sum. If the database does not answer, only these measurements are missing.
+ * Measures the backlog in the database and the state of the ledger. Every process reports the same numbers, so take the
+ * maximum over processes, not the sum. If the database does not answer, only these measurements are missing.
  */
 export function watchDatabaseState(registry: Registry, database: Database): void {
   watchReading(registry, () => readBacklog(database), BACKLOG);
@@ -88,7 +88,7 @@ export function watchDatabaseState(registry: Registry, database: Database): void
 
 function watchReading<Reading>(registry: Registry, takeReading: () => Promise<Reading>, gauges: Gauges<Reading>): void {
   let latest: Promise<Reading | null> | undefined;
-  // All gauges of one scrape are collected at once and share one reading.
+  // A scrape collects all gauges at the same time, and they share one reading.
   const read = (): Promise<Reading | null> => {
     latest ??= takeReading()
       .catch(() => null)

@@ -6,16 +6,16 @@ import { ensurePartitions, lacksPartitions } from '../db/partitions.ts';
 
 export interface HealthDependencies {
   readonly database: Database;
-  /** When absent, one is created. */
+  /** A new clock by default. */
   readonly clock?: DatabaseClock | undefined;
-  /** Each makes a round trip through another pool that serves requests. */
+  /** Each ping makes a round trip through another connection pool that serves requests. */
   readonly pings?: readonly (() => Promise<unknown>)[];
   readonly isTemporalReachable: () => Promise<boolean>;
 }
 
 /** The answer to a readiness probe. */
 export interface Readiness {
-  /** `degraded`: without Temporal, tasks are still created, and start when it is back. */
+  /** `degraded`: without Temporal, clients can still create tasks, which start when Temporal is available again. */
   readonly status: 'ready' | 'degraded' | 'not_ready';
   readonly database: DatabaseHealth;
   readonly temporal: 'ok' | 'unreachable';
@@ -23,13 +23,13 @@ export interface Readiness {
 
 type DatabaseHealth = 'ok' | 'unreachable' | 'migrations_pending' | 'partitions_missing' | 'clocks_differ';
 
-/** If the next measurement fails, times that the process plans or signs could be wrong by this much. */
+/** Beyond this difference, times that the process plans or signs could be wrong if the next measurement fails. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
 /** How long a probe waits for the database. */
 const DATABASE_TIMEOUT_MS = 3_000;
 
-/** Checks what the process depends on, each time it is called. Never throws. */
+/** Creates a check of the services on which the process depends. The check never throws. */
 export function createHealthCheck({
   database,
   clock = createDatabaseClock(database),
@@ -39,12 +39,12 @@ export function createHealthCheck({
   let isMigrated = false;
 
   async function checkDatabase(): Promise<DatabaseHealth> {
-    // Migrations are never reverted under a running process, so once none is missing there is no need to check again.
+    // Migrations are never reverted under a running process, so one successful check is enough.
     if (!isMigrated) isMigrated = (await pendingMigrations(database)).length === 0;
     if (!isMigrated) return 'migrations_pending';
     const [lacks] = await Promise.all([lacksPartitions(database), clock.measure(), ...pings.map((ping) => ping())]);
     if (lacks) {
-      // While this process receives no requests, nothing else might create them.
+      // While this process receives no requests, perhaps nothing else creates the partitions.
       ensurePartitions(database).catch(() => undefined);
       return 'partitions_missing';
     }

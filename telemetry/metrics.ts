@@ -1,7 +1,6 @@
 /**
- * The metrics that a process reports to Prometheus. The rest of the code reports events in its own words; names, labels
- * and buckets are decided here. Label values come from short lists only: no account, task, key or address is ever a
- * label.
+ * The metrics that a process reports to Prometheus. The rest of the code reports events; this file decides names,
+ * labels and buckets. Label values come only from short lists: an account, task, key or address is never a label.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Importance } from '../domain/admission.ts';
@@ -20,12 +19,12 @@ export interface Metrics {
    */
   upstreamAnswered(call: { upstream: string; outcome: string; seconds: number }): void;
   /**
-   * One attempt to have a text request answered.
+   * Reports one attempt to have a text request answered.
    *
-   * @param model the upstream's name for it
-   * @param fault what is wrong with the upstream, or `none`
+   * @param model the upstream's name for the model
+   * @param fault the upstream's fault, or `none`
    * @param decision the outcome of the request: `answered`, `next`, `retry`, `refused`, `broken` or `cancelled`
-   * @param unreadableEvents the events of the answer that were skipped because they could not be read
+   * @param unreadableEvents the number of events of the answer that were skipped as unreadable
    */
   upstreamAttempted(
     attempt: { upstream: string; model: string; fault: string; decision: string },
@@ -33,15 +32,15 @@ export interface Metrics {
   ): void;
   /** @param upstream the upstream that reported more tokens than it can have used */
   usageClamped(upstream: string): void;
-  /** @param upstream that did not answer in time, and may have generated an answer that nobody pays for */
+  /** @param upstream the upstream that did not answer in time; it may charge for an answer that no client paid */
   textPossiblyLost(upstream: string, listPrice: bigint): void;
-  /** @param amount in pico-USD: what the allowances of a dead text process had left, with all that it had not charged */
+  /** @param amount in pico-USD: the rest of a dead text process's allowances, including requests not yet charged */
   textUnsettled(amount: bigint): void;
-  /** @param task the task as it ended */
+  /** @param task the task in its final state */
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
   /** The answer to a submission was lost or made no sense. @param upstream the name of a media upstream */
   submissionUnclear(upstream: string): void;
-  /** The outcome of a submission is known, or finding it out has been given up. */
+  /** The outcome of a submission became known, or recovery gave up. */
   submissionSettled(
     upstream: string,
     settlement: { outcome: string; learntFrom: string; possibleLoss?: bigint | null },
@@ -55,7 +54,7 @@ export interface Metrics {
   callbackReceived(callback: { upstream: string; outcome: 'accepted' | 'refused' | 'unknown_task' }): void;
   /** @param outcome the delivery's status after the attempt: `delivered`, `pending` or `failed` */
   deliveryAttempted(outcome: string): void;
-  /** Whether results can be stored. */
+  /** Reports whether results can be stored. */
   storageChanged(isAvailable: boolean): void;
   /** A request was refused because the process had too many. */
   requestShed(importance: Importance): void;
@@ -119,7 +118,6 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Text requests and their upstreams. */
 function textInstruments(registers: Registry[]) {
   return {
     upstreams: new Histogram({
@@ -161,7 +159,6 @@ function textInstruments(registers: Registry[]) {
   };
 }
 
-/** Media tasks and their submissions. */
 function mediaInstruments(registers: Registry[]) {
   return {
     tasks: new Counter({
@@ -213,7 +210,6 @@ function mediaInstruments(registers: Registry[]) {
   };
 }
 
-/** Common to all processes. */
 function processInstruments(registers: Registry[]) {
   return {
     requests: new Histogram({

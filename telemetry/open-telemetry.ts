@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry traces, sent to a collector as OTLP over HTTP (https://opentelemetry.io/docs/specs/otlp/). Loaded only
- * when traces are wanted: see tracing.ts. Attributes contain ids, names, statuses and kinds of errors, but no error
- * messages, in which upstreams may quote a prompt.
+ * Sends OpenTelemetry traces to a collector as OTLP over HTTP (https://opentelemetry.io/docs/specs/otlp/). Loaded only
+ * if tracing is on: see tracing.ts. Attributes contain ids, names, statuses and kinds of errors, but no error messages,
+ * in which upstreams may quote a prompt.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
@@ -42,7 +42,7 @@ export interface OpenTelemetrySettings {
   readonly ratio: number;
 }
 
-/** Spans that the collector has not accepted by then are dropped: tracing must not delay requests. */
+/** Drops spans that the collector has not accepted after this time. */
 const EXPORT_TIMEOUT_MS = 5_000;
 
 const propagator = new W3CTraceContextPropagator();
@@ -140,7 +140,7 @@ function activityInterceptor(tracer: Tracer): ActivityInterceptorsFactory {
   });
 }
 
-/** A workflow's span is created when it has ended, although its steps have already named it as their parent. */
+/** Creates the span of a workflow when it has ended, with the id that its steps have already named as their parent. */
 function workflowSpans(tracer: Tracer, ids: Ids): WorkflowSpanSinks {
   return {
     tracing: {
@@ -165,8 +165,8 @@ function workflowSpans(tracer: Tracer, ids: Ids): WorkflowSpanSinks {
 }
 
 /**
- * Every request to the provider carries the trace. Requests that change something there have their own span; polls and
- * downloads do not, since their step consists of them and there may be thousands.
+ * Adds the trace to every request to the provider. Only requests other than GET have their own span: a step may make
+ * thousands of polls and downloads, which its own span covers.
  */
 function withTraceparent(tracer: Tracer, name: string, dispatcher: Dispatcher): Dispatcher {
   return dispatcher.compose((dispatch) => (options, handler) => {
@@ -185,7 +185,7 @@ function withTraceparent(tracer: Tracer, name: string, dispatcher: Dispatcher): 
   });
 }
 
-/** Provider clients give headers by name; the other forms that undici accepts are passed on unchanged. */
+/** Adds the trace to headers given by name, as provider clients do; leaves undici's other forms unchanged. */
 function withHeaders(options: Dispatcher.DispatchOptions, carried: Context): Dispatcher.DispatchOptions {
   const headers = options.headers ?? {};
   if (Symbol.iterator in headers) return options;
@@ -231,18 +231,18 @@ function fail(span: Span, errorType: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** The code of a business failure, or else the name of the error. */
+/** The type of an application failure, or else the name of the error. */
 function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Error';
   return 'type' in error && typeof error.type === 'string' ? error.type : error.name;
 }
 
-/** The headers with which a workflow continues the trace of the active span. */
+/** The headers with which a workflow joins the trace of the active span. */
 function activeHeaders(): Headers {
   return { [TRACE_HEADER]: defaultPayloadConverter.toPayload(inject(context.active())) };
 }
 
-/** The trace that a workflow has passed on; null if it is not part of one. */
+/** The trace of the workflow that started an activity; null if the workflow is not part of a trace. */
 function contextOf(headers: Headers): Context | null {
   const header = headers[TRACE_HEADER];
   const carrier = readCarrier(header && defaultPayloadConverter.fromPayload(header));
@@ -261,7 +261,7 @@ function inject(carried: Context): Record<string, string> {
 }
 
 interface Ids extends IdGenerator {
-  /** Gives the span that `start` creates this id. */
+  /** Gives this id to the span that `start` creates. */
   withSpanId(spanId: string, start: () => Span): Span;
 }
 

@@ -1,15 +1,15 @@
 import { NO_TRACING, type Tracing } from './tracing.ts';
 
-/** The collector of traces, and the share that is sent. */
+/** The collector of traces, and the share of traces to send. */
 export interface TracingSettings {
-  /** Address of an OTLP/HTTP collector, without `/v1/traces`. */
+  /** The address of an OTLP/HTTP collector, without `/v1/traces`. */
   readonly endpoint: string | undefined;
-  /** The fraction of new traces that is kept, from 0 to 1. */
+  /** The fraction of new traces to keep, from 0 to 1. */
   readonly ratio: number;
 }
 
 /**
- * Starts tracing where the configuration names a collector; OpenTelemetry is loaded only then.
+ * Starts tracing, and loads OpenTelemetry, if the configuration names a collector.
  *
  * @param process the name of this process in traces, such as `api`
  */

@@ -1,6 +1,6 @@
 /**
- * Traces show which requests, workflows, steps and provider calls belong together. Unless the configuration names a
- * collector, they are off: nothing of OpenTelemetry is loaded, and a substitute that does nothing takes its place.
+ * Traces show which requests, workflows, steps and provider calls belong together. Tracing is off unless the
+ * configuration names a collector: OpenTelemetry is not loaded, and {@link NO_TRACING} takes its place.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { WorkflowClientInterceptor } from '@temporalio/client';
@@ -11,7 +11,7 @@ import type { WorkflowSpan } from '../domain/trace-context.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
 
-/** The facts of a request that a trace may contain: never its body, headers or query. */
+/** The facts of a request in its trace, which never contains its body, headers or query. */
 export interface RequestFacts {
   /** The route pattern that the path matched. */
   readonly route: string;
@@ -21,13 +21,13 @@ export interface RequestFacts {
 }
 
 export interface Tracing {
-  /** Gives every request a span, in the trace that its `traceparent` names or in a new one. */
+  /** Gives every request a span, in the trace of its `traceparent` or in a new trace. */
   serve(handler: Handler): Handler;
-  /** Adds to the span of the request being answered. */
+  /** Adds facts to the span of the request with this response. */
   describeRequest(response: ServerResponse, facts: RequestFacts): void;
-  /** For Temporal clients: workflows join the trace in which they are started. */
+  /** For Temporal clients: workflows join the trace in which they start. */
   readonly clientInterceptors: WorkflowClientInterceptor[];
-  /** For workers: activities continue their workflow's trace, and workflows get a span when they have ended. */
+  /** For workers: activities join their workflow's trace, and workflows get a span when they have ended. */
   readonly workerOptions: Pick<WorkerOptions, 'interceptors' | 'sinks'>;
   /** Adds the trace to requests to a provider. */
   provider(name: string, dispatcher: Dispatcher): Dispatcher;

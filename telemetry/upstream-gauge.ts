@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 
 interface OpenCircuit {
   readonly upstream: string;
-  /** The upstream's name for it. */
+  /** The upstream's name for the model. */
   readonly model: string;
   readonly cause: string;
 }

@@ -21,12 +21,12 @@ export interface RenderRequest extends RenderInputs {
   /** The upstream's name for the model. */
   readonly model: string;
   readonly imagesAs: ImageRole;
-  /** Further fields of the body, unchanged. */
+  /** The operator's further fields of the body, unchanged. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly fields: FieldNames;
   /** The address to which the upstream may announce the end of the job; absent if callbacks are off. */
   readonly callbackUrl?: string;
-  /** When the result is no longer needed. */
+  /** After this time nobody needs the result. */
   readonly deadlineAt: Date;
   /** The inputs by link, if the adapter's `inputs` are `bytes`. */
   readonly files: ReadonlyMap<string, InputFile>;
@@ -39,15 +39,15 @@ export interface InputFile {
   readonly name: string;
 }
 
-/** How to find out the outcome of a submission whose answer was lost: the best means that the upstream offers. */
+/** The best way that the upstream offers to find out the outcome of a submission whose answer was lost. */
 export type Recovery =
-  /** All submissions with one key are one job: it is looked up, or else submitted again. */
+  /** All submissions with one key are one job: `find` looks up the job, or Genway submits again. */
   | 'key'
   /** `find` finds a job by our id. */
   | 'id'
   /** `find` finds jobs by the submitted content. */
   | 'content'
-  /** `find` lists candidates; the right one is the one that no other submission explains. */
+  /** `find` lists candidates; the job is the only candidate that belongs to no other submission. */
   | 'exclusion'
   /** Only a callback reveals the outcome, if one arrives. */
   | 'callback'
@@ -55,22 +55,22 @@ export type Recovery =
 
 /** The properties of rendering one kind of media at an upstream. */
 export interface KindTraits {
-  /** Whether a submission is answered with a job to wait for, or with the files. */
+  /** Whether the upstream answers a submission with a job to wait for, or with the files. */
   readonly answers: 'job' | 'files';
   readonly recovery: Recovery;
-  /** Whether inputs are sent as links, or as bytes in {@link RenderRequest.files}. */
+  /** Whether Genway sends inputs as links, or as bytes from {@link RenderRequest.files}. */
   readonly inputs: 'links' | 'bytes';
   readonly poll: PollPace;
   readonly range: RenderRange;
-  /** The vendor's words for resolutions of videos, which are all that it renders; absent if it takes any, or pixels. */
+  /** The vendor's words for the resolutions of videos that it renders; absent if it takes any resolution, or pixels. */
   readonly resolutions?: ResolutionWords;
-  /** Whether jobs that moderation stopped are charged. */
+  /** Whether the vendor charges for jobs that moderation stopped. */
   readonly isRefusalBilled?: boolean;
 }
 
 /**
- * The range of requests that the upstream accepts for any model; `any` for values that are passed on unchanged. A request beyond it is
- * refused before anything is sent, and a catalogue that sells more is wrong.
+ * The range of requests that the upstream accepts for any model; `any` for values that Genway passes on unchecked.
+ * Genway refuses a request outside the range before it sends anything. A catalogue that sells more is invalid.
  */
 export interface RenderRange {
   /** For images. */
@@ -78,19 +78,19 @@ export interface RenderRange {
   readonly aspectRatios: readonly [string, ...string[]] | 'any';
   /** For videos. */
   readonly seconds: { readonly min: number; readonly max: number } | 'any';
-  /** Whether images can be transparent. */
+  /** Whether images can have a transparent background. */
   readonly transparency: boolean;
-  /** Whether files have the requested pixels, or the upstream's own of about that size and shape. */
+  /** Whether files have exactly the requested pixels, or the upstream's own size near the requested size and shape. */
   readonly pixels: 'requested' | 'own';
 }
 
-/** The wait before the first poll, and the longest between two; waits double in between. */
+/** The wait before the first poll and the maximum wait between two polls; waits double up to the maximum. */
 export interface PollPace {
   readonly firstMs: number;
   readonly everyMs: number;
 }
 
-/** An address, and the path with which every call there begins, like {@link MediaAdapter.versionPath}. */
+/** An address and the path with which every call to the address starts, like {@link MediaAdapter.versionPath}. */
 export interface VendorAddress {
   readonly url: string;
   readonly versionPath: string;
@@ -112,27 +112,27 @@ export interface MediaAdapter {
   /** Other APIs of the vendor, by the values of the operator's field `api`. */
   readonly apis?: Readonly<Record<string, MediaAdapter>>;
 
-  /** A question that costs nothing, and that the vendor answers only with a valid credential; its root if absent. */
+  /** A free call that succeeds only with a valid credential. If absent, a probe calls the root of the address. */
   readonly probe?: VendorCall;
-  /** The names of all models in the answer to `probe`; null if it does not list all. */
+  /** The names of all models in the answer to `probe`; null if the answer does not list all models. */
   modelsIn?(document: unknown): readonly string[] | null;
-  /** Models that the vendor has ended, with the day, such as `2026-10-22`: for where it lists none. */
+  /** Models that the vendor has shut down, with the day, such as `2026-10-22`; used if the vendor lists no models. */
   readonly endedModels?: Readonly<Record<string, string>>;
 
-  /** The whole submission, which is sent once. The same request always gives the same submission. */
+  /** Builds the submission. The same request always gives the same submission. */
   submission(request: RenderRequest): VendorCall;
   /**
    * Reads the answer to a submission with a successful status.
    *
-   * @throws SubmissionError if the body says otherwise; OutcomeUnknownError if it cannot be understood
+   * @throws SubmissionError if the body reports a refusal; OutcomeUnknownError if the adapter cannot read the body
    */
   accepted(answer: VendorAnswer, request: RenderRequest): Accepted;
-  /** The refusal in an answer with an error status; null if only the status says anything. */
+  /** The refusal in an answer with an error status; null if only the status is meaningful. */
   refusal?(answer: VendorAnswer): SubmissionError | null;
   /**
-   * The jobs that may belong to a submission, by the adapter's kind of recovery; null if the upstream cannot say.
+   * Finds the jobs that may belong to a submission, by the kind's `recovery`; null if the upstream cannot tell.
    *
-   * @throws ProviderUnreachableError if it may be able to say later
+   * @throws ProviderUnreachableError if the upstream may be able to tell later
    */
   find?(sent: SentSubmission, http: VendorHttp, signal: AbortSignal): Promise<readonly string[] | null>;
   /** @throws ProviderUnreachableError if the answer says nothing about the job */
@@ -141,7 +141,7 @@ export interface MediaAdapter {
   cancel?(jobId: string, http: VendorHttp, signal: AbortSignal): Promise<void>;
 }
 
-/** A job to wait for, under a name that only its adapter understands, or the files; none if the render has none. */
+/** A job to wait for, whose id only the adapter interprets, or the files; the list is empty if the render has none. */
 export type Accepted =
   | { readonly jobId: string }
   | { readonly files: readonly ResultFile[]; readonly cost?: VendorCost };
@@ -151,7 +151,7 @@ export interface SentSubmission {
   readonly request: RenderRequest;
   /** The fingerprint of the call's `identity`. */
   readonly fingerprint: string;
-  /** A time before it was sent, by our clock. */
+  /** A time before the submission was sent, by our clock. */
   readonly since: Date;
 }
 
@@ -163,7 +163,7 @@ export interface JobEnd {
 /** The state of a job, as reported by the upstream. */
 export type JobState =
   | { readonly state: 'running'; readonly progressPercent: number | null; readonly detail: string | null }
-  /** Without results while the upstream names no file: the state is read again for a minute. */
+  /** `results` is empty while the upstream names no file: Genway then reads the state again for a minute. */
   | ({ readonly state: 'succeeded'; readonly results: readonly ResultFile[]; readonly cost?: VendorCost } & JobEnd)
   | ({
       readonly state: 'failed';

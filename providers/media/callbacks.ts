@@ -8,7 +8,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isSameSecret } from '../../net/same-secret.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
-/** The announcement is not from the upstream, is too old, or cannot be understood. Answer 401 and do nothing. */
+/** The announcement is not from the upstream, is too old, or cannot be read. Answer 401 and do nothing. */
 export class InvalidCallbackError extends Error {
   override readonly name = 'InvalidCallbackError';
 }
@@ -20,7 +20,7 @@ export interface CallbackRequest {
 }
 
 export interface Announcement {
-  /** By the adapter's name for it; null if the announcement does not contain it. */
+  /** The job's id as the adapter made it; null if the announcement does not contain one. */
   readonly jobId: string | null;
   /** The task, if the announcement itself contains it. */
   readonly taskId?: string;
@@ -33,25 +33,25 @@ export interface CallbackFormat {
    * MAC, keyed with the credential if there is no secret.
    */
   readonly proof: 'secret' | 'keys' | 'address';
-  /** The address of the vendor's keys: for the proof `keys`, and for `address` if it signs, but not the body. */
+  /** The address of the vendor's keys: for the proof `keys`, and for `address` if the vendor signs without the body. */
   readonly keysUrl?: string;
   /** Checks the proof, except the address, and reads the announcement. @throws InvalidCallbackError */
   read(callback: CallbackRequest, proof: CallbackProof): Announcement | Promise<Announcement>;
 }
 
 export interface CallbackProof {
-  /** The operator's `callback_secret`; empty for the proof `keys` without one. */
+  /** The operator's `callback_secret`; empty if the proof is `keys` and the operator configured none. */
   readonly secret: string;
-  /** The vendor's, from {@link CallbackFormat.keysUrl}. */
+  /** The vendor's keys, from {@link CallbackFormat.keysUrl}. */
   readonly keys: PublishedKeys;
-  /** The query that the submission added to the address. It is not signed. */
+  /** The query that the submission added to the address. The vendor's signature does not cover it. */
   readonly query: URLSearchParams;
   readonly nowMs: number;
 }
 
 const MAX_AGE_SECONDS = 300;
 
-/** @throws InvalidCallbackError unless it has exactly one value */
+/** @throws InvalidCallbackError unless the header has exactly one value */
 export function headerOf(headers: IncomingHttpHeaders, name: string): string {
   const value = headers[name];
   if (typeof value !== 'string') throw new InvalidCallbackError(`the header ${name} is missing`);

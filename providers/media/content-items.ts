@@ -3,7 +3,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { RenderRequest, SentSubmission } from './adapter.ts';
 import { JobRefusedError } from './outcomes.ts';
 
-/** Whether the request has references. Beside reference videos or audios, its images are references, too. */
+/** Whether the request has references. With reference videos or audios, the images are references, too. */
 export function hasReferences({ imagesAs, images = [], ...others }: RenderRequest): boolean {
   const { referenceVideos = [], referenceAudios = [] } = others;
   return (imagesAs === 'references' && images.length > 0) || referenceVideos.length > 0 || referenceAudios.length > 0;

@@ -1,7 +1,7 @@
-/** Adds the operator's credential to requests to an upstream. */
+/** Makes the headers that carry the operator's credential to an upstream. */
 import { createHmac } from 'node:crypto';
 
-/** As configured: a key, or a pair of keys. */
+/** The operator's credential: a key, or a pair of keys. */
 export type Credential =
   | { readonly apiKey: string }
   | {
@@ -15,21 +15,21 @@ export type Authorization = (credential: Credential, nowMs: number) => Readonly<
 /** `Authorization: Bearer …`. */
 export const bearer: Authorization = (credential) => ({ authorization: `Bearer ${singleKey(credential)}` });
 
-/** The key in the header `Authorization`, after a word other than `Bearer`. */
+/** Puts the key into the header `Authorization`, after a scheme other than `Bearer`. */
 export function authorizationScheme(scheme: string): Authorization {
   return (credential) => ({ authorization: `${scheme} ${singleKey(credential)}` });
 }
 
-/** The key in a header of that name. */
+/** Puts the key into the header with this name. */
 export function keyHeader(name: string): Authorization {
   return (credential) => ({ [name]: singleKey(credential) });
 }
 
 const TOKEN_SECONDS = 1_800;
-/** Allows for a vendor's clock that is slow. */
+/** Allows for a vendor whose clock is slow. */
 const TOKEN_SLACK_SECONDS = 5;
 
-/** A token signed with the secret key, new for each request; a single key is sent unchanged. RFC 7519, HS256. */
+/** Signs a new token (RFC 7519, HS256) with the secret key for each request; sends a single key unchanged. */
 export const signedToken: Authorization = (credential, nowMs) => {
   if ('apiKey' in credential) return bearer(credential, nowMs);
   const now = Math.floor(nowMs / 1000);

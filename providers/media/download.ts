@@ -1,4 +1,4 @@
-/** Opens a result file for streaming: nothing is buffered, redirects are checked, stalled upstreams are abandoned. */
+/** Opens a result file for streaming: buffers nothing, checks redirects and gives up on stalled upstreams. */
 import { request, type Dispatcher } from 'undici';
 import { USER_AGENT } from '../../domain/user-agent.ts';
 import type { ResultDownload } from './result-file.ts';
@@ -12,7 +12,7 @@ export interface Carrier {
 }
 
 export interface DownloadOptions {
-  /** Called for each link, including redirects; null for one that must not be followed. */
+  /** Called for each link, including redirects; returns null for a link that must not be followed. */
   readonly carrierOf: (url: URL) => Carrier | null;
   /** Limits the wait for the headers, and the pauses in the body. */
   readonly idleTimeoutMs: number;
@@ -22,7 +22,7 @@ const MAX_REDIRECTS = 3;
 const WEB_PROTOCOLS: readonly string[] = ['http:', 'https:'];
 
 /**
- * @param signal also ends the body
+ * @param signal also aborts the body
  * @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` if the file is not available
  */
 export async function openDownload(
@@ -57,7 +57,6 @@ async function open(url: URL, options: DownloadOptions, signal: AbortSignal): Pr
   );
 }
 
-/** The error for a file that cannot be fetched. */
 function resultGone(): JobRefusedError {
   return new JobRefusedError('result_transfer_failed');
 }
@@ -71,10 +70,11 @@ function parseLink(link: string, base?: URL): URL {
 
 type ResponseBody = Dispatcher.ResponseData['body'];
 
-/** The body as a web stream that reads on demand, and fails with "unreachable". */
+/** The body as a web stream that reads on demand and fails with {@link ProviderUnreachableError}. */
 function streamOf(body: ResponseBody): ReadableStream<Uint8Array> {
   const pieces: AsyncIterator<unknown> = body[Symbol.asyncIterator]();
-  body.on('error', () => undefined); // told through the iterator; without a listener a cancelled download would crash
+  // The iterator reports errors; without a listener, cancelling a download would crash the process.
+  body.on('error', () => undefined);
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {

@@ -1,4 +1,4 @@
-/** Models that vendors have ended, for `genway config check --online`, as of their pages on 2026-11-23. */
+/** Models that vendors have shut down, for `genway config check --online`, as of their pages on 2026-11-23. */
 
 /** https://ai.google.dev/gemini-api/docs/deprecations */
 export const ENDED_GOOGLE_MODELS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** One HTTP exchange, limited in time and size, which ends in an answer or in "unreachable". */
+/** One HTTP exchange, limited in time and size: returns an answer or throws {@link ProviderUnreachableError}. */
 import { Readable } from 'node:stream';
 import { request, type Dispatcher } from 'undici';
 import { isObject } from '../../domain/json.ts';
@@ -6,7 +6,7 @@ import { USER_AGENT } from '../../domain/user-agent.ts';
 import { ProviderUnreachableError } from './outcomes.ts';
 import { retryAfterMs } from './retry-after.ts';
 
-/** 4xx statuses that mean "later", not "no". */
+/** 4xx statuses after which a retry may succeed. */
 const TRANSIENT_STATUSES: readonly number[] = [408, 425, 429];
 
 export interface Exchange {
@@ -33,7 +33,7 @@ export interface Answer {
 }
 
 /**
- * @param signal the caller's; if it is aborted, its reason is thrown
+ * @param signal throws its reason if it is aborted
  * @throws ProviderUnreachableError for socket errors, timeouts and answers that are too large
  */
 export async function exchange(options: Exchange, signal: AbortSignal): Promise<Answer> {
@@ -58,22 +58,22 @@ export function documentOf(answer: Answer): unknown {
   return answer.document;
 }
 
-/** Whether the upstream itself answers that it has no such job: a proxy's 404 is not JSON. */
+/** Whether the upstream itself answers that the job does not exist: a proxy's 404 is not JSON. */
 export function isMissing({ status, document }: Answer): boolean {
   return status === 404 && isObject(document);
 }
 
-/** Reads the answer to a cancellation. @param ended statuses which mean that the job has ended or cannot be stopped */
+/** Checks the answer to a cancellation. @param ended statuses of a job that has ended or cannot be stopped */
 export function assertCancelled(answer: Answer, ended: readonly number[]): void {
   if (!isSuccess(answer) && !ended.includes(answer.status)) throw unreachableBy(answer);
 }
 
-/** The error for an answer whose status is no verdict, with the wait that it asks for. */
+/** The error for an answer whose status is no verdict, with the wait that the answer asks for. */
 export function unreachableBy(answer: Pick<Answer, 'status' | 'headers' | 'document'>): ProviderUnreachableError {
   return new ProviderUnreachableError(`the upstream answered ${answer.status}`, { retryAfterMs: retryAfterMs(answer) });
 }
 
-/** Turns every failure of `action` into "unreachable", except its own verdicts and the caller's abort. */
+/** Turns every failure of `action` into {@link ProviderUnreachableError}, except an abort of `signal`. */
 export async function unlessAborted<Result>(signal: AbortSignal, action: () => Promise<Result>): Promise<Result> {
   signal.throwIfAborted();
   try {
@@ -98,7 +98,7 @@ async function send(options: Exchange, signal: AbortSignal): Promise<Answer> {
       ...(options.body && { 'content-length': String(options.body.byteLength) }),
       ...options.headers,
     },
-    body: options.body ? Readable.from(noticed(options.body, options.onSending), { objectMode: false }) : null,
+    body: options.body ? Readable.from(announced(options.body, options.onSending), { objectMode: false }) : null,
     dispatcher: options.dispatcher,
     ...(options.freshConnection && { reset: true }),
     // The exchange has its own deadline.
@@ -110,13 +110,13 @@ async function send(options: Exchange, signal: AbortSignal): Promise<Answer> {
   return { status: statusCode, headers: flattenHeaders(headers), document: parseDocument(bytes) };
 }
 
-/** The body is read only once the connection is open: until then the other side has seen nothing. */
-async function* noticed(bytes: Uint8Array, onSending?: () => void): AsyncGenerator<Uint8Array> {
+/** undici reads the body only once the connection is open: until then the upstream has seen nothing. */
+async function* announced(bytes: Uint8Array, onSending?: () => void): AsyncGenerator<Uint8Array> {
   onSending?.();
   yield bytes;
 }
 
-/** Leaving the loop early destroys the stream, and with it the connection. */
+/** Throwing out of the loop destroys the stream and its connection. */
 async function readBounded(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -146,7 +146,10 @@ export function flattenHeaders(
   );
 }
 
-/** A signal that also fires after a timeout. Unlike `AbortSignal.any` it leaves no listener on a long-lived signal. */
+/**
+ * Calls `action` with a signal that also fires after a timeout. Unlike `AbortSignal.any`, leaves no listener on a
+ * long-lived signal.
+ */
 async function withDeadline<Result>(
   signal: AbortSignal,
   timeoutMs: number,

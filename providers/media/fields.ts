@@ -1,4 +1,4 @@
-/** Maps inputs to fields of models whose field names differ, as at fal and Replicate (docs/catalogue.md). */
+/** Maps inputs to the fields of models that have their own field names, as at fal and Replicate (docs/catalogue.md). */
 import type { PixelSize } from '../../domain/image-size.ts';
 import { chooseValues, type ChosenValues, type ImageChoice } from '../../domain/image-choices.ts';
 import { videoSizeFor } from '../../domain/video-size.ts';
@@ -14,7 +14,7 @@ import { IMAGE_RATIOS, ratioFor } from './range.ts';
  * The fields of a model.
  *
  * @param usual the vendor's usual names, for inputs that the route does not map
- * @throws JobRefusedError for images, videos and audio that no field takes, and for a size without a ratio
+ * @throws JobRefusedError for images, videos and audio that no field takes, and for a size that is near no ratio
  */
 export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject {
   const names: FieldNames = { ...usual, ...request.fields };
@@ -47,7 +47,7 @@ export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject 
 /**
  * The upstream's fields for the model's own parameters.
  *
- * @param names where the upstream has another name or place, such as `parameters.negativePrompt`, or null for none
+ * @param names the upstream's name or path if it differs, such as `parameters.negativePrompt`; null omits the parameter
  */
 export function parameterFields(values: JsonObject = {}, names: ParameterNames = {}): JsonObject {
   return Object.entries(values).reduce<JsonObject>((fields, [name, value]) => {
@@ -56,7 +56,7 @@ export function parameterFields(values: JsonObject = {}, names: ParameterNames =
   }, {});
 }
 
-/** The fields of a request as parts: links of the model's own fields as files, lists and objects as JSON. */
+/** The fields of a request as parts of a form: links in the model's own fields as files, lists and objects as JSON. */
 export function partsFor(
   fields: JsonObject,
   { files, params, parameterLinks = [] }: Pick<RenderRequest, 'files' | 'params' | 'parameterLinks'>,
@@ -84,7 +84,7 @@ function unlessEmpty(links: readonly string[]): readonly string[] | undefined {
   return links.length === 0 ? undefined : links;
 }
 
-/** A picture that was sent but ignored would be charged anyway. */
+/** Refuses inputs that no field takes: the client would pay for an image that the model ignores. */
 function assertAllTaken(request: RenderRequest, names: FieldNames): void {
   const { images = [], referenceVideos = [], referenceAudios = [], imagesAs } = request;
   const hasLast = imagesAs === 'first_and_last_frame' && Boolean(names.last_image);
@@ -106,7 +106,7 @@ function sizeOf({ width, height, resolution, aspectRatio }: RenderRequest): Pixe
   return resolution !== undefined && aspectRatio !== undefined ? videoSizeFor(resolution, aspectRatio) : undefined;
 }
 
-/** Unless the route says otherwise, a size is written as `1280x720`, and other values unchanged. */
+/** Without a form in the route, writes a size as `1280x720` and other values unchanged. */
 function inForm(value: unknown, form?: FieldForm): unknown {
   switch (form) {
     case 'number':

@@ -1,4 +1,4 @@
-/** The states of jobs, from what upstreams report. */
+/** Builds the states of jobs from what upstreams report. */
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { VendorCost } from '../../domain/media-route.ts';
 import type { JobEnd, JobState } from './adapter.ts';

@@ -19,25 +19,25 @@ export function lookUp<Value>(table: Readonly<Record<string, Value>>, name: unkn
   return isName && Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-/** A charge as an upstream reports it: nothing for zero, and for what is not a plain amount. */
+/** A charge that an upstream reports; none for zero and for anything that is not a plain amount. */
 export function costIn(amount: unknown, unit: string): { readonly cost?: VendorCost } {
   const decimal = typeof amount === 'number' && amount > 0 ? String(Number(amount.toFixed(6))) : '';
   return PLAIN_AMOUNT.test(decimal) ? { cost: { amount: decimal, unit } } : {};
 }
 
-/** When a job ended as an upstream reports it, in Unix seconds, milliseconds or ISO 8601; nothing for what is none of them. */
+/** When a job ended, from Unix seconds, Unix milliseconds or ISO 8601; none for any other value. */
 export function endIn(time: unknown): { readonly endedAt?: Date } {
   const number = typeof time === 'string' ? Date.parse(time) : Number(time);
   const ms = number < MIN_MILLISECONDS ? number * 1000 : number;
   return ms > 0 && ms < LAST_DATE_MS ? { endedAt: new Date(ms) } : {};
 }
 
-/** Smaller numbers are seconds: as milliseconds they would lie before 1974. */
+/** Smaller numbers are seconds: as milliseconds they would be before 1974. */
 const MIN_MILLISECONDS = 1e11;
 /** ECMA-262, "Time Values and Time Range". */
 const LAST_DATE_MS = 8.64e15;
 
-/** Decimals that can be multiplied by any price. */
+/** Decimals short enough to be multiplied by any price. */
 export const PLAIN_AMOUNT = /^\d{1,15}(\.\d{1,6})?$/;
 
 /** Merges the operator's fields into a body; objects are merged, everything else is replaced. */

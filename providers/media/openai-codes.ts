@@ -1,4 +1,4 @@
-/** OpenAI's codes, which stand in `error.code` or `error.type`, and which other gateways use too. */
+/** OpenAI's codes, which occur in `error.code` or `error.type`, and which other gateways use too. */
 import { vendorCodes } from './vendor-codes.ts';
 
 export const openaiCodes = vendorCodes('https://developers.openai.com/api/docs/guides/error-codes', [

@@ -10,14 +10,14 @@ import type { SubmissionError } from './outcomes.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from './vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from './vendor-http.ts';
 
-/** The codes for statuses without a known error code; 413 means that the body is too large. */
+/** The meanings of statuses without a known error code; 413 means that the body is too large. */
 const USUAL_MEANINGS: Readonly<Record<number, CodeMeaning>> = {
   400: 'bad_request',
   413: 'bad_request',
   422: 'bad_request',
   429: 'busy',
 };
-/** Messages without a code. */
+/** Recognise messages that come without a code. */
 const MODERATION_WORDS = /\bmoderat|safety system|content policy/i;
 const BILLING_WORDS = /billing hard limit|exceeded your current quota/i;
 /** As in `Please try again in 467ms.` */
@@ -28,13 +28,13 @@ export function openaiVerdict(error: JsonObject): TaskErrorCode {
   return jobVerdictFor(meaningOf(error));
 }
 
-/** The refusal in an unsuccessful answer; null if only its status says anything. */
+/** The refusal in an unsuccessful answer; null if only its status is meaningful. */
 export function openaiRefusal(answer: VendorAnswer): SubmissionError | null {
   const error = objectOf(objectOf(answer.document)['error']);
   const { code, type, param, message } = error;
-  // A model that was withdrawn is refused like a value that is not allowed.
+  // OpenAI refuses a withdrawn model like a value that is not allowed.
   const means = param === 'model' ? 'operator' : (meaningOf(error) ?? USUAL_MEANINGS[answer.status] ?? null);
-  // Wrong keys have the type of a wrong request, too.
+  // Refusals of wrong keys also have the type `invalid_request_error`.
   if (means === null || (isVerdict(means) && USUAL_MEANINGS[answer.status] !== 'bad_request')) return null;
   const said = `the upstream answered ${answer.status} with code ${String(code)} and type ${String(type)}`;
   return submissionErrorFor(means, { said, words: message, retryAfterMs: retryAfterMs(answer) ?? waitIn(message) });

@@ -1,14 +1,14 @@
 /**
- * The ways in which a call of a media upstream can fail. A submission has four outcomes, the last of which decides
- * whether there is one render or two: accepted, refused, not taken, unknown. A call that only reads can be repeated, so
- * {@link ProviderUnreachableError} is all it needs.
+ * The ways in which a call of a media upstream can fail. A submission has four outcomes: accepted, refused, not taken
+ * and unknown. After an unknown outcome, a second submission could render twice. A call that only reads can be
+ * repeated, so its only error is {@link ProviderUnreachableError}.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { NotTakenCause } from '../../domain/media-health.ts';
 import type { VendorCost } from '../../domain/media-route.ts';
 import { messageFor, wordsOf } from './words.ts';
 
-/** The upstream refused the job: a verdict, which the same request would get again. */
+/** The upstream refused the job. The same request would be refused again. */
 export class JobRefusedError extends Error {
   override readonly name = 'JobRefusedError';
   readonly code: TaskErrorCode;
@@ -24,11 +24,11 @@ export class JobRefusedError extends Error {
 }
 
 interface NotTakenOptions {
-  /** The upstream has nothing to offer for this task: our credential, our money or the model is missing. */
+  /** The upstream cannot serve this task, because our credential, our money or the model is missing. */
   readonly isRouteExcluded?: boolean;
   /** The request was not sent, because the upstream could not be reached. */
   readonly isUnreachable?: boolean;
-  /** When the upstream asks to be tried again. */
+  /** The wait that the upstream asks for. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
@@ -59,7 +59,7 @@ interface UnreachableOptions {
 /** No verdict: the upstream could not be reached or understood. A call that only reads may be repeated. */
 export class ProviderUnreachableError extends Error {
   override readonly name: string = 'ProviderUnreachableError';
-  /** When the upstream asks to be asked again. */
+  /** The wait that the upstream asks for. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, { retryAfterMs, cause }: UnreachableOptions = {}) {
@@ -68,14 +68,14 @@ export class ProviderUnreachableError extends Error {
   }
 }
 
-/** The upstream may have a job for this submission, which must not be sent again before that is known. */
+/** The upstream may have a job for this submission. Do not submit again before the outcome is known. */
 export class OutcomeUnknownError extends ProviderUnreachableError {
   override readonly name = 'OutcomeUnknownError';
 }
 
 export type SubmissionError = JobRefusedError | NotTakenError | OutcomeUnknownError;
 
-/** Messages are stored, and shown to operators: an upstream's own words in them are cleaned up. */
+/** Cleans up a message, which may contain an upstream's own words: messages are stored and shown to operators. */
 function lineOf(message: string): string {
   return wordsOf(message) ?? 'the upstream gave no reason';
 }

@@ -26,7 +26,6 @@ export type MediaProtocol = keyof typeof ADAPTERS;
 
 export const MEDIA_PROTOCOLS: Readonly<Record<MediaProtocol, MediaAdapter>> = ADAPTERS;
 
-/** In the order of the table. */
 export const MEDIA_PROTOCOL_NAMES = Object.keys(MEDIA_PROTOCOLS).filter(isMediaProtocol);
 
 /** Every API of every protocol, by the protocol's name and the API's: `kling`, `kling-standard`. */

@@ -1,4 +1,4 @@
-/** The keys with which a vendor signs announcements, fetched from where it publishes them: RFC 7517. */
+/** The keys with which a vendor signs announcements, fetched from the address where the vendor publishes them. */
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../domain/json.ts';
 import { PROVIDER_ANSWER_MS } from '../../domain/step-limits.ts';
@@ -14,19 +14,19 @@ export interface JsonWebKey {
 
 export interface PublishedKeys {
   /**
-   * Whether one of the keys satisfies a check. When none does, the vendor may have replaced them: they are fetched
-   * again, unless that was tried moments ago.
+   * Whether one of the keys satisfies a check. If none does, fetches the keys again, since the vendor may have replaced
+   * them; but not within 30 seconds of the last attempt.
    */
   some(verifies: (key: JsonWebKey) => boolean): Promise<boolean>;
 }
 
 const KEPT_MS = 3_600_000;
-/** Limits requests to the vendor: forged callbacks must not cause one each. */
+/** Limits requests to the vendor: not every forged callback may cause one. */
 const FETCHED_AGAIN_AFTER_MS = 30_000;
 const MAX_BYTES = 2 ** 18;
 
 /**
- * @param url undefined if the vendor publishes no keys: then nothing is signed
+ * @param url undefined if the vendor publishes no keys: then no check succeeds
  * @param nowMs milliseconds since 1970
  */
 export function createPublishedKeys(
@@ -35,12 +35,12 @@ export function createPublishedKeys(
 ): PublishedKeys {
   let kept: { readonly keys: Promise<readonly JsonWebKey[]>; readonly sinceMs: number } | null = null;
 
-  /** @param maxAgeMs older ones are fetched again */
+  /** @param maxAgeMs fetches the keys again if they are older */
   function keysWithin(maxAgeMs: number): Promise<readonly JsonWebKey[]> {
     if (url === undefined) return Promise.resolve([]);
     if (kept === null || nowMs() - kept.sinceMs > maxAgeMs) {
       const previous = kept?.keys ?? [];
-      // While the vendor does not answer, the keys it had stay valid.
+      // While the vendor does not answer, its previous keys stay valid.
       kept = { keys: fetchKeys(url, dispatcher).catch(() => previous), sinceMs: nowMs() };
     }
     return kept.keys;

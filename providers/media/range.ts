@@ -1,9 +1,9 @@
-/** Whether an upstream can deliver what is asked for. */
+/** Checks whether an upstream can deliver a request. */
 import { imageTierOf, type PixelSize } from '../../domain/image-size.ts';
 import type { RenderRange, RenderRequest } from './adapter.ts';
 import { JobRefusedError } from './outcomes.ts';
 
-/** Everything is passed on, and the upstream decides. */
+/** Passes every request on: the upstream decides. */
 export const ANY_RANGE: RenderRange = {
   tiers: 'any',
   aspectRatios: 'any',
@@ -15,10 +15,10 @@ export const ANY_RANGE: RenderRange = {
 /** The ratios that image models name. */
 export const IMAGE_RATIOS = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3', '5:4', '4:5', '21:9'] as const;
 
-/** How far a size may be from the nearest ratio: beyond that, the operator would pay for something that nobody asked for. */
+/** How far a size may be from the nearest ratio: beyond, the operator would pay for a shape that nobody requested. */
 const RATIO_TOLERANCE = 0.03;
 
-/** @throws JobRefusedError for a request that the upstream cannot be asked for, or would answer with something else */
+/** @throws JobRefusedError for a request outside the range */
 export function assertInRange(request: RenderRequest, range: RenderRange): void {
   const { kind, aspectRatio, durationSeconds, width, height, background } = request;
   const { tiers, aspectRatios, seconds, transparency } = range;
@@ -47,7 +47,7 @@ export function ratioFor(size: PixelSize, ratios: readonly [string, ...string[]]
   return ratio;
 }
 
-/** The first of equally near ones. */
+/** Returns the first of equally near ratios. */
 function nearestRatio(size: PixelSize, ratios: readonly [string, ...string[]]): string {
   return ratios.reduce((nearest, ratio) => (distanceOf(size, ratio) < distanceOf(size, nearest) ? ratio : nearest));
 }

@@ -1,11 +1,11 @@
-/** The wait that an upstream asks for, in whichever way it does. */
+/** Reads the wait that an upstream asks for. */
 import { isObject } from '../../domain/json.ts';
 import { parseRetryAfter } from '../../domain/retry-schedule.ts';
 import { listOf, objectOf } from './json.ts';
 
-/** Longer waits are cut: nothing waits for an upstream any longer. */
+/** Longer waits are shortened to this: nothing waits longer for an upstream. */
 const MAX_SECONDS = 3_600;
-/** As in `34.4s` and `1.5`. */
+/** For example `34.4s` and `1.5`. */
 const SECONDS = /^\d+(\.\d+)?s?$/;
 
 interface AskingAnswer {
@@ -18,11 +18,11 @@ interface AskingAnswer {
  * The wait that an answer asks for, in milliseconds, up to an hour: the header `Retry-After` (RFC 9110, section 10.2.3),
  * in seconds or as a date by the upstream's own clock, or Google's `RetryInfo` in `error.details`; the longer of both.
  *
- * @returns undefined if it asks for none, or not in a form that can be read
+ * @returns undefined if the answer asks for no wait that can be read
  */
 export function retryAfterMs({ headers, document }: AskingAnswer): number | undefined {
-  const itsNowMs = Date.parse(headers['date'] ?? '');
-  const nowMs = Number.isNaN(itsNowMs) ? Date.now() : itsNowMs;
+  const upstreamNowMs = Date.parse(headers['date'] ?? '');
+  const nowMs = Number.isNaN(upstreamNowMs) ? Date.now() : upstreamNowMs;
   const details = listOf(objectOf(objectOf(document)['error'])['details']).filter(isObject);
   const waits = [headers['retry-after'], ...details.map(({ retryDelay }) => retryDelay)].flatMap((asked) => {
     const seconds = typeof asked === 'string' ? secondsIn(asked.trim(), nowMs) : undefined;

@@ -1,4 +1,4 @@
-/** A media upstream as the steps of a task use it: an adapter with its address, credential and settings. */
+/** A media upstream for the steps of a task: an adapter with its address, credential and settings. */
 import { Agent, type Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, RENDER_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { TaskKind } from '../../domain/task.ts';
@@ -38,7 +38,7 @@ export interface MediaUpstreamSettings {
   /** The protocol's name in the upstreams file. */
   readonly protocol: string;
   readonly adapter: MediaAdapter;
-  /** Null for the vendor's own. */
+  /** Null for the vendor's own address. */
   readonly baseUrl: string | null;
   readonly credential: Credential;
   readonly callbackSecret: string | null;
@@ -49,7 +49,7 @@ export interface MediaUpstreamSettings {
   /** The action for a submission whose outcome cannot be determined. */
   readonly onUnknown: 'give_up' | 'resubmit';
   readonly resultOrigins: readonly string[];
-  /** Null for the adapter's own. */
+  /** Null for the adapter's own pace. */
   readonly poll: PollPace | null;
 }
 
@@ -57,15 +57,15 @@ export interface MediaUpstreamOptions {
   /** Carries the requests to the upstream; by default a pool of its own with keep-alive. */
   readonly dispatcher?: Dispatcher;
   /**
-   * Carries what leads to addresses that the operator did not configure, and decides which may be reached: downloads
-   * from other origins, and the vendor's own published keys. Without it none may.
+   * Carries requests to addresses that the operator did not configure (downloads from other origins, the vendor's
+   * published keys), and decides which addresses may be reached. Without it, none may.
    */
   readonly externalDispatcher?: Dispatcher;
   /** Adds the trace to requests. */
   readonly traced?: (dispatcher: Dispatcher) => Dispatcher;
-  /** The address for announcements, without name and task; null if callbacks are off. */
+  /** The address for announcements, without the upstream's name and the task; null if callbacks are off. */
   readonly callbackBase?: string | null;
-  /** Dates signatures and judges announcements, in milliseconds since 1970; the machine's clock by default. */
+  /** The clock for signing and for checking announcements, in milliseconds since 1970; `Date.now` by default. */
   readonly nowMs?: () => number;
   readonly timings?: Pick<VendorHttpOptions, 'answerTimeoutMs' | 'downloadIdleTimeoutMs' | 'maxResponseBytes'>;
 }
@@ -75,7 +75,7 @@ export interface CallbackReader {
   /**
    * Verifies that a callback comes from the upstream, and reads it.
    *
-   * @param query of the address at which it arrived
+   * @param query the query of the address at which the callback arrived
    * @throws InvalidCallbackError
    */
   readCallback(callback: CallbackRequest, taskId: string, query: URLSearchParams): Promise<Announcement>;
@@ -85,39 +85,39 @@ export interface CallbackReader {
 
 export interface MediaUpstream extends CallbackReader {
   readonly name: string;
-  /** The vendor: protocol and address, spelt in one way. Job ids are unique there. */
+  /** The vendor: its protocol and its address in canonical form. Job ids are unique per vendor. */
   readonly vendor: string;
   readonly onUnknown: MediaUpstreamSettings['onUnknown'];
-  /** Null for a kind that is not rendered there. */
+  /** Null for a kind that the upstream does not render. */
   traitsOf(kind: TaskKind): KindTraits | null;
   poll(kind: TaskKind): PollPace;
   /** Whether the upstream can stop jobs. */
   readonly canCancel: boolean;
   /** The address to which the upstream should announce the end of a task's job; null without callbacks. */
   callbackUrl(taskId: string): string | null;
-  /** The submission for a request, always the same. @throws JobRefusedError for what the upstream cannot deliver */
+  /** The submission for a request, always the same. @throws JobRefusedError if the upstream cannot deliver it */
   prepare(request: RenderRequest): VendorCall;
   /** Submits the job. @throws SubmissionError */
   submit(call: VendorCall, request: RenderRequest, signal: AbortSignal): Promise<Accepted>;
   /**
-   * Asks something that costs nothing, to see whether the upstream answers and takes the credential.
+   * Makes a free call, to see whether the upstream answers and accepts the credential.
    *
    * @throws ProviderUnreachableError
    */
   probe(signal: AbortSignal): Promise<VendorAnswer>;
-  /** The jobs that may belong to a submission; null if the upstream cannot say. @throws ProviderUnreachableError */
+  /** Finds jobs that may belong to a submission; null if the upstream cannot tell. @throws ProviderUnreachableError */
   find(sent: SentSubmission, signal: AbortSignal): Promise<readonly string[] | null>;
   /** @throws ProviderUnreachableError */
   status(jobId: string, signal: AbortSignal): Promise<JobState>;
   /** @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` if the file is gone */
   fetchResult(result: ResultFile, signal: AbortSignal): Promise<ResultDownload>;
-  /** Closes the pool if it opened one. */
+  /** Closes the pool, unless the caller passed a dispatcher. */
   close(): Promise<void>;
 }
 
 const CONNECTIONS = 128;
 const KEEP_ALIVE_MS = 30_000;
-/** For submissions that are answered with a job, and with files. */
+/** For answers to submissions, which contain a job or the files. */
 const MAX_ANSWER_BYTES = { job: 2 ** 20, files: 128 * 2 ** 20 } as const;
 
 /** @throws TypeError for an invalid address */
@@ -213,7 +213,7 @@ async function readAnnouncement(
   throw new InvalidCallbackError('the job has no valid name');
 }
 
-/** Reads the answer to something that was sent. @throws OutcomeUnknownError if its shape is beyond the adapter */
+/** Reads the answer to a submission. @throws OutcomeUnknownError if the adapter cannot read it */
 function read<Result>(reading: () => Result): Result {
   try {
     return reading();
@@ -224,7 +224,7 @@ function read<Result>(reading: () => Result): Result {
   }
 }
 
-/** Reads the answer to a question. @throws ProviderUnreachableError if its shape is beyond the adapter */
+/** Reads the answer to a call that only reads. @throws ProviderUnreachableError if the adapter cannot read it */
 async function asked<Result>(signal: AbortSignal, asking: Promise<Result>): Promise<Result> {
   try {
     return await asking;
@@ -259,7 +259,7 @@ function openHttp(
   });
 }
 
-/** Keys at an address that the operator wrote are fetched wherever it leads, like everything else it configured. */
+/** Trusts a `keysUrl` of the operator even if it leads to a private address, like all configured addresses. */
 function openKeys(
   { adapter, keysUrl }: MediaUpstreamSettings,
   { externalDispatcher, nowMs = Date.now }: MediaUpstreamOptions,
@@ -281,7 +281,7 @@ function addressesOf({ addresses = {} }: MediaAdapter, configured: Readonly<Reco
   );
 }
 
-/** The base of paths: operators may include the version path in the address or not. */
+/** The base of paths, without the version path, which operators may include in the address or not. */
 function baseOf(url: string, versionPath?: string): URL {
   const base = new URL(url.endsWith('/') ? url : `${url}/`);
   const ending = `/${versionPath}/`;
@@ -305,8 +305,8 @@ function hasAddressMac({ adapter }: MediaUpstreamSettings): boolean {
 }
 
 /**
- * A published key proves that the vendor sent an announcement, but not for which of its customers. Without a secret, the
- * credential makes the address one that no other customer knows.
+ * A published key proves that the vendor sent an announcement, but not for which of its customers. Without a secret, a
+ * MAC keyed with the credential makes an address that no other customer can know.
  */
 function addressSecret({ callbackSecret, credential }: MediaUpstreamSettings): string {
   return callbackSecret ?? ('apiKey' in credential ? credential.apiKey : credential.secretKey);

@@ -1,5 +1,5 @@
 /**
- * The meanings of vendors' error codes, as data. Each adapter has its table beside it, in `adapters/NAME-codes.ts`: the
+ * The meanings of vendors' error codes, as data. The file `adapters/NAME-codes.ts` beside each adapter holds the
  * vendor's published table row by row, with its address.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
@@ -8,16 +8,16 @@ import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionErr
 
 /** The meaning of a vendor's code: for a submission, and for a job that failed with it. */
 export type CodeMeaning =
-  /** A verdict on the request, which it would get again. */
+  /** A verdict on the request. The same request would be refused again. */
   | 'bad_request'
   | 'content_policy_violation'
-  /** The operator's credential, money, model or settings: not accepted, and the route is left. */
+  /** The operator's credential, money, model or settings: not accepted, and the task excludes the route. */
   | 'operator'
-  /** Too many requests or jobs, or no capacity: not accepted, and accepted later perhaps. */
+  /** Too many requests or jobs, or no capacity: not accepted, but perhaps later. */
   | 'busy'
-  /** The render did not start or end in time. Of a submission, the outcome is unknown. */
+  /** The render did not start or end in time. The outcome of a submission is unknown. */
   | 'timeout'
-  /** A failure of the vendor's own. Of a submission, the outcome is unknown. */
+  /** The vendor itself failed. The outcome of a submission is unknown. */
   | 'failed';
 
 export type CodeRow = readonly [code: string | number, means: CodeMeaning, explanation: string];
@@ -26,7 +26,7 @@ export interface VendorCodes {
   /** The vendor's page with the table. */
   readonly source: string;
   readonly rows: readonly CodeRow[];
-  /** The meaning of a code; null for an unknown one. `Name.Detail` means what `Name` does, unless it has its own row. */
+  /** The meaning of a code; null for an unknown code. `Name.Detail` means the same as `Name`, unless it has a row. */
   meaningOf(code: unknown): CodeMeaning | null;
 }
 
@@ -53,7 +53,7 @@ interface RefusalFacts {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** The outcome of a submission that was answered with a code of that meaning. */
+/** The outcome of a submission that the vendor answered with a code of this meaning. */
 export function submissionErrorFor(means: CodeMeaning, { said, words, retryAfterMs }: RefusalFacts): SubmissionError {
   switch (means) {
     case 'bad_request':
@@ -77,7 +77,7 @@ const JOB_VERDICTS: Readonly<Record<CodeMeaning, TaskErrorCode>> = {
   failed: 'processing_failed',
 };
 
-/** The verdict on a job that failed with a code of that meaning; `processing_failed` for an unknown code. */
+/** The verdict on a job that failed with a code of this meaning; `processing_failed` for an unknown code. */
 export function jobVerdictFor(means: CodeMeaning | null): TaskErrorCode {
   return means === null ? 'processing_failed' : JOB_VERDICTS[means];
 }

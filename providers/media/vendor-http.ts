@@ -1,6 +1,6 @@
 /**
- * HTTP for media upstreams: their address, the operator's credential, JSON and forms, limited answers, and what each
- * failure of a submission says about whether the upstream may have a job.
+ * HTTP for media upstreams: their address, the operator's credential, JSON and forms, limited answers, and whether the
+ * upstream may have a job after a failed submission.
  */
 import type { Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, DOWNLOAD_SILENCE_MS } from '../../domain/step-limits.ts';
@@ -44,17 +44,17 @@ export interface VendorHttp {
   /**
    * Makes a call that only reads, and that may be repeated.
    *
-   * @returns the answer, whatever its status says about what was asked
-   * @throws ProviderUnreachableError, also if the upstream wants to be asked later
+   * @returns the answer, whatever its status
+   * @throws ProviderUnreachableError, also if the upstream asks for a wait
    */
   ask(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer>;
   /** Like {@link ask}, for a call that is not repeated: the answer may also ask for a wait. */
   askOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer>;
   /**
-   * Submits work. It is never sent twice here. If a signal ends it in the middle, its outcome is not known: the
-   * signal's reason is thrown.
+   * Submits work once, without retries. Throws the signal's reason if the signal aborts a submission that was being
+   * sent: its outcome is then unknown.
    *
-   * @param refusal reads the refusal in an unsuccessful answer; null if only the status says anything
+   * @param refusal reads the refusal in an unsuccessful answer; null if only the status is meaningful
    * @returns an answer with a successful status
    * @throws SubmissionError
    */
@@ -75,9 +75,9 @@ export interface VendorHttpOptions {
   readonly credential: () => Readonly<Record<string, string>>;
   /** Carries requests to addresses that the operator configured. */
   readonly dispatcher: Dispatcher;
-  /** Carries downloads from all other origins, and decides which may be reached; without it none may. */
+  /** Carries downloads from all other origins, and decides which may be reached; without it, none may. */
   readonly externalDispatcher?: Dispatcher | undefined;
-  /** Further origins of result files, wherever they lead. */
+  /** Further allowed origins of result files, even if they lead to a private address. */
   readonly resultOrigins?: readonly string[];
   /** For each call except submissions and downloads. */
   readonly answerTimeoutMs?: number;
@@ -88,7 +88,7 @@ export interface VendorHttpOptions {
 }
 
 const DEFAULT_MAX_RESPONSE_BYTES = 2 ** 20;
-/** The operator's credential, money or model is missing, which waiting does not change. */
+/** The operator's credential, money or model is missing: a retry cannot succeed. */
 const ACCOUNT_STATUSES: readonly number[] = [401, 402, 403, 404];
 
 export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
@@ -158,7 +158,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   };
 }
 
-/** Whether an answer says nothing but "later". A 503 may also be an upstream's verdict on a job. */
+/** Whether the answer only asks to retry later. A 503 without a wait may also be an upstream's verdict on a job. */
 function asksForWait(answer: VendorAnswer): boolean {
   return answer.status === 429 || (answer.status === 503 && retryAfterMs(answer) !== undefined);
 }
@@ -169,7 +169,7 @@ function judgeStatus(answer: VendorAnswer): SubmissionError {
   const said = `the upstream answered ${status}`;
   if (status === 429) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
   if (ACCOUNT_STATUSES.includes(status)) return new NotTakenError(said, { isRouteExcluded: true });
-  // A proxy sends this status too, possibly after passing the request on, but not in JSON.
+  // A proxy may send this status after passing the request on, but then the body is not JSON.
   if (status === 503 && document !== undefined) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
   return new OutcomeUnknownError(said);
 }
@@ -189,7 +189,7 @@ function held(bytes: Uint8Array): ResultDownload {
   return { body };
 }
 
-/** Includes the underlying reason, which says more: a refused connection, an unknown name, a certificate. */
+/** Includes the code of the cause, which is more precise: a refused connection, an unknown name, a certificate. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

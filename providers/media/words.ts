@@ -3,10 +3,10 @@ import type { TaskErrorCode } from '../../domain/errors.ts';
 
 const MAX_WORDS_LENGTH = 500;
 
-/** Codes whose cause only the upstream knows and on which a client can act: the upstream's own words are passed on. */
+/** Codes whose cause a client can correct but only the upstream knows: clients get the upstream's own words. */
 const CODES_WITH_WORDS: readonly TaskErrorCode[] = ['bad_request', 'content_policy_violation'];
 
-/** Messages used if the upstream's words are missing or not passed on. */
+/** Messages for clients if the upstream's words are missing or not passed on. */
 const MESSAGES: Readonly<Record<TaskErrorCode, string>> = {
   bad_request:
     'The model could not use this request. Check the prompt, the options and that every link is public and of a supported format.',

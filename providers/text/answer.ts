@@ -1,4 +1,4 @@
-/** An upstream's answer, read at the pace of its reader. */
+/** An upstream's answer, received at the pace at which its reader reads. */
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import { BodyBytes } from '../../net/body-bytes.ts';
@@ -10,12 +10,12 @@ export interface AnswerHead {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Read-ahead for a slow reader; above it the upstream must wait. */
+/** Bytes buffered for a slow reader; above this limit the upstream must wait. */
 const MAX_READ_AHEAD_BYTES = 64 * 1024;
 const SPACE = 0x20;
 
 /**
- * Receives undici's data for one request. It avoids the streams between socket and reader, which would cost more than
+ * Receives undici's data for one request without the streams between socket and reader, which would cost more than
  * everything else that the gateway does with a short answer.
  */
 export class Answer implements Dispatcher.DispatchHandler {
@@ -34,7 +34,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   /** Wakes a waiting reader. */
   #wake: (() => void) | null = null;
 
-  /** @param onBytes called whenever some of the body arrives */
+  /** @param onBytes called for each chunk of the body */
   constructor(signal: CancelSignal, onBytes: () => void = () => {}) {
     this.#signal = signal;
     this.#onBytes = onBytes;
@@ -48,7 +48,7 @@ export class Answer implements Dispatcher.DispatchHandler {
     else signal.listen(this.#cancel);
   }
 
-  /** Whether any of the body has arrived, white space apart: some upstreams send it to keep the connection open. */
+  /** Whether any of the body has arrived, except white space, which some upstreams send to keep the connection open. */
   get hasContent(): boolean {
     return this.#hasContent;
   }
@@ -58,9 +58,9 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * The next bytes, or null at the end.
+   * Returns the next bytes, or null at the end.
    *
-   * @throws ServiceError if the answer breaks off or falls silent; the reason after a cancellation
+   * @throws ServiceError if the answer breaks off or falls silent; the signal's reason after a cancellation
    */
   async read(): Promise<Buffer | null> {
     while (this.#chunks.length === 0) {
@@ -76,9 +76,9 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * The rest of the answer.
+   * Reads the rest of the answer.
    *
-   * @throws ServiceError 503 `processing_failed` if it is longer than `maxBytes`, and the errors of {@link read}
+   * @throws ServiceError 503 `processing_failed` if the rest is longer than `maxBytes`, and the errors of {@link read}
    */
   async readAll(maxBytes: number): Promise<Buffer> {
     const bytes = new BodyBytes();

@@ -1,4 +1,4 @@
-/** Reports of finished attempts: to operators in the log, and to the client whose request was refused. */
+/** Reports finished attempts: to operators in the log, and to the client whose request an upstream refused. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
@@ -10,10 +10,9 @@ import type { Candidate } from './candidates.ts';
 
 /** A finished attempt. */
 export interface AttemptReport {
-  /** Whose request it was. */
   readonly account: string;
   readonly requestId: string;
-  /** From 1 on, for each call. */
+  /** Counts the attempts of a request, from 1 on. */
   readonly number: number;
   readonly upstream: string;
   readonly format: UpstreamFormatName;
@@ -22,22 +21,22 @@ export interface AttemptReport {
   readonly key: string;
   /** The HTTP status of a refusal; null if there was none. */
   readonly status: number | null;
-  /** The fault of the upstream; null if none is known. */
+  /** The upstream's fault; null if none is known. */
   readonly fault: UpstreamFault | null;
   /** The upstream's own words, on one line and without secrets; empty if it sent none. */
   readonly vendorMessage: string;
-  /** The name of the failure in undici or the system; empty if neither names it. */
+  /** The error code of undici or the system; empty if there is none. */
   readonly reason: string;
   readonly decision: Decision;
-  /** How many events of the answer were skipped because they could not be read. */
+  /** The number of events of the answer that were skipped as unreadable. */
   readonly unreadableEvents: number;
   readonly seconds: number;
 }
 
 /**
- * `answered`; `next`: another upstream is tried; `retry`: the same one is tried once more; `refused`: the client gets the
- * error, for lack of another upstream or because its request is at fault; `broken`: the client has already had a part of
- * the answer; `cancelled` by the caller.
+ * `answered`: the answer is complete; `next`: another candidate follows; `retry`: the same candidate is tried once
+ * more; `refused`: the client gets the error, as no candidate is left or its request is at fault; `broken`: the client
+ * already has a part of the answer; `cancelled`: the caller cancelled the request.
  */
 export type Decision = 'answered' | 'next' | 'retry' | 'refused' | 'broken' | 'cancelled';
 
@@ -60,7 +59,7 @@ type AttemptFacts = Pick<
   'account' | 'requestId' | 'number' | 'decision' | 'unreadableEvents' | 'seconds'
 >;
 
-/** @param secrets never to be logged, whatever an upstream says */
+/** @param secrets removed from the upstream's message, so that the log never contains them */
 export function describeAttempt(
   { route: { provider, format, model }, key }: Candidate,
   failure: FailedAttempt | null,
@@ -88,7 +87,7 @@ export function describeAttempt(
 }
 
 /**
- * The error for the client, including the upstream's message about a request that it refused.
+ * The error for the client. If the upstream refused the request, the error includes the upstream's message.
  *
  * @param body the client's request
  */

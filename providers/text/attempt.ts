@@ -10,50 +10,50 @@ import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 /** A request prepared for a route. */
 export interface PreparedRequest {
   readonly upstreamRequest: UpstreamRequest;
-  /** What has arrived of the answer. */
+  /** Measures the part of the answer that has arrived. */
   readonly meter: {
-    /** Whether anything has; keep-alives do not count. */
+    /** Whether anything has arrived, except keep-alives. */
     readonly heard: boolean;
-    /** How many events were skipped because they could not be read. */
+    /** The number of events that were skipped as unreadable. */
     readonly unreadableEvents: number;
   };
 }
 
-/** How an answer is read. */
+/** Reads an answer for a client. */
 export interface AnswerReader<Prepared extends PreparedRequest> {
-  /** Whose request it is. */
+  /** The account that sent the request. */
   readonly account: string;
   readonly streamed: boolean;
-  /** Cancelled when the answer should not be read further. */
+  /** Cancelled when nobody reads the answer any further. */
   readonly signal: CancelSignal;
-  /** Cancelled when the client is gone, although the answer may still be read. */
+  /** Cancelled when the client has disconnected; Genway may still read the answer. */
   readonly left: CancelSignal;
-  /** Reads an answer until the client is about to get the first of it. Until then another upstream can be tried. */
+  /** Reads until the first output for the client is ready. Until then failover is possible. */
   begin(answer: Answer, prepared: Prepared): Promise<void>;
-  /** Reads the rest. */
+  /** Reads the rest of the answer. */
   readOn(answer: Answer, prepared: Prepared): Promise<void>;
 }
 
 export interface FailedAttempt {
   readonly error: unknown;
-  /** The fault of the upstream; null if none is known. */
+  /** The upstream's fault; null if none is known. */
   readonly fault: UpstreamFault | null;
-  /** Whether the client was about to get some of the answer. */
+  /** Whether output for the client was ready. */
   readonly hadBegun: boolean;
-  /** Whether a retry over the same route may succeed: the failure was momentary, and no finished answer is lost with it. */
+  /** Whether a retry over the same route may succeed: the failure was momentary, and no finished answer was lost. */
   readonly isTransient: boolean;
 }
 
-/** The longest that timers support. */
+/** The maximum delay of Node's timers. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** If the client leaves after this much silence, the upstream counts as silent. Whole answers come late. */
+/** If the client disconnects after this much silence, the upstream counts as silent. Whole answers take longer. */
 const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
 
 /**
- * Sends a request and has its answer read.
+ * Sends a request and lets the reader read its answer.
  *
  * @param limitMs how long a streamed answer may take to start, and a whole answer may be silent
- * @returns how it failed; null if the whole answer was read
+ * @returns the failure; null if the answer was read to its end
  */
 export async function attempt<Prepared extends PreparedRequest>(
   endpoint: UpstreamEndpoint,
@@ -67,7 +67,7 @@ export async function attempt<Prepared extends PreparedRequest>(
   const startedAtMs = nowMs();
   const call = health.start(startedAtMs, reader.account);
   const expire = (): void => {
-    // Afterwards a slow client may be what keeps it silent.
+    // Once output has arrived, the silence may be due to a slow client.
     if (!prepared.meter.heard) answer.giveUp(new UpstreamError(SILENT));
   };
   const timer = setTimeout(expire, Math.min(limitMs, MAX_TIMER_MS));
@@ -104,11 +104,11 @@ function noteFailure(call: CandidateCall, fault: UpstreamFault | null, error: un
   call.failed(fault, nowMs, askedSeconds === null ? null : askedSeconds * 1000);
 }
 
-/** Statuses of an upstream that is unavailable for a moment. */
+/** Statuses that mean that an upstream is briefly unavailable. */
 const TRANSIENT_STATUSES: ReadonlySet<number | null> = new Set([502, 503, 504]);
-/** Failures of connections that were refused, or closed before any byte of an answer. */
+/** Error codes of connections that were refused, or closed before any byte of an answer. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
-/** An upstream that fails later may have made the answer, and charged for it. */
+/** An upstream that fails later may have generated the answer, and charged for it. */
 const MAX_TRANSIENT_MS = 10_000;
 
 function isTransient(error: unknown, tookMs: number): boolean {
@@ -116,7 +116,7 @@ function isTransient(error: unknown, tookMs: number): boolean {
   return TRANSIENT_STATUSES.has(error.upstreamStatus) || TRANSIENT_CODES.has(codeOf(error.cause));
 }
 
-/** Errors of answers that started successfully but failed. */
+/** Errors of answers that started successfully and then failed. */
 const FAILURE_CODES: ReadonlySet<string> = new Set([
   'processing_unavailable',
   'processing_timeout',
@@ -124,10 +124,10 @@ const FAILURE_CODES: ReadonlySet<string> = new Set([
   'result_transfer_failed',
 ]);
 
-/** Null if the request, or the gateway itself, is at fault. */
+/** The upstream's fault; null if the request, or the gateway itself, is at fault. */
 function faultOf(error: unknown): UpstreamFault | null {
   if (error instanceof UpstreamError) return error.fault;
-  // A request for several answers may get more than can be delivered, from any upstream.
+  // Any upstream may send more than Genway can deliver if the request asks for several answers.
   if (!(error instanceof ServiceError) || error instanceof AnswerTooLongError) return null;
   return FAILURE_CODES.has(error.code) ? 'failed' : null;
 }

@@ -1,6 +1,6 @@
 /**
- * Tells all parts of a call that it is over, like an `AbortSignal`. Each text request needs two, and the event targets of
- * Node would cost more than everything else about them.
+ * Signals to all parts of a call that it is cancelled, like an `AbortSignal`. Each text request needs two signals, and
+ * Node's event targets would be too expensive.
  */
 export class CancelSignal {
   #reason: Error | null = null;
@@ -10,7 +10,7 @@ export class CancelSignal {
     return this.#reason !== null;
   }
 
-  /** Why the call is over; null while it is not. */
+  /** Why the call was cancelled; null if it was not. */
   get reason(): Error | null {
     return this.#reason;
   }

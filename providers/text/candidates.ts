@@ -1,6 +1,6 @@
 /**
- * The order in which candidates for a model are tried. Requests that belong together use the same candidate if possible,
- * so that upstreams' prompt caches stay warm; other requests spread out. The order needs no memory.
+ * Orders the candidates for a model. Requests with the same affinity use the same candidate if possible, so that
+ * upstreams' prompt caches stay warm; other requests spread out. The order depends on nothing but its arguments.
  */
 import { createHash } from 'node:crypto';
 import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
@@ -12,7 +12,7 @@ export interface UpstreamRoute extends AnswerTimeouts {
   readonly format: UpstreamFormatName;
   /** The model's name at the upstream. */
   readonly model: string;
-  /** Lower ones are tried first. */
+  /** Routes with a lower order are tried first. */
   readonly order: number;
   /** The share of requests among routes of equal order. */
   readonly weight: number;
@@ -24,13 +24,13 @@ export interface Candidate<Route extends UpstreamRoute = UpstreamRoute> {
   readonly key: string;
 }
 
-/** Further keys are tried after all other routes, because a request has few attempts. */
+/** The keys of a route that are tried before other routes; further keys come last, since a request has few attempts. */
 const KEYS_IN_A_ROW = 2;
 
 /**
- * The candidates of some routes, best first.
+ * Returns the candidates of some routes, best first.
  *
- * @param keysOf the keys of a route's upstream; none if there is no such upstream
+ * @param keysOf the keys of a route's upstream; none if the upstream does not exist
  * @param affinity identifies requests that should use the same candidate
  */
 export function orderCandidates<Route extends UpstreamRoute>(

@@ -20,7 +20,7 @@ export interface TextCircuitState extends ShownCircuit<(typeof CIRCUIT_CAUSES)[n
 
 const SHOWN_KEY_CHARACTERS = 4;
 
-/** Enough of a key to distinguish it from others. */
+/** The end of a key, which is enough to distinguish it from others. */
 export function shownKey(key: string): string {
   return key.slice(-SHOWN_KEY_CHARACTERS);
 }

@@ -6,7 +6,7 @@ import { shareFault, type CandidateHealth } from './health-board.ts';
 import type { UpstreamRoute, Candidate } from './candidates.ts';
 
 const MAX_ATTEMPTS = 3;
-/** Faults that time alone does not heal. */
+/** Faults that only an operator can correct. */
 const FAULTS_FOR_OPERATORS: ReadonlySet<UpstreamFault> = new Set(['key_refused', 'access_refused', 'model_unknown']);
 
 export class Failover<Route extends UpstreamRoute> {
@@ -18,13 +18,13 @@ export class Failover<Route extends UpstreamRoute> {
   /** The attempts so far, all of which failed. */
   readonly #failures: { readonly candidate: Candidate<Route>; readonly error: ServiceError }[] = [];
   #cannotExpress: ServiceError | null = null;
-  /** The candidate that just failed, if it may answer when it is asked again. */
+  /** The candidate that just failed, if a retry may succeed. */
   #again: Candidate<Route> | null = null;
   #hasRetried = false;
 
   /**
    * @param candidates best first
-   * @param deadlineMs no further upstream is tried after this, in milliseconds since 1970
+   * @param deadlineMs the time after which no further attempt starts, in milliseconds since 1970
    */
   constructor(
     candidates: readonly Candidate<Route>[],
@@ -38,8 +38,8 @@ export class Failover<Route extends UpstreamRoute> {
   }
 
   /**
-   * Takes the best remaining candidate whose circuit is not open. If there is none, takes the candidate that just failed once more,
-   * if that may help, or else the one whose circuit closes first.
+   * Takes the best remaining candidate whose circuit is not open. If there is none, retries the candidate that just
+   * failed, if a retry may succeed, or else takes the candidate whose opening ends first.
    *
    * @returns null if no candidate is left
    */
@@ -69,13 +69,13 @@ export class Failover<Route extends UpstreamRoute> {
   /**
    * Records a failed attempt.
    *
-   * @returns whether others may be tried: not if the request is at fault, and not if the client has some of the answer
+   * @returns whether failover is possible: not if the request is at fault, or output for the client was ready
    */
   failed(candidate: Candidate<Route>, { error, fault, hadBegun, isTransient }: FailedAttempt): boolean {
     if (fault === null || hadBegun || !(error instanceof ServiceError)) return false;
     this.#failures.push({ candidate, error });
     this.#again = isTransient && !this.#hasRetried ? candidate : null;
-    // The fault also excludes all candidates that share the faulty part.
+    // Also excludes all candidates that share the faulty part.
     this.#left = this.#left.filter((other) => !shareFault(candidate, other, fault));
     return true;
   }
@@ -87,8 +87,8 @@ export class Failover<Route extends UpstreamRoute> {
   }
 
   /**
-   * The client's error if no upstream answered: a request to wait, if any upstream made one, or else the last failure;
-   * with the shortest wait after which an upstream can be tried again, if known.
+   * The client's error if no upstream answered: the error of an upstream that asked for a wait, or else the last
+   * failure. Includes the shortest wait after which an upstream is available again, if known.
    */
   refusal(nowMs: number): ServiceError {
     const errors = this.#failures.map(({ error }) => error);
@@ -107,7 +107,7 @@ export class Failover<Route extends UpstreamRoute> {
     return this.#left.toSorted((one, other) => returns(one) - returns(other))[0];
   }
 
-  /** Null if unknown: another request may be answered at once, or only after an operator acts. */
+  /** Null if unknown: a candidate is available now, or only an operator can correct the fault. */
   #shortestWaitSeconds(nowMs: number): number | null {
     const waits = this.#all.map((candidate) => this.#waitSeconds(candidate, nowMs));
     const shortest = Math.min(...waits);

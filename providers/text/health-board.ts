@@ -4,7 +4,7 @@ import type { UpstreamFault } from '../../text/upstream-errors.ts';
 import { type Call, Health } from './health.ts';
 import type { Candidate } from './candidates.ts';
 
-/** The parts of an upstream that fail separately, each with a circuit of its own; `access` is that of a key to a model. */
+/** The parts of an upstream that fail separately, each with its own circuit; `access` is a key's access to a model. */
 const PARTS = ['address', 'key', 'model', 'access'] as const;
 type Part = (typeof PARTS)[number];
 
@@ -18,7 +18,7 @@ const PART_OF_FAULT: Readonly<Record<UpstreamFault, Part>> = {
   silent: 'model',
 };
 
-/** The parts of a candidate, by the names under which candidates share them. */
+/** The names of a candidate's parts. Candidates with the same name share the part. */
 function partsOf({ route: { provider, format, model }, key }: Candidate): Readonly<Record<Part, string>> {
   return {
     address: JSON.stringify([provider, format]),
@@ -36,11 +36,11 @@ export function shareFault(one: Candidate, other: Candidate, fault: UpstreamFaul
 
 export class HealthBoard {
   readonly #random: () => number;
-  /** At most as many as the catalogue's routes and the upstreams' keys produce. */
+  /** Bounded by the catalogue's routes and the upstreams' keys. */
   readonly #parts = new Map<string, Health>();
   readonly #candidates = new Map<string, { readonly provider: string; readonly health: CandidateHealth }>();
 
-  /** @param random from 0 to 1 */
+  /** @param random returns a number from 0 to 1 */
   constructor(random: () => number = Math.random) {
     this.#random = random;
   }
@@ -56,7 +56,7 @@ export class HealthBoard {
     return health;
   }
 
-  /** Clears an upstream's record of failures, on an operator's order. */
+  /** Clears an upstream's record of failures, at an operator's request. */
   reset(provider: string): void {
     for (const candidate of this.#candidates.values()) if (candidate.provider === provider) candidate.health.reset();
   }
@@ -69,15 +69,15 @@ export class HealthBoard {
 }
 
 /**
- * Faults that one account may provoke by what it sends, such as a missing file. They count once another account has met
- * the same, with no answer in between.
+ * Faults that a single account can provoke by its requests, such as one with a missing file. Such a fault counts once a
+ * second account has met it, with no answer in between.
  */
 const PROVOCABLE: ReadonlySet<UpstreamFault> = new Set(['access_refused', 'model_unknown']);
 
-/** The health of one candidate: its circuit is open while that of any part is. */
+/** The health of one candidate. Its circuit is open while the circuit of any part is. */
 export class CandidateHealth {
   readonly #parts: readonly (readonly [Part, Health])[];
-  /** The account that was refused last since an answer started; null if none was. */
+  /** The account that last met a provocable fault since an answer started; null if none did. */
   #refusedAccount: string | null = null;
 
   constructor(parts: readonly (readonly [Part, Health])[]) {
@@ -106,7 +106,7 @@ export class CandidateHealth {
     this.#refusedAccount = null;
   }
 
-  /** Records a fault that an account met. @returns whether it is the upstream's for certain */
+  /** Records a fault that an account met. @returns whether the upstream is certainly at fault */
   met(fault: UpstreamFault, account: string): boolean {
     if (!PROVOCABLE.has(fault)) return true;
     const isConfirmed = this.#refusedAccount !== null && this.#refusedAccount !== account;
@@ -133,7 +133,7 @@ export class CandidateHealth {
   }
 }
 
-/** A request, as one part of its candidate counts it. */
+/** A request as counted by one part of its candidate. */
 interface PartCall {
   readonly part: Part;
   readonly health: Health;
@@ -167,7 +167,7 @@ export class CandidateCall {
   /**
    * The upstream failed; only the first failure counts.
    *
-   * @param askedWaitMs how long it asked to wait; null if it did not
+   * @param askedWaitMs the wait that the upstream asked for; null if it asked for none
    */
   failed(fault: UpstreamFault, nowMs: number, askedWaitMs: number | null): void {
     if (this.#hasFailed) return;

@@ -1,9 +1,9 @@
 /**
- * The circuit of a part of an upstream: opens when the part keeps failing. Time is an argument, and nothing else changes
- * its state.
+ * The circuit of a part of an upstream: opens when the part keeps failing. Callers pass the time, so the state depends
+ * only on the calls.
  *
- * When an opening has passed, the circuit is half-open: a single request probes the part, and others take another route
- * if they can. {@link openDurationMs} says how long an opening lasts. Requests from before an opening do not end it.
+ * After an opening, the circuit is half-open: a single request probes the part, and others take another route if they
+ * can. {@link openDurationMs} computes the duration of an opening. Requests from before an opening do not end it.
  */
 import { type CircuitState, circuitState, openDurationMs, type Opening } from '../../domain/circuit.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
@@ -16,14 +16,14 @@ export interface Call {
   hasBegun: boolean;
 }
 
-/** Upstreams that ask for longer are tried again anyway: some use units other than seconds. */
+/** Limits the waits that upstreams ask for, since some use units other than seconds. */
 export const MAX_ASKED_WAIT_MS = 60 * 60_000;
 export const FAILURES_IN_A_ROW = 5;
-/** A probe without an outcome blocks others for no longer than this. */
+/** How long a probe without an outcome blocks other requests. */
 export const PROBE_PATIENCE_MS = 30_000;
 
 interface Rule {
-  /** Whether a single failure opens the circuit; others are counted. */
+  /** Whether a single failure opens the circuit; otherwise failures are counted. */
   readonly atOnce: boolean;
   readonly firstOpenMs: number;
 }
@@ -42,7 +42,7 @@ const RULES: Readonly<Record<UpstreamFault, Rule>> = {
 };
 
 export class Health {
-  /** From 0 to 1: shortens openings by up to a fifth, so that processes do not probe at the same time. */
+  /** From 0 to 1: shortens openings by up to a fifth, so that processes probe at different times. */
   readonly #random: () => number;
   #opening: Opening<UpstreamFault> | null = null;
   #openingCount = 0;
@@ -50,7 +50,7 @@ export class Health {
   #openingsInRow = 0;
   /** Failed attempts since an answer last started. */
   #failuresInRow = 0;
-  /** Broken answers since one was last complete. */
+  /** Broken answers since the last complete answer. */
   #breaksInRow = 0;
   #probe: { readonly call: Call; readonly sinceMs: number } | null = null;
   #recent = new RecentOutcomes();
@@ -59,7 +59,7 @@ export class Health {
     this.#random = random;
   }
 
-  /** The current opening, or the last one until a probe shows that it is over. */
+  /** The current opening, or the last one until a probe succeeds. */
   get opening(): Opening<UpstreamFault> | null {
     return this.#opening;
   }
@@ -76,7 +76,7 @@ export class Health {
     return call;
   }
 
-  /** Reports that the answer has started, or that something else showed that this part works. */
+  /** Reports that the answer has started, or that this part works although another failed. */
   begun(call: Call): void {
     call.hasBegun = true;
     if (this.#isOld(call)) return;
@@ -94,14 +94,14 @@ export class Health {
     this.#close();
   }
 
-  /** @param askedWaitMs how long the upstream asked to wait; null if it did not */
+  /** @param askedWaitMs the wait that the upstream asked for; null if it asked for none */
   failed(call: Call, fault: UpstreamFault, nowMs: number, askedWaitMs: number | null): void {
     const wasProbe = this.#probe?.call === call;
     this.released(call);
     if (askedWaitMs !== null) return this.#openFor(fault, nowMs, Math.min(askedWaitMs, MAX_ASKED_WAIT_MS));
     if (this.#isOld(call)) return;
     if (this.#opening !== null) {
-      // Any other request was sent here while the circuit was open, for lack of an alternative: it proves nothing new.
+      // Any other request was sent while the circuit was open, for lack of an alternative, and proves nothing new.
       if (wasProbe) this.#openForLonger(fault, nowMs);
       return;
     }
@@ -111,12 +111,12 @@ export class Health {
     if (isTooMuch) this.#openForLonger(fault, nowMs);
   }
 
-  /** Ends a request that showed nothing about the part. */
+  /** Ends a request that revealed nothing about the part. */
   released(call: Call): void {
     if (this.#probe?.call === call) this.#probe = null;
   }
 
-  /** Resets everything, on an operator's order. */
+  /** Closes the circuit and clears the record of failures, at an operator's request. */
   reset(): void {
     this.#close();
     this.#openingCount += 1;
@@ -141,7 +141,7 @@ export class Health {
     this.#openFor(fault, nowMs, openMs * (1 - this.#random() / 5));
   }
 
-  /** An opening never shortens another. */
+  /** Opens the circuit, or extends an opening; never shortens one. */
   #openFor(cause: UpstreamFault, nowMs: number, openMs: number): void {
     const isNew = this.#opening === null || this.#opening.untilMs <= nowMs;
     const untilMs = nowMs + openMs;
@@ -171,7 +171,7 @@ class RecentOutcomes {
     slot[outcome] += 1;
   }
 
-  /** Whether more than half of them are bad, if there are enough to judge. */
+  /** Whether more than half of at least {@link MIN_OUTCOMES} outcomes are bad. */
   areBad(nowMs: number): boolean {
     const oldest = Math.floor(nowMs / SLOT_MS) - SLOTS;
     let [good, bad] = [0, 0];

@@ -1,4 +1,4 @@
-/** Asks vendors for the input tokens of requests. They are never needed: whatever fails, there is no count. */
+/** Asks vendors for the number of input tokens of requests. The count is optional: any failure gives none. */
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { UpstreamError } from '../../text/upstream-errors.ts';
@@ -12,24 +12,24 @@ import type { Overrides } from './overrides.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 import type { UpstreamsInUse } from './upstream-set.ts';
 
-/** For the whole call. */
+/** Limits the whole call. */
 const LIMIT_MS = 2_000;
 const MAX_ANSWER_BYTES = 16 * 1024;
-/** How an address answers that does not have the call: most of those that speak a vendor's format. */
+/** With these statuses, an address answers that it lacks the call, like most gateways that speak a vendor's format. */
 const STATUSES_WITHOUT_CALL: ReadonlySet<number | null> = new Set([404, 405, 501]);
-/** How long such an address is not asked again, and one that failed otherwise. */
+/** The pause before the next call to an address that lacks the call, and to one that failed otherwise. */
 const WITHOUT_CALL_MS = 60 * 60_000;
 const FAILED_MS = 30_000;
 
-/** A request whose input is to be counted. */
+/** A request whose input tokens the vendor counts. */
 export interface CountCall<Route extends UpstreamRoute> {
   readonly routes: readonly Route[];
-  /** As for the request itself. */
+  /** The affinity of the request itself. */
   readonly affinity: string;
   /**
-   * Prepares the request for an answer over a route.
+   * Prepares the request for a route.
    *
-   * @throws ServiceError if it cannot be sent there
+   * @throws ServiceError if the route cannot express the request
    */
   readonly prepare: (route: Route, apiKey: string) => PreparedRequest;
 }
@@ -38,7 +38,7 @@ export class InputCounter {
   readonly #board: HealthBoard;
   readonly #overrides: Overrides;
   readonly #nowMs: () => number;
-  /** The pause of an address is forgotten with the address. */
+  /** When the pause of an address ends. Weak, so that a replaced address is forgotten. */
   readonly #pausedUntilMs = new WeakMap<UpstreamEndpoint, number>();
 
   constructor(board: HealthBoard, overrides: Overrides, nowMs: () => number) {
@@ -47,7 +47,7 @@ export class InputCounter {
     this.#nowMs = nowMs;
   }
 
-  /** Has the vendor of the first route in service count. Its health does not depend on it. */
+  /** Lets the vendor of the best candidate in service count. The outcome does not affect the candidate's health. */
   async count<Route extends UpstreamRoute>(
     { routes, affinity, prepare }: CountCall<Route>,
     upstreams: UpstreamsInUse,
@@ -69,7 +69,7 @@ export class InputCounter {
     }
   }
 
-  /** @param request that for an answer */
+  /** @param request the request whose input is counted */
   async #ask(endpoint: UpstreamEndpoint, call: InputCount, request: UpstreamRequest): Promise<number | null> {
     if (this.#nowMs() < (this.#pausedUntilMs.get(endpoint) ?? 0)) return null;
     const signal = new CancelSignal();

@@ -1,4 +1,4 @@
-/** Operators' overrides: an upstream out of service gets no requests, even if no other is left. */
+/** Operators' overrides: an upstream out of service gets no requests, even if no other upstream is left. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { Candidate } from './candidates.ts';
 
@@ -7,7 +7,7 @@ export interface UpstreamOverride {
   readonly id: string;
   readonly upstream: string;
   readonly createdAt: Date;
-  /** When it returns to service; null to put it back now and clear its record of failures. */
+  /** When the upstream returns to service; null to return it now and clear its record of failures. */
   readonly until: Date | null;
 }
 
@@ -21,10 +21,8 @@ export class Overrides {
   readonly #overrides = new Map<string, UpstreamOverride>();
 
   /**
-   * Applies overrides.
-   *
    * @param overrides the latest for each upstream
-   * @returns the upstreams that return to service, each once
+   * @returns the upstreams that return to service by an override that was not known before
    */
   applyOverrides(overrides: readonly UpstreamOverride[]): readonly string[] {
     const others = overrides.filter(({ id, upstream }) => this.#overrides.get(upstream)?.id !== id);
@@ -32,7 +30,7 @@ export class Overrides {
     return others.filter(({ until }) => until === null).map(({ upstream }) => upstream);
   }
 
-  /** How long an upstream is out of service; null if it is in service. */
+  /** The period for which an upstream is out of service; null if it is in service. */
   of(upstream: string, nowMs: number): OutOfService | null {
     const override = this.#overrides.get(upstream);
     if (override === undefined || override.until === null || override.until.getTime() <= nowMs) return null;

@@ -1,4 +1,4 @@
-/** A text upstream as the operator writes it in the file of upstreams. */
+/** A text upstream in the operator's file of upstreams. */
 import Joi from 'joi';
 import {
   ANSWER_TIMEOUT_FIELDS,
@@ -11,7 +11,7 @@ import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wir
 export interface TextUpstreamSettings extends AnswerTimeouts {
   /** The name that catalogue routes use. */
   readonly name: string;
-  /** Each key works for everything. */
+  /** Each key works for every format and model. */
   readonly apiKeys: readonly [string, ...string[]];
   /** The address, with version, of each format that the upstream speaks. */
   readonly baseUrls: Readonly<Partial<Record<UpstreamFormatName, string>>>;
@@ -29,7 +29,7 @@ export interface TextUpstreamEntry extends AnswerTimeoutsEntry {
 }
 
 const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
-/** A header name, except those that HTTP itself needs. */
+/** A header name, except those that HTTP itself uses. */
 const HEADER_NAME =
   /^(?!(?:connection|content-length|content-type|expect|keep-alive|transfer-encoding|upgrade)$)[\w-]+$/i;
 

@@ -1,4 +1,4 @@
-/** All text upstreams: which one gets a request, and which is next if one fails. */
+/** All text upstreams: chooses an upstream for each request, and the next one if it fails. */
 import type { Dispatcher } from 'undici';
 import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -21,7 +21,7 @@ export interface TextCall<
   Prepared extends PreparedRequest,
 > extends AnswerReader<Prepared> {
   readonly requestId: string;
-  /** The client's request, whose fields an error may name. */
+  /** The client's request. An error for the client may name its fields. */
   readonly body: unknown;
   readonly routes: readonly Route[];
   /** Requests with the same affinity use the same candidate if possible. */
@@ -29,8 +29,8 @@ export interface TextCall<
   /**
    * Prepares the request for a route.
    *
-   * @throws ServiceError `bad_request` if the route cannot express the request, so that the next is tried; any other
-   *   error ends the call
+   * @throws ServiceError `bad_request` if the route cannot express the request, after which the next route follows; any
+   *   other error ends the call
    */
   prepare(route: Route, apiKey: string): Prepared;
 }
@@ -39,23 +39,23 @@ export interface TextUpstreams {
   /** Whether an upstream with this name speaks the format. */
   serves(route: Pick<UpstreamRoute, 'provider' | 'format'>): boolean;
   /**
-   * Sends a request over one of the routes and has its answer read. If an upstream fails before its answer starts, the
-   * next is tried: each candidate once, three attempts at most, within the time limit of one. Where no other candidate is available,
-   * the one that failed for a moment is tried once more.
+   * Sends a request over one of the routes and lets the call read its answer. If an upstream fails before its answer
+   * starts, the next candidate follows: each candidate once, at most three attempts, all within the time limit of one.
+   * If no other candidate is available after a momentary failure, the same candidate is tried once more.
    *
    * @throws ServiceError the client's error for the failures; the errors of the call's functions; the reason of its
    *   signal
    */
   call<Route extends UpstreamRoute, Prepared extends PreparedRequest>(call: TextCall<Route, Prepared>): Promise<void>;
   /**
-   * Has the vendor of the first route that is in service count the input tokens of a request.
+   * Lets the vendor of the best candidate in service count the input tokens of a request.
    *
-   * @returns null if the vendor has no call for it, or anything goes wrong
+   * @returns null if the vendor cannot count tokens, or anything goes wrong
    */
   countInput<Route extends UpstreamRoute>(call: CountCall<Route>): Promise<number | null>;
-  /** The health of each candidate of some routes, except those without an upstream. */
+  /** The circuit of each candidate of some routes. Routes without an upstream have no candidates. */
   list(routes: readonly UpstreamRoute[]): readonly TextCircuitState[];
-  /** Applies operators' overrides, each once. @param latest the latest for each upstream */
+  /** Applies operators' overrides, each once. @param latest the latest override for each upstream */
   applyOverrides(latest: readonly UpstreamOverride[]): void;
   /** Replaces the upstreams for requests that start from now on; requests in progress keep theirs. */
   replace(settings: readonly TextUpstreamSettings[]): void;
@@ -72,7 +72,7 @@ export interface TextUpstreamObserver {
 }
 
 /**
- * @param maxSilenceMs for an open connection; all attempts of a request share this for their first output
+ * @param maxSilenceMs limits the silence of an open connection, and the time of all attempts of a request until output
  */
 export function createTextUpstreams(
   settings: readonly TextUpstreamSettings[],
@@ -137,7 +137,7 @@ export function createTextUpstreams(
     },
 
     replace: (upstreams) => {
-      // The new file may have mended the upstream.
+      // The new settings may have repaired the upstream.
       for (const name of set.replace(upstreams)) board.reset(name);
     },
 
@@ -145,7 +145,7 @@ export function createTextUpstreams(
   };
 }
 
-/** Each candidate of the routes once. */
+/** The distinct candidates of the routes. */
 function candidatesOf(routes: readonly UpstreamRoute[], upstreams: UpstreamsInUse): readonly Candidate[] {
   const candidates = routes.flatMap((route) => upstreams.keysOf(route).map((key) => ({ route, key })));
   return [
@@ -169,13 +169,13 @@ function opener(maxSilenceMs: number, { traced, answered }: TextUpstreamObserver
     });
 }
 
-/** Limits that neither a route nor its upstream sets. */
+/** The limits if neither the route nor its upstream sets any. */
 const DEFAULT_TIMEOUTS: Required<AnswerTimeouts> = { firstByteTimeoutMs: 30_000, silenceTimeoutMs: 120_000 };
 
 /**
- * How long an answer may keep its request waiting, in milliseconds: a streamed one to start, a whole one between bytes.
+ * The time limit of an answer, in milliseconds: to start if it is streamed, between bytes if it is sent whole.
  *
- * @param upstream undefined if it has no limits of its own
+ * @param upstream undefined if the upstream has no limits of its own
  */
 export function timeoutOf(streamed: boolean, route: AnswerTimeouts, upstream: AnswerTimeouts | undefined): number {
   const name = streamed ? 'firstByteTimeoutMs' : 'silenceTimeoutMs';

@@ -11,7 +11,7 @@ export interface UpstreamEndpoint {
    * Sends a request. Resolves when a successful answer starts.
    *
    * @param answer receives the data
-   * @throws UpstreamError if the upstream refuses, fails or cannot be reached; the reason if the answer is cancelled or
+   * @throws UpstreamError if the upstream refuses, fails or cannot be reached; the cause if the answer is cancelled or
    *   given up
    */
   send(request: UpstreamRequest, answer: Answer): Promise<void>;
@@ -19,7 +19,7 @@ export interface UpstreamEndpoint {
 }
 
 export interface EndpointSettings {
-  /** Including the version. */
+  /** The address, including the version. */
   readonly baseUrl: string;
   /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export interface EndpointSettings {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 30_000;
-/** Each stream holds a connection while it lasts. */
+/** Each request holds a connection until its answer ends. */
 const MAX_CONNECTIONS = 8_192;
 /** The rest of a longer error is not useful. */
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -82,7 +82,7 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
   };
 }
 
-/** The JSON in an answer, or its text if it is not JSON; null if it is too long, takes too long or breaks off. */
+/** Reads the JSON in an answer, or its text if it is not JSON; null if it is too long, takes too long or breaks off. */
 async function readRefusal(answer: Answer): Promise<unknown> {
   const timer = setTimeout(() => answer.discard(), MAX_ERROR_MS);
   try {
@@ -103,7 +103,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** The seconds of a `Retry-After`, even if it is a date: RFC 9110, section 10.2.3. Invalid values count as absent. */
+/** The seconds in a `Retry-After`, also from a date (RFC 9110, section 10.2.3); undefined for an invalid value. */
 function secondsOf(header: string | string[] | undefined): number | undefined {
   if (typeof header !== 'string' || header.trim() === '') return undefined;
   const number = Number(header);
@@ -111,7 +111,7 @@ function secondsOf(header: string | string[] | undefined): number | undefined {
   return Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds) : undefined;
 }
 
-/** Causes that prevented a connection, so that the upstream cannot have seen the request. */
+/** Error codes of failed connections: the upstream cannot have seen the request. */
 const UNREACHED = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',

@@ -1,4 +1,4 @@
-/** The upstreams of text models as the operator last wrote them, and the connections to them. */
+/** The current text upstreams of the operator's file, and the connections to them. */
 import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
@@ -6,31 +6,31 @@ import type { UpstreamRoute } from './candidates.ts';
 
 type Target = Pick<UpstreamRoute, 'provider' | 'format'>;
 
-/** Opens an address of an upstream. */
+/** Opens the connections to an address of an upstream. */
 export type OpenEndpoint = (settings: TextUpstreamSettings, format: UpstreamFormatName) => UpstreamEndpoint;
 
 /** The upstreams of one request. They stay the same until the request ends, even when the operator changes the files. */
 export interface UpstreamsInUse {
-  /** Undefined where nobody serves it. */
+  /** Undefined if no upstream serves the route. */
   endpointOf(route: Target): UpstreamEndpoint | undefined;
-  /** None where nobody serves it. */
+  /** Empty if no upstream serves the route. */
   keysOf(route: Target): readonly string[];
   settingsOf(provider: string): TextUpstreamSettings | undefined;
 }
 
-/** An address with its connections, for as long as anything uses it. */
+/** An address and its connections, which are closed when the last user leaves. */
 interface Shared {
   readonly endpoint: UpstreamEndpoint;
   users: number;
 }
 
-/** The upstreams between two changes. */
+/** The upstreams between two changes of the operator's file. */
 class Edition implements UpstreamsInUse {
   readonly endpoints: ReadonlyMap<string, Shared>;
-  /** The set itself while they are in force, and each request. */
+  /** The requests that use this edition, and one more while the edition is current. */
   users = 1;
   readonly #settings: ReadonlyMap<string, TextUpstreamSettings>;
-  /** By upstream and format. */
+  /** By the upstream's name and the format. */
   readonly #targets = new Map<string, Map<string, UpstreamEndpoint | undefined>>();
 
   constructor(settings: readonly TextUpstreamSettings[], endpoints: ReadonlyMap<string, Shared>) {
@@ -68,7 +68,7 @@ export class UpstreamSet {
     return this.#current;
   }
 
-  /** Lets a request go by the upstreams in force, and keeps their connections until it has ended. */
+  /** Runs a request with the current upstreams, and keeps their connections open until the request ends. */
   async during<Result>(request: (upstreams: UpstreamsInUse) => Promise<Result>): Promise<Result> {
     const edition = this.#current;
     edition.users += 1;
@@ -80,9 +80,9 @@ export class UpstreamSet {
   }
 
   /**
-   * Replaces the upstreams for requests that start from now on. Addresses that stay keep their connections.
+   * Replaces the upstreams for requests that start from now on. Unchanged addresses keep their connections.
    *
-   * @returns the names of those that are not what they were
+   * @returns the names of the upstreams that are new or changed
    */
   replace(settings: readonly TextUpstreamSettings[]): readonly string[] {
     const before = this.#current;
@@ -121,7 +121,7 @@ export class UpstreamSet {
   }
 }
 
-/** The settings that connections depend on. */
+/** The settings on which connections depend. */
 function addressOf({ name, baseUrls, headers = {} }: TextUpstreamSettings, format: UpstreamFormatName): string {
   return JSON.stringify([name, format, baseUrls[format], headers]);
 }

@@ -1,21 +1,21 @@
 /**
- * Cleans up the message of an upstream that failed: for operators, in the log, and for the client of the request.
+ * Cleans up the message of an upstream that failed, for operators, in the log, and for the client of the request.
  */
 import { cutText } from '../../domain/cut-text.ts';
 
 const MAX_LINE = 300;
 
-/** Anything that looks like a credential. */
+/** Matches text that looks like a credential. */
 const SECRETS: readonly RegExp[] = [
   /\bbearer\s+[\w.~+/=-]+/gi,
   /\b(?:sk|pk|rk|gsk|xai|key|api|AIza|ya29|eyJ)[-_.]?[\w*.-]{12,}/gi,
-  // A credential that is partly masked.
+  // A partly masked credential.
   /[\w-]*\*{3,}[\w-]*/g,
 ];
-/** Text of clients that the upstream quotes. */
+/** A quotation, which may be a client's text. */
 const QUOTE = /(?<!\w)(["'`])((?:(?!\1(?!\w)).)*)\1?/g;
 const LONG_QUOTE = 40;
-/** Matters between the operator and the upstream. A sentence with one of these does not concern the request. */
+/** Subjects between the operator and the upstream. A sentence about one of them does not concern the request. */
 const OPERATOR_MATTERS = new RegExp(
   [
     String.raw`\b(?:organi[sz]ations?|accounts?|billing|quotas?|credits?|balance|plans?|subscriptions?|invoices?|payments?)\b`,
@@ -24,11 +24,11 @@ const OPERATOR_MATTERS = new RegExp(
   ].join('|'),
   'i',
 );
-/** Names of makers and hosts of models, which a client could send as fields to learn which of them answers. */
+/** Vendors and hosts of models. A client could send these names as fields to learn which upstream answers. */
 const VENDORS =
   /open-?ai|gpt|anthropic|claude|google|gemini|vertex|azure|bedrock|aws|amazon|deepseek|mistral|qwen|alibaba|dashscope|moonshot|kimi|zhipu|glm|minimax|xai|grok|groq|openrouter|litellm|vllm|llama|fireworks|together|cohere|nvidia|simulator/i;
 
-/** The only words of an upstream that reach a client, beside numbers and fields that the client sent. */
+/** The only words of an upstream that reach a client, besides numbers and fields that the client sent. */
 const VOCABULARY: ReadonlySet<string> = new Set(
   `a about above actual after all allowed also alternate alternating an and another any are array as assistant at
   audio base64 be because before below beside between blank block blocks both but by call calls can cannot characters
@@ -51,12 +51,12 @@ const VOCABULARY: ReadonlySet<string> = new Set(
 /** A number with its unit, a name, or a path of names. */
 const WORD = /[\p{L}\p{N}_$]+(?:[.'-][\p{L}\p{N}_$]+)*/gu;
 const NUMBER = /^\d{1,9}(?:\.\d{1,4})?$/;
-/** A sentence of which less than this share is left says nothing. */
+/** A sentence of which less than this share is kept is dropped. */
 const MIN_KEPT = 0.6;
 const LEFT_OUT = '…';
 
 /**
- * One log line, without credentials and without long quotations, which may be a client's text.
+ * Makes one log line, without credentials and without long quotations, which may be a client's text.
  *
  * @param secrets removed wherever they occur
  */
@@ -65,8 +65,8 @@ export function lineForOperators(message: string, secrets: readonly string[]): s
 }
 
 /**
- * The part of an upstream's refusal that a client may read: known words, numbers, and the names of the fields that it sent.
- * Empty if that is not enough for a sentence, or if the sentence does not concern the request.
+ * The part of an upstream's refusal that a client may read: known words, numbers, and the names of fields that the
+ * client sent. Empty if too few words are left, or if the sentence does not concern the request.
  *
  * @param sentFields the names of all fields in the client's body
  */
@@ -86,19 +86,19 @@ export function wordsForClient(message: string, sentFields: ReadonlySet<string>)
       kept += 1;
       return word;
     })
-    // Between words stays what separates them in a sentence or a path.
+    // Keeps the punctuation of sentences and paths.
     .replaceAll(/[^\p{L}\p{N}_$ .,:;>=<()[\]'"`…-]/gu, LEFT_OUT)
     .replaceAll(/…(?:[^\p{L}\p{N}]*…)+/gu, LEFT_OUT);
   return kept < total * MIN_KEPT ? '' : cut(words);
 }
 
-/** Whether a word is a field that the client sent, or a path of such: `messages.1.content`. */
+/** Whether a word is a field that the client sent, or a path of such fields: `messages.1.content`. */
 function isPath(word: string, sentFields: ReadonlySet<string>): boolean {
   const names = word.split('.').filter((name) => !NUMBER.test(name));
   return names.length > 0 && names.every((name) => sentFields.has(name)) && !VENDORS.test(word);
 }
 
-/** The names of all fields in a body. Names that could not be a field of any format are left out. */
+/** The names of the fields in a body, up to a limit. Omits names that cannot be a field of any format. */
 export function fieldNamesOf(body: unknown): ReadonlySet<string> {
   const names = new Set<string>();
   const waiting = [body];
@@ -131,7 +131,7 @@ function withoutLongQuotes(line: string): string {
   );
 }
 
-/** Longer text is not worth searching; a cut word might be part of a secret. */
+/** The start of a message, without a word that was cut in the middle, which might be part of a secret. */
 function beginningOf(message: string): string {
   return message.length <= 4 * MAX_LINE ? message : message.slice(0, 4 * MAX_LINE).replace(/\S*$/, '');
 }

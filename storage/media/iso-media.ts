@@ -1,4 +1,4 @@
-/** MP4 and QuickTime (ISO/IEC 14496-12): boxes of length, type and content, which may consist of boxes. */
+/** Reads MP4 and QuickTime (ISO/IEC 14496-12): boxes of length, type and content, which may consist of boxes. */
 import type { PixelSize } from '../../domain/image-size.ts';
 import type { Content } from './content.ts';
 import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-input.ts';
@@ -9,10 +9,10 @@ interface Box {
   readonly end: number;
 }
 
-/** Readers of a box's content, by type. What they leave unread, and all other boxes, is skipped. */
+/** Readers of a box's content, by type. All other boxes, and the unread rest of a box, are skipped. */
 type BoxReaders = Readonly<Record<string, (box: Box) => Parsing<void>>>;
 
-/** Ticks are null where the file does not have them. */
+/** Ticks are null if the file does not contain them. */
 interface Duration {
   readonly ticks: number | null;
   readonly ticksPerSecond: number;
@@ -22,9 +22,9 @@ interface Track {
   /** `vide`, `soun`, … */
   handler: string;
   size: PixelSize | null;
-  /** With edits, in ticks of the movie. */
+  /** The duration with edits, in ticks of the movie. */
   shownTicks: number | null;
-  /** Without edits. */
+  /** The duration without edits. */
   media: Duration | null;
 }
 
@@ -55,7 +55,7 @@ export function* readIsoMedia(input: StreamedInput): Parsing<Content> {
   return { ...movie.video.size, durationSeconds, hasAlpha: null };
 }
 
-/** How long the track is shown; if unknown, its own length, or else that of the whole movie. */
+/** The duration for which the track is shown; if unknown, the track's own duration, or else the movie's. */
 function secondsOf({ shownTicks, media }: Track, movie: Duration | null): number | null {
   const known = [movie && { ...movie, ticks: shownTicks }, media, movie].find(
     (duration) => duration && duration.ticks !== null && duration.ticksPerSecond > 0,
@@ -63,7 +63,7 @@ function secondsOf({ shownTicks, media }: Track, movie: Duration | null): number
   return known ? (known.ticks ?? 0) / known.ticksPerSecond : null;
 }
 
-/** The first video track is the one that players show. */
+/** Reads a movie. Players show its first video track. */
 function* readMovie(input: StreamedInput, movieBox: Box, movie: Movie): Parsing<void> {
   yield* readBoxes(input, movieBox, {
     *mvhd(box) {
@@ -101,7 +101,7 @@ function* readTrack(input: StreamedInput, trackBox: Box): Parsing<Track> {
   return track;
 }
 
-/** The size in 16.16 fixed point, after the matrix `a b u c d v x y w`. With a and d of 0, the picture is turned. */
+/** The size, in 16.16 fixed point after the matrix `a b u c d v x y w`. If a and d are 0, the picture is rotated. */
 function shownSize(matrixAndSize: Buffer): PixelSize {
   const isTurned = matrixAndSize.readInt32BE(0) === 0 && matrixAndSize.readInt32BE(16) === 0;
   const across = Math.round(matrixAndSize.readUInt32BE(36) / 0x10000);
@@ -109,21 +109,21 @@ function shownSize(matrixAndSize: Buffer): PixelSize {
   return isTurned ? { width: down, height: across } : { width: across, height: down };
 }
 
-/** Movie and media headers start in the same way: two dates, then time scale and duration. */
+/** Reads the duration of a movie or media header. Both start with two dates, time scale and duration. */
 function* readDuration(input: StreamedInput, box: Box): Parsing<Duration> {
   const { isWide, fields } = yield* readFullBox(input, box, 16, 28);
   const scaleOffset = isWide ? 16 : 8;
   return { ticks: ticksAt(fields, scaleOffset + 4, isWide), ticksPerSecond: fields.readUInt32BE(scaleOffset) };
 }
 
-/** @returns null for 0, which is written until the duration is known, and for all ones, which mean unknown */
+/** @returns null for 0, which writers use until they know the duration, and for all ones, which mean unknown */
 function ticksAt(fields: Buffer, offset: number, isWide: boolean): number | null {
   const ticks = isWide ? fields.readBigUInt64BE(offset) : BigInt(fields.readUInt32BE(offset));
   const unknown = isWide ? 2n ** 64n - 1n : 2n ** 32n - 1n;
   return ticks === 0n || ticks === unknown ? null : Number(ticks);
 }
 
-/** A box whose content starts with a version: times have 32 bits in version 0, and 64 bits in version 1. */
+/** Reads a box whose content starts with a version: times have 32 bits in version 0, and 64 bits in version 1. */
 function* readFullBox(
   input: StreamedInput,
   box: Box,
@@ -146,7 +146,7 @@ function* readBoxes(input: StreamedInput, container: Box, readers: BoxReaders): 
   }
 }
 
-/** Lengths count from the start of the box. 1 announces a length of 64 bits; 0 means the rest of the file. */
+/** Lengths count from the start of the box. 1 means that a length of 64 bits follows; 0 means the rest of the file. */
 function* readBoxEnd(input: StreamedInput, container: Box, start: number, length: number): Parsing<number> {
   const isWide = length === 1;
   const end = isWide ? start + Number((yield* takeFrom(input, container, 8)).readBigUInt64BE()) : start + length;

@@ -1,4 +1,4 @@
-/** JPEG (ITU-T T.81 annex B): markers of 0xFF and a code, most of which start a segment that starts with its length. */
+/** Reads JPEG (ITU-T T.81 annex B): markers of 0xFF and a code; most start a segment, which starts with its length. */
 import type { Content } from './content.ts';
 import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-input.ts';
 
@@ -11,11 +11,11 @@ const CODES = {
   scan: 0xda,
   marker: 0xff,
 } as const;
-/** Start of frame: baseline, progressive and rarer kinds. 0xC4, 0xC8 and 0xCC in between mean something else. */
+/** Codes of frames: baseline, progressive and rarer kinds. 0xC4, 0xC8 and 0xCC are not frames. */
 const FRAMES: readonly number[] = [0xc0, 0xc1, 0xc2, 0xc3, 0xc5, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcd, 0xce, 0xcf];
 const LENGTH_BYTES = 2;
 
-/** Reads only as far as the size, which may follow metadata of any length. @throws BrokenMediaError */
+/** Reads only up to the size, which may follow metadata of any length. @throws BrokenMediaError */
 export function* readJpegHeader(input: StreamedInput): Parsing<Content> {
   return (yield* readToFrame(input)).content;
 }
@@ -75,7 +75,7 @@ function* readSegmentEnd(input: StreamedInput): Parsing<number> {
   return input.position - LENGTH_BYTES + length;
 }
 
-/** Compressed pixels extend to a marker that is neither a stuffed byte nor a restart. */
+/** Skips compressed pixels, which end at a marker that is neither a stuffed byte nor a restart. */
 function* skipScan(input: StreamedInput): Parsing<void> {
   for (;;) {
     yield* input.skipUntil(CODES.marker);
@@ -85,7 +85,7 @@ function* skipScan(input: StreamedInput): Parsing<void> {
   }
 }
 
-/** Whether nothing follows the marker, not even a length. */
+/** Whether the marker starts no segment, and no length follows. */
 function isBare(code: number): boolean {
   return code === CODES.temporary || isRestart(code);
 }

@@ -1,4 +1,4 @@
-/** Whether a rendered file is what was asked for: contract 2.2. */
+/** Checks whether a rendered file matches the request: contract 2.2. */
 import { parseAspectRatio } from '../../domain/image-size.ts';
 import type { RenderInputs, RenderOrder } from '../../domain/task.ts';
 import { shortEdgeOf } from '../../domain/video-size.ts';
@@ -6,24 +6,24 @@ import type { MediaFacts } from '../media-inspector.ts';
 
 /**
  * How far a video's edge may be from the resolution. Codecs work in blocks of 16 pixels, and some encoders do not crop
- * what they add: 1080 lines become 1088.
+ * the padding: 1080 lines become 1088.
  */
 const EDGE_TOLERANCE_PIXELS = 8;
-/** Rounding an edge to blocks changes the ratio by about 1 %; the ratios on offer differ by a third. */
+/** Rounding an edge to blocks changes the ratio by about 1 %; the ratios on sale differ by a third. */
 const ASPECT_RATIO_TOLERANCE = 0.02;
 /**
  * Models render whole groups of frames, and often one more: five seconds become 5.04 or 5.38. Within half a second, the
- * video still rounds to the seconds that were requested and are billed.
+ * video still rounds to the requested and billed seconds.
  */
 const DURATION_TOLERANCE_SECONDS = 0.5;
 
-/** How far the shape of a file may be off where only its shape is checked: vendors have sizes of their own. */
+/** How far the shape of a file may be off if only its shape is checked, since vendors have sizes of their own. */
 const SHAPE_TOLERANCE = 0.03;
 
 /**
- * Compares a file with the request. What the request leaves open, or the file does not say, is not compared.
+ * Compares a file with the request. Skips values that the request leaves open or the file does not contain.
  *
- * @returns null when they match, or else a phrase: `asked for 1024x640, got 512x512`
+ * @returns null if they match, or else a phrase: `asked for 1024x640, got 512x512`
  */
 export function matchesRequest(
   facts: MediaFacts,
@@ -53,7 +53,7 @@ function imageDifference(facts: MediaFacts, request: Request): string | null {
 }
 
 function videoDifference(facts: MediaFacts, request: Request): string | null {
-  // Delivered videos are MP4: contract 2.2.
+  // Contract 2.2: delivered videos are MP4.
   if (facts.mimeType !== 'video/mp4') return `asked for video/mp4, got ${facts.mimeType}`;
   const { resolution, aspectRatio, durationSeconds, resultCheck } = request;
   if (resultCheck === 'any') return null;

@@ -1,14 +1,14 @@
-/** PNG (ISO/IEC 15948): a signature, then chunks of length, type, content and checksum, from IHDR to IEND. */
+/** Reads PNG (ISO/IEC 15948): a signature, then chunks of length, type, content and checksum, from IHDR to IEND. */
 import { crc32 } from 'node:zlib';
 import type { Content } from './content.ts';
 import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-input.ts';
 
 const SIGNATURE_BYTES = 8;
 const HEADER_BYTES = 13;
-/** Greyscale and true colour with an alpha channel. Other colour types get one from a tRNS chunk. */
+/** Greyscale and true colour with an alpha channel. Other colour types are transparent only with a tRNS chunk. */
 const COLOURS_WITH_ALPHA: readonly number[] = [4, 6];
 
-/** Reads only as far as the size; does not notice a tRNS chunk, which comes later. @throws BrokenMediaError */
+/** Reads only up to the size; does not notice a tRNS chunk, which comes later. @throws BrokenMediaError */
 export function* readPngHeader(input: StreamedInput): Parsing<Content> {
   return (yield* readHeaderChunk(input)).content;
 }

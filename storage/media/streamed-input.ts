@@ -1,12 +1,12 @@
 /** A parser that is suspended whenever it needs bytes that have not arrived yet. */
 export type Parsing<Result> = Generator<undefined, Result, void>;
 
-/** The file is not a complete file of a known type. The message is a phrase that says why. */
+/** The file is not a complete file of a known type. The message gives the reason. */
 export class BrokenMediaError extends Error {
   override readonly name = 'BrokenMediaError';
 }
 
-/** The file as parsers see it: bytes in order, however they are divided into chunks. */
+/** The file for parsers: bytes in order, independent of their division into chunks. */
 export class StreamedInput {
   #unread: Buffer = Buffer.alloc(0);
   #ended = false;
@@ -34,13 +34,13 @@ export class StreamedInput {
     return (yield* this.peek(1)).length === 0;
   }
 
-  /** The next bytes, without reading them; fewer than `length` only at the end of the file. */
+  /** Returns the next bytes without consuming them; fewer than `length` only at the end of the file. */
   *peek(length: number): Parsing<Buffer> {
     while (this.#unread.length < length && !this.#ended) yield;
     return this.#unread.subarray(0, length);
   }
 
-  /** Reads a few bytes. @throws BrokenMediaError when the file ends first */
+  /** Reads a few bytes. @throws BrokenMediaError if the file ends first */
   *take(length: number): Parsing<Buffer> {
     const bytes = yield* this.peek(length);
     if (bytes.length < length) throw this.#endsEarly();
@@ -51,8 +51,8 @@ export class StreamedInput {
   /**
    * Reads on to the offset `end`; Infinity means the end of the file.
    *
-   * @param see gets the bytes on the way, in pieces of any length
-   * @throws BrokenMediaError when the file ends first
+   * @param see receives the skipped bytes, in pieces of any length
+   * @throws BrokenMediaError if the file ends first
    */
   *skipTo(end: number, see?: (bytes: Buffer) => void): Parsing<void> {
     while (this.#position < end) {
@@ -66,7 +66,7 @@ export class StreamedInput {
     }
   }
 
-  /** Reads on until `byte` is next. @throws BrokenMediaError when the file ends first */
+  /** Reads on until `byte` is next. @throws BrokenMediaError if the file ends first */
   *skipUntil(byte: number): Parsing<void> {
     for (;;) {
       const index = this.#unread.indexOf(byte);

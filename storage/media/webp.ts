@@ -1,10 +1,10 @@
-/** WebP (RFC 9649): a RIFF file, that is, its length, then chunks of type, length and padded content. */
+/** Reads WebP (RFC 9649): a RIFF file, that is, its length, then chunks of type, length and padded content. */
 import type { Content } from './content.ts';
 import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-input.ts';
 
 /** Chunks with pixels: a lossy picture, a lossless one, a frame of an animation. */
 const PIXELS: readonly string[] = ['VP8 ', 'VP8L', 'ANMF'];
-/** The chunks that contain the size, one of which comes first, and how to read it from their start. */
+/** The chunks that contain the size, with a reader of their start. One of them is the first chunk. */
 const SIZES: ReadonlyMap<string, { readonly bytes: number; readonly read: (head: Buffer) => Content | null }> = new Map(
   [
     ['VP8 ', { bytes: 10, read: readLossyHeader }],
@@ -13,7 +13,7 @@ const SIZES: ReadonlyMap<string, { readonly bytes: number; readonly read: (head:
   ],
 );
 
-/** Reads only as far as the size. @throws BrokenMediaError */
+/** Reads only up to the size. @throws BrokenMediaError */
 export function* readWebpHeader(input: StreamedInput): Parsing<Content> {
   return (yield* readFirstChunk(input)).content;
 }
@@ -58,7 +58,7 @@ function* readChunkStart(input: StreamedInput, fileEnd: number): Parsing<Chunk> 
   return { type: header.toString('latin1', 0, 4), contentBytes, end };
 }
 
-/** RFC 6386, section 9.1: three bytes that say whether it is a key frame, a start code, and edges in 14 bits. */
+/** RFC 6386, section 9.1: three bytes with the key frame flag, a start code, and edges in 14 bits. */
 function readLossyHeader(head: Buffer): Content | null {
   const isKeyFrame = (head.readUInt8(0) & 1) === 0;
   if (!isKeyFrame || head.readUIntBE(3, 3) !== 0x9d012a) return null;
@@ -67,7 +67,7 @@ function readLossyHeader(head: Buffer): Content | null {
   return { width, height, durationSeconds: null, hasAlpha: false };
 }
 
-/** RFC 9649, section 3.4: a signature, edges minus one in 14 bits, and whether alpha is used. */
+/** RFC 9649, section 3.4: a signature, edges minus one in 14 bits, and the alpha flag. */
 function readLosslessHeader(head: Buffer): Content | null {
   if (head.readUInt8(0) !== 0x2f) return null;
   const bits = head.readUInt32LE(1);

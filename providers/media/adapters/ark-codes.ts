@@ -1,7 +1,7 @@
 /** Ark's codes, without the groups about fine-tuning and agents. `InvalidParameter.Name` means what `InvalidParameter` does. */
 import { vendorCodes } from '../vendor-codes.ts';
 
-/** The one code with several meanings, which its message tells apart: too many queued tasks, or a quota that is used up. */
+/** The only code with two meanings: too many queued tasks, or a used-up quota. The message tells which. */
 export const QUOTA_EXCEEDED = 'QuotaExceeded';
 
 export const arkCodes = vendorCodes('https://docs.byteplus.com/en/docs/ModelArk/1299023', [

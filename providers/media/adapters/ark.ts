@@ -1,7 +1,7 @@
 /**
- * Ark, the model platform of ByteDance (docs/vendors/ark.md): videos are tasks, images come with the answer. A task
- * cannot be found by our id or by its prompt. The list shows model and time, so a lost task is the only one that no
- * other submission explains.
+ * Ark, the model platform of ByteDance (docs/vendors/ark.md): videos are tasks, images come with the answer. Ark cannot
+ * find a task by our id or by its prompt. Its list shows model and time, so a lost task is the only one that belongs to
+ * no other submission.
  */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
@@ -53,10 +53,10 @@ const MAX_PAGES = 5;
 const EXPIRY_SECONDS = { least: 3_600, most: 259_200 };
 /** States in which a task has ended without a video. */
 const ENDS: readonly unknown[] = ['failed', 'cancelled', 'canceled', 'expired'];
-/** Statuses of a deletion which mean that the task runs and cannot be stopped, or has ended. */
+/** With these statuses, a deletion reports that the task cannot be stopped because it runs or has ended. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
 
-/** Announcements are not signed: the address proves their origin, and they are only a hint to ask. */
+/** Ark does not sign announcements: the address proves their origin, and Genway reads the state itself. */
 const callbacks: CallbackFormat = {
   proof: 'address',
   read({ rawBody }) {
@@ -140,7 +140,7 @@ function imageOf({ model, prompt, images = [], width = 2048, height = 2048 }: Re
   return { model, prompt, size, response_format: 'url', watermark: false, ...(image !== undefined && { image }) };
 }
 
-/** @throws SubmissionError for an image that failed; OutcomeUnknownError for an answer without a list of images */
+/** @throws SubmissionError if an image failed; OutcomeUnknownError if the answer has no list of images */
 function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; readonly cost?: VendorCost } {
   const { data } = answer;
   if (!Array.isArray(data)) throw new OutcomeUnknownError('the upstream answered without a list of images');
@@ -151,7 +151,7 @@ function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; 
   return { files: links.map((url) => ({ url, mimeType: null })), ...costOf(answer) };
 }
 
-/** The refusal or the failure of an image under a successful status, which is final. */
+/** The error of an image in an answer with a successful status. Both refusals and failures are final. */
 function errorOf(error: JsonObject): SubmissionError {
   const means = meaningOf(error) ?? 'failed';
   return means === 'failed' ? new JobRefusedError('processing_failed') : submissionErrorFor(means, factsOf(error));
@@ -172,17 +172,17 @@ function stateOf(task: JsonObject): JobState {
   return running(status);
 }
 
-/** Videos and images are charged by their tokens. */
+/** Ark charges for videos and images by tokens. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   const { completion_tokens: videoTokens, output_tokens: imageTokens } = objectOf(usage);
   return costIn(videoTokens ?? imageTokens, 'tokens');
 }
 
-/** Quotas that waiting does not renew in time; other messages with that code are about the queue. */
+/** Quotas that are not renewed in time; other messages with {@link QUOTA_EXCEEDED} are about the queue. */
 const USED_UP = /free trial quota|usage quota/i;
-/** How further codes of moderation would be named. */
+/** Matches codes of moderation that the table lacks. */
 const SAFETY_CODES = /SensitiveContentDetected|RiskDetection/;
-/** Statuses that blame the request, also with a code that the table lacks. */
+/** Statuses that blame the request, even if the table lacks the code. */
 const REQUEST_STATUSES: readonly number[] = [400, 413];
 
 function meaningOf({ code, message }: JsonObject): CodeMeaning | null {

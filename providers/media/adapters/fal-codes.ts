@@ -1,4 +1,4 @@
-/** fal's error types: of models, in `detail[].type`, and of the infrastructure, in `error_type` or a header. */
+/** fal's error types: those of models in `detail[].type`, those of the infrastructure in `error_type` or a header. */
 import { vendorCodes } from '../vendor-codes.ts';
 
 export const falModelTypes = vendorCodes('https://fal.ai/docs/documentation/model-apis/errors', [
@@ -35,7 +35,7 @@ export const falModelTypes = vendorCodes('https://fal.ai/docs/documentation/mode
   ['video_duration_too_short', 'bad_request', '422'],
 ]);
 
-/** fal repeats most of these itself before it reports them. */
+/** fal itself retries after most of these errors before it reports them. */
 export const falRequestTypes = vendorCodes('https://fal.ai/docs/documentation/model-apis/request-errors', [
   ['request_timeout', 'timeout', '504: not done within the requested time'],
   ['startup_timeout', 'timeout', '504: no runner started in time'],

@@ -25,7 +25,7 @@ import type { VendorAnswer, VendorHttp } from '../vendor-http.ts';
 import { wordsOf } from '../words.ts';
 import { falModelTypes, falRequestTypes } from './fal-codes.ts';
 
-/** Each model has fields of its own: the route says which. */
+/** Each model has its own fields: the route maps them. */
 const TRAITS = { answers: 'job', recovery: 'content', inputs: 'links', range: ANY_RANGE } as const;
 const IMAGE: KindTraits = { ...TRAITS, poll: { firstMs: 2_000, everyMs: 5_000 } };
 const VIDEO: KindTraits = { ...TRAITS, poll: { firstMs: 5_000, everyMs: 15_000 } };
@@ -45,13 +45,13 @@ const REQUESTS_PATH = 'v1/models/requests/by-endpoint';
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
 /**
- * The list is ordered by when requests ended, so one that runs is missing, and it has been late by minutes: until then, a
- * request that it lacks may still be there.
+ * fal lists requests by when they ended, minutes late, and omits those that run: until this time has passed, a request
+ * that is not listed may still exist.
  */
 const LIST_LAG_MS = 15 * 60_000;
-/** The first parts of names whose apps have three parts. */
+/** Apps whose names start with one of these have three parts. */
 const NAMESPACES: readonly unknown[] = ['workflows', 'comfy'];
-/** Statuses of a cancellation which mean that the request has ended or does not exist. */
+/** With these statuses, a cancellation reports that the request has ended or does not exist. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
 /** Statuses of answers about the fields of a request. */
 const INVALID_STATUSES: readonly number[] = [400, 422];
@@ -60,7 +60,7 @@ const ACCOUNT_STATUSES: readonly number[] = [401, 402, 403];
 /** Answers of the infrastructure in front of the models, unless they contain a model's error. */
 const GATEWAY_STATUSES: readonly number[] = [502, 503, 504];
 
-/** The address names the app, which the body does not, and carries a MAC: fal also signs for its other customers. */
+/** The address contains the app, which the body lacks, and a MAC, because fal's keys also sign for other customers. */
 const callbacks: CallbackFormat = {
   proof: 'keys',
   keysUrl: 'https://rest.alpha.fal.ai/.well-known/jwks.json',
@@ -129,7 +129,7 @@ export const fal: MediaAdapter = {
   },
 };
 
-/** The vendor's documents spell the first differently; without it, another model may render instead. */
+/** Without the first two headers, another model may render instead. The vendor's documents use both spellings. */
 function headersFor(request: RenderRequest): Readonly<Record<string, string>> {
   const seconds = Math.max(lifetimeSecondsOf(request), 1);
   return {
@@ -137,7 +137,7 @@ function headersFor(request: RenderRequest): Readonly<Record<string, string>> {
     'x-app-fal-disable-fallbacks': 'true',
     // Limits how long an abandoned request waits for its start.
     'x-fal-request-timeout': String(seconds),
-    // Links to files need no credential: they end once no step of the task can fetch them any more.
+    // Links to files need no credential, so they expire once no step of the task can fetch them any more.
     'x-fal-object-lifecycle-preference': JSON.stringify({
       expiration_duration_seconds: seconds + STORE_SURELY_OVER_MS / 1000,
     }),
@@ -151,13 +151,13 @@ function callbackUrlOf({ callbackUrl, model }: RenderRequest): string | undefine
   return url.href;
 }
 
-/** `fal-ai/veo3.1` of `fal-ai/veo3.1/image-to-video`: the addresses of requests leave out the rest. */
+/** The part of a model's name in addresses of requests: `fal-ai/veo3.1` of `fal-ai/veo3.1/image-to-video`. */
 function appOf(model: string): string {
   const parts = model.split('/');
   return parts.slice(0, NAMESPACES.includes(parts[0]) ? 3 : 2).join('/');
 }
 
-/** The app in the address at which the response will be. */
+/** The app in the address of the response. */
 function appIn(address: unknown): string | null {
   if (typeof address !== 'string' || !URL.canParse(address)) return null;
   const path = /((?:(?:workflows|comfy)\/)?[^/]+\/[^/]+)\/requests\//.exec(new URL(address).pathname);
@@ -220,7 +220,7 @@ function endOf(answer: VendorAnswer): JobState {
 
 function outputOf(output: JsonObject): JobState {
   const { images, image, videos, video, has_nsfw_concepts: flags } = output;
-  // There is a picture, but it is black.
+  // A flagged image is delivered, but it is black.
   if (listOf(flags).includes(true)) return failed('content_policy_violation');
   return { state: 'succeeded', results: [...listOf(images), image, ...listOf(videos), video].flatMap(fileOf) };
 }
@@ -231,7 +231,7 @@ function fileOf(file: unknown): readonly ResultFile[] {
 }
 
 interface FalError {
-  /** A type of validation, or of fal's own. */
+  /** The type of a model's error, or of the infrastructure's. */
   readonly code: string | undefined;
   readonly words: unknown;
 }
@@ -249,7 +249,7 @@ function refusalOf(status: number, document: unknown): SubmissionError | null {
   return new JobRefusedError(verdictOf(code, status), words);
 }
 
-/** An unknown type of a verdict on the request is about the request. */
+/** With a status in {@link INVALID_STATUSES}, an unknown error type blames the request. */
 function verdictOf(code: string | undefined, status: number): TaskErrorCode {
   const means = falModelTypes.meaningOf(code) ?? falRequestTypes.meaningOf(code);
   return jobVerdictFor(means ?? (INVALID_STATUSES.includes(status) ? 'bad_request' : 'failed'));

@@ -1,10 +1,10 @@
-/** Google's codes. Failed operations have the number of one, or its HTTP status in the same place. */
+/** Google's codes. A failed operation has the number of a gRPC code, or its HTTP status, in `error.code`. */
 import { vendorCodes } from '../vendor-codes.ts';
 
-/** The gRPC codes of `error.status` that a render can fail with. */
+/** The page that lists the gRPC codes. */
 const GRPC = 'https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto';
 
-/** `error.code` of an operation: the numbers of gRPC, and the HTTP statuses that belong to them. */
+/** `error.code` of an operation: the numbers of gRPC codes, and the corresponding HTTP statuses. */
 export const googleNumbers = vendorCodes(GRPC, [
   [1, 'failed', 'CANCELLED'],
   [2, 'failed', 'UNKNOWN'],

@@ -1,6 +1,6 @@
 /**
- * Google's Gemini API (docs/vendors/google.md; `@google/genai` 2.32): Veo's videos are operations to wait for, Gemini's images come in
- * the answer. Neither can be listed. If a video was filtered, its operation is done and has no video.
+ * Google's Gemini API (docs/vendors/google.md; `@google/genai` 2.32): Veo's videos are operations to wait for, Gemini's
+ * images come in the answer. Neither can be listed. The operation of a filtered video is done and has no video.
  */
 import { imageTierOf } from '../../../domain/image-size.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -43,19 +43,19 @@ const IMAGE: KindTraits = {
 const OPERATION = /^(models\/[\w.-]+\/)?operations\/[\w-]+$/;
 /** Statuses that are verdicts on a request; 413 means that the body is too large. */
 const VERDICT_STATUSES: readonly number[] = [400, 413];
-/** Words about safety, for messages without a field that says so. */
+/** Recognises safety refusals in messages, where no field reports them. */
 const SAFETY_WORDS = /safety|polic|prohibited|responsible ai|sensitive|violat/i;
-/** A key that has expired is reported without the reason that other keys have. */
+/** Recognises an expired key, which Google reports without the reason that other invalid keys have. */
 const KEY_WORDS = /\bAPI key\b/i;
-/** A reason among those of safety filters, by which the vendor's own failure to make the sound is announced. */
+/** Google's own failure to make the sound, which it reports among the reasons of safety filters. */
 const AUDIO_FAILURE = /issue with the audio/i;
 
-/** `v1a,` and the like before each signature, as in Standard Webhooks. */
+/** The version before each signature, such as `v1a,`, as in Standard Webhooks. */
 const SIGNATURE_VERSION = /^v\d\w*,/;
 
 /**
- * The token proves that Google sent the announcement, but is not known to cover the body, and its audience is not
- * documented. The address proves what the token does not: for which task.
+ * The token proves that Google sent the announcement. Google documents neither its audience nor whether it covers the
+ * body, so the MAC in the address proves for which task the announcement is.
  */
 const callbacks: CallbackFormat = {
   proof: 'address',
@@ -137,7 +137,7 @@ function framesOf(request: RenderRequest): JsonObject {
 function imageOf(request: RenderRequest): JsonObject {
   const { prompt, width = 1024, height = 1024 } = request;
   const tier = imageTierOf({ width, height });
-  // The smallest is the default, and some models have no other.
+  // The smallest size is the default, and the only one of some models.
   const imageConfig = {
     aspectRatio: ratioFor({ width, height }, IMAGE_RATIOS),
     ...(tier !== '1K' && { imageSize: tier }),
@@ -155,11 +155,11 @@ function inputsOf({ images = [], files }: RenderRequest): readonly { mimeType: s
   });
 }
 
-/** @throws SubmissionError for an answer that says why it holds none; OutcomeUnknownError for one that is no list */
+/** @throws SubmissionError if the answer says why it has no image; OutcomeUnknownError if it has no candidates */
 function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; readonly cost?: VendorCost } {
   const candidates = listOf(answer['candidates']).map(objectOf);
   const parts = candidates.flatMap(({ content }) => listOf(objectOf(content)['parts']).map(objectOf));
-  // Thoughts may contain drafts.
+  // Thoughts may contain drafts of the image.
   const files = parts.filter(({ thought }) => thought !== true).flatMap((part) => fileOf(objectOf(part['inlineData'])));
   const charged = costOf(answer);
   if (files.length > 0) return { files, ...charged };
@@ -177,7 +177,7 @@ function fileOf({ data, mimeType }: JsonObject): readonly ResultFile[] {
   return [{ bytes: Buffer.from(data, 'base64'), mimeType: typeof mimeType === 'string' ? mimeType : null }];
 }
 
-/** The price of an image is that of its own tokens; those of a text beside it cost much less. */
+/** Counts the tokens of the image if they are reported separately: tokens of accompanying text cost much less. */
 function costOf({ usageMetadata }: JsonObject): { readonly cost?: VendorCost } {
   const { candidatesTokensDetails: details, candidatesTokenCount: all } = objectOf(usageMetadata);
   const image = listOf(details)
@@ -204,7 +204,7 @@ function stateOf({ done, error, response }: JsonObject): JobState {
   return filteredOf(filtered) ?? { state: 'succeeded', results };
 }
 
-/** The verdict on an operation whose video was filtered, with reasons or only a number; null for any other. */
+/** The verdict on an operation whose video was filtered, reported by reasons or only by a count; null for any other. */
 function filteredOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: count }: JsonObject): JobState | null {
   const [reason] = listOf(reasons);
   if (AUDIO_FAILURE.test(String(reason))) return failed('processing_failed');
@@ -212,12 +212,11 @@ function filteredOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: c
   return isFiltered ? failed('content_policy_violation', reason) : null;
 }
 
-/** Recognises a safety refusal by its words, where no field reports it. */
 function safetyIn(words: unknown): CodeMeaning | null {
   return SAFETY_WORDS.test(String(words)) ? 'content_policy_violation' : null;
 }
 
-/** The message may name the operator's project, and is not passed on. */
+/** Does not pass on Google's message, which may name the operator's project. */
 function refusal(answer: VendorAnswer): SubmissionError | null {
   const { status, message, details } = objectOf(objectOf(answer.document)['error']);
   const facts = listOf(details).map(objectOf);

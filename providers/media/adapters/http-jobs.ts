@@ -1,4 +1,4 @@
-/** The HTTP job protocol: docs/provider-protocol.md. Documents are read with suspicion: an upstream may send anything. */
+/** The HTTP job protocol: docs/provider-protocol.md. */
 import { createHmac } from 'node:crypto';
 import { isTaskErrorCode, type TaskErrorCode } from '../../../domain/errors.ts';
 import { chooseValues } from '../../../domain/image-choices.ts';
@@ -30,7 +30,7 @@ const ACCESS_STATUSES: readonly number[] = [401, 403];
 const REQUEST_STATUSES: readonly number[] = [400, 413, 415, 422, 424];
 /** Statuses that blame the upstream's operator unless a code of the protocol says otherwise. */
 const OPERATOR_STATUSES: readonly number[] = [402, 404];
-/** Statuses of a cancellation which mean that the job does not exist or has ended. */
+/** With these statuses, a cancellation reports that the job does not exist or has ended. */
 const ENDED_STATUSES: readonly number[] = [404, 409, 410];
 
 const TRAITS: KindTraits = {
@@ -99,7 +99,7 @@ export const httpJobs: MediaAdapter = {
   },
 };
 
-/** The body of a submission. Absent options are left out. */
+/** The body of a submission. JSON omits undefined options. */
 function presentSubmission(request: RenderRequest): Readonly<Record<string, unknown>> {
   return {
     kind: request.kind,
@@ -122,7 +122,7 @@ function jobPath(jobId: string): string {
   return `v1/jobs/${encodeURIComponent(jobId)}`;
 }
 
-/** @param taskId whose job it must be; another one's files must never reach a client */
+/** @param taskId the task to which the job must belong: files of another task must never reach a client */
 function jobIdOf(document: unknown, taskId: string): string {
   const { id, key } = objectOf(document);
   if (key !== taskId) throw new OutcomeUnknownError('the upstream answered with the job of another key');
@@ -149,7 +149,7 @@ function jobStateOf(document: unknown, jobId: string, base: URL): JobState {
   }
 }
 
-/** Whether an answer says, in the words of the protocol, that there is no such job. A proxy's 404 does not. */
+/** Whether the answer is the protocol's own "not found", as opposed to a proxy's 404. */
 function saysNotFound({ status, document }: VendorAnswer): boolean {
   return status === 404 && errorOf(document)['code'] === 'not_found';
 }
@@ -163,7 +163,7 @@ function errorOf(document: unknown): Readonly<Record<string, unknown>> {
   return objectOf(objectOf(document)['error']);
 }
 
-/** Returns no file if the list is too long, or if one of its files could not be fetched. */
+/** Returns no file if the list is too long, or if one of its files has no usable link. */
 function resultsOf(results: unknown, base: URL): readonly ResultFile[] {
   const listed = listOf(results);
   if (listed.length > MAX_RESULTS) return [];

@@ -25,7 +25,7 @@ export function refusal(answer: VendorAnswer): SubmissionError | null {
   const { code, message: words } = objectOf(answer.document);
   if (typeof code !== 'number' || code === 0) return null;
   const said = `the upstream answered code ${code}`;
-  // Our id exists already: an earlier submission arrived, and can be looked up.
+  // Our id exists already: an earlier submission arrived, and recovery can look it up.
   if (/external_task_id/.test(String(words))) return new OutcomeUnknownError(`${said} about our id`);
   const facts = { said, words, retryAfterMs: retryAfterMs(answer) ?? TOO_MANY_WAIT_MS };
   return submissionErrorFor(klingCodes.meaningOf(code) ?? 'failed', facts);
@@ -65,7 +65,7 @@ export function tooMuch(what: string): JobRefusedError {
   return new JobRefusedError('bad_request', `The model takes ${what}.`);
 }
 
-/** The frames of a video, of which there are as many as its route says. @throws JobRefusedError for more */
+/** The frames of a video. @throws JobRefusedError if there are more than its route allows */
 export function framesOf({ images = [], imagesAs }: RenderRequest): readonly string[] {
   const most = imagesAs === 'first_frame' ? 1 : 2;
   if (images.length > most) throw tooMuch(most === 1 ? 'at most one image' : 'at most two images');

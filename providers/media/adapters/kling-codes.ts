@@ -1,7 +1,7 @@
 /** Kling's service codes, for both of its APIs. Success is 0, whatever the HTTP status. */
 import { vendorCodes } from '../vendor-codes.ts';
 
-/** The one code whose meaning depends on the question: about a task it says that there is no such task. */
+/** The only code whose meaning depends on the call: about a task, it means that the task does not exist. */
 export const NO_SUCH_RESOURCE = 1203;
 
 export const klingCodes = vendorCodes('https://kling.ai/document-api/api/get-started/error-codes', [

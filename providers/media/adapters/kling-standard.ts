@@ -1,5 +1,5 @@
 /**
- * Kling's API of 2026, which the vendor calls its standard: one address a model, one for questions about all tasks. It
+ * Kling's API of 2026, which the vendor calls its standard: one address per model, and one for reading any task. It
  * renders videos, and takes no pair of keys. https://kling.ai/document-api/api/video/2-6/text-to-video
  */
 import { formatUsd, parseUsd } from '../../../domain/money.ts';
@@ -13,7 +13,7 @@ import { requiredWordFor } from '../resolutions.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from '../vendor-http.ts';
 import { acceptedData, failedFor, filesAt, framesOf, tooMuch, unreadable, withDefined } from './kling-answers.ts';
 
-/** The path of tasks; also the first part of their names here. */
+/** The path of tasks, and the first part of their job ids in Genway. */
 export const TASKS = 'tasks';
 
 /** The vendor's words for resolutions. */
@@ -61,7 +61,7 @@ export function jobIdOf({ id }: JsonObject): string {
   return `${TASKS}|${textOf(id, 'task id')}`;
 }
 
-/** The family of models decides the address, and how a prompt is written. @throws JobRefusedError */
+/** The model's family, which starts the path, and the prompt in the family's form. @throws JobRefusedError */
 function contentOf(request: RenderRequest): readonly [family: string, content: JsonObject] {
   const { prompt, images = [], imagesAs, referenceVideos = [], referenceAudios = [] } = request;
   const text = { type: 'prompt', text: prompt };
@@ -90,7 +90,7 @@ function settingsOf({ imagesAs, images = [], resolution = '720p', ...request }: 
   });
 }
 
-/** @throws ProviderUnreachableError unless the vendor answers with a list; that is empty for an id that it does not know */
+/** The list is empty for an unknown id. @throws ProviderUnreachableError unless the vendor answers with a list */
 async function readTasks(
   query: Readonly<Record<string, string>>,
   http: VendorHttp,
@@ -103,7 +103,7 @@ async function readTasks(
   return listOf(data).map(objectOf);
 }
 
-/** Paid in `units` of a resource pack, or in a currency; only in one of them. */
+/** The cost in `units` of a resource pack, or in a currency; none if the vendor mixes them. */
 function costOf({ billing }: JsonObject): { readonly cost?: VendorCost } {
   const charges = listOf(billing).map((entry) => {
     const { charge_type: type, amount, currency } = objectOf(entry);

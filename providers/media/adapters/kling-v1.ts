@@ -1,6 +1,6 @@
 /**
- * Kling's first API, below `/v1`: images, and videos of the models up to 2.6. A task is found at the address that it was
- * submitted to, by the vendor's id or by ours.
+ * Kling's first API, below `/v1`: images, and videos of the models up to 2.6. A task is read at the address to which it
+ * was submitted, by the vendor's id or by ours.
  */
 import type { JsonObject } from '../../../domain/json.ts';
 import type { JobState, RenderRequest } from '../adapter.ts';
@@ -23,7 +23,7 @@ import {
 } from './kling-answers.ts';
 import { NO_SUCH_RESOURCE } from './kling-codes.ts';
 
-/** The address for each sort of task, for submissions and questions alike. */
+/** The path of each sort of task, for submitting and for reading. */
 export const PATHS = {
   text2video: 'v1/videos/text2video',
   image2video: 'v1/videos/image2video',
@@ -100,12 +100,12 @@ function fieldsOf(request: RenderRequest): JsonObject {
     prompt,
     duration: String(durationSeconds),
     mode: requiredWordFor(MODES, resolution),
-    ...shownTo(request),
+    ...framingOf(request),
   };
 }
 
-/** A video with a first frame has the shape of the frame. */
-function shownTo(request: RenderRequest): JsonObject {
+/** The images and the shape. A video with a first frame has the shape of the frame. */
+function framingOf(request: RenderRequest): JsonObject {
   const { images = [], aspectRatio: aspect_ratio } = request;
   switch (sortOf(request)) {
     case 'image2video': {
@@ -123,7 +123,7 @@ function jobIdOf(sort: Sort, id: unknown): string {
   return `${sort}|${textOf(id, 'task id')}`;
 }
 
-/** @param id the vendor's or ours @returns null where the vendor says that there is no such task */
+/** @param id the vendor's or ours @returns null if the vendor answers that the task does not exist */
 async function readTask(sort: Sort, id: string, http: VendorHttp, signal: AbortSignal): Promise<JsonObject | null> {
   const answer = await http.ask({ path: `${PATHS[sort]}/${encodeURIComponent(id)}` }, signal);
   const { code, data } = objectOf(answer.document);

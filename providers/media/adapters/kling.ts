@@ -1,7 +1,7 @@
 /**
- * Kling (docs/vendors/kling.md). Every submission carries our task id as `external_task_id`, which is unique per account
- * and by which tasks can be looked up, so a lost answer costs nothing. The vendor has two APIs for videos; a job's name
- * starts with the part of them that knows it, so that either adapter can ask about it.
+ * Kling (docs/vendors/kling.md). Every submission carries our task id as `external_task_id`, which is unique per
+ * account: if the answer is lost, the id finds the task. The vendor has two APIs for videos; a job id starts with the
+ * path that knows the job, so that either adapter can read its state.
  */
 import type { Accepted, JobState, KindTraits, MediaAdapter } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
@@ -32,7 +32,7 @@ const VIDEO: KindTraits = {
 };
 const STANDARD_VIDEO: KindTraits = { ...VIDEO, resolutions: standard.RESOLUTIONS };
 
-/** Announcements are not signed: the address proves their origin, and they are only a hint to ask. */
+/** The first API does not sign announcements: the address proves their origin, and Genway reads the state itself. */
 const unsigned: CallbackFormat = {
   proof: 'address',
   read({ rawBody }) {
@@ -59,7 +59,7 @@ const COMMON = {
   status: stateOf,
 } as const;
 
-/** Images have no other API than the first, which does not sign. */
+/** Renders images with the first API, which does not sign callbacks: the new API has no images. */
 const klingStandard: MediaAdapter = {
   ...COMMON,
   kinds: { image: IMAGE, video: STANDARD_VIDEO },
@@ -91,11 +91,11 @@ export const kling: MediaAdapter = {
   find: ({ request }, http, signal) => v1.findJobs(request, http, signal),
 };
 
-/** @throws ProviderUnreachableError, also for a name that was not made here */
+/** @throws ProviderUnreachableError, also for a job id that this adapter did not make */
 async function stateOf(jobId: string, http: VendorHttp, signal: AbortSignal): Promise<JobState> {
   const bar = jobId.indexOf('|');
-  const [place, id] = [jobId.slice(0, bar), jobId.slice(bar + 1)];
-  if (place === standard.TASKS) return standard.stateOfTask(id, http, signal);
-  if (v1.isSort(place)) return v1.stateOfTask(place, id, http, signal);
+  const [path, id] = [jobId.slice(0, bar), jobId.slice(bar + 1)];
+  if (path === standard.TASKS) return standard.stateOfTask(id, http, signal);
+  if (v1.isSort(path)) return v1.stateOfTask(path, id, http, signal);
   throw new ProviderUnreachableError(`${jobId} is not the name of a task`);
 }

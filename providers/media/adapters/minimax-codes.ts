@@ -1,4 +1,4 @@
-/** MiniMax's codes. An answer has a status of the second table, and often a code of the first at the end of its message. */
+/** MiniMax's codes and statuses. The message of an answer with an error status often ends in a code. */
 import { vendorCodes } from '../vendor-codes.ts';
 
 /** The codes of failed tasks: in brackets in messages, and in `base_resp` under status 200. */
@@ -28,7 +28,7 @@ export const minimaxCodes = vendorCodes('https://platform.minimax.io/docs/api-re
   [20132, 'bad_request', 'the sample or the id of the voice is not valid'],
 ]);
 
-/** Statuses of answers with an `error`, whose `type` says the same. */
+/** Statuses of answers with an `error`. The explanation is the `type` of the error. */
 export const minimaxStatuses = vendorCodes(
   'https://platform.minimax.io/docs/api-reference/video-generation-v2-create',
   [

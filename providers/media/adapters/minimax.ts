@@ -1,6 +1,6 @@
 /**
  * MiniMax's second video API (docs/vendors/minimax.md). Its tasks resemble Ark's, with other addresses and other words.
- * There are no callbacks, because their addresses would have to answer a challenge first.
+ * Genway uses no callbacks here, because the callback address would first have to answer a challenge.
  */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
@@ -21,7 +21,7 @@ import { minimaxCodes, minimaxStatuses } from './minimax-codes.ts';
 const SUBMISSIONS = 'v2/video_generation';
 const TASKS = 'v2/query/video_generation';
 
-/** The vendor's names for resolutions. Its 768P is nearest to 720p. */
+/** The vendor's names for resolutions. 768P is the nearest to 720p. */
 const RESOLUTIONS = { '480p': '480P', '720p': '768P', '768p': '768P', '2k': '2K' };
 const VIDEO: KindTraits = {
   answers: 'job',
@@ -36,8 +36,9 @@ const PAGE_SIZE = 20;
 const MAX_PAGES = 20;
 /** For example `invalid params (2013)`. */
 const CODE_IN_WORDS = /\((\d{4,5})\)$/;
-/** Statuses of a cancellation which mean that the task runs and cannot be stopped, or has ended. */
+/** With these statuses, a cancellation reports that the task cannot be stopped because it runs or has ended. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
+
 export const minimax: MediaAdapter = {
   kinds: { video: VIDEO },
   baseUrl: 'https://api.minimax.io',
@@ -73,7 +74,7 @@ export const minimax: MediaAdapter = {
       const items = itemsOf(documentOf(await http.ask({ path: TASKS, query }, signal)));
       const recent = items.filter((item) => isMadeSince(item, sent));
       found.push(...recent.map(({ id }) => textOf(id, 'task id')));
-      // The vendor may limit the size of pages: only an older task shows that no newer one was missed.
+      // The vendor may shorten pages, so only an older task, or an empty page, proves that no newer task is missing.
       if (items.length === 0 || recent.length < items.length) return found;
     }
     throw new ProviderUnreachableError('the upstream lists more tasks than can be looked through');
@@ -111,7 +112,7 @@ function videoOf(request: RenderRequest): JsonObject {
   };
 }
 
-/** @throws ProviderUnreachableError unless the newest come first; otherwise a page would prove nothing */
+/** @throws ProviderUnreachableError unless the newest tasks come first: otherwise a page proves nothing */
 function itemsOf(document: unknown): readonly JsonObject[] {
   const { items } = objectOf(document);
   if (!Array.isArray(items)) throw new ProviderUnreachableError('the upstream sent no list of tasks');
@@ -122,7 +123,7 @@ function itemsOf(document: unknown): readonly JsonObject[] {
   return tasks;
 }
 
-/** The vendor calls the id of a task invalid if the task does not exist or is older than a week. */
+/** The vendor reports the id as invalid if the task does not exist or is older than a week. */
 function isMissing({ status, document }: VendorAnswer): boolean {
   const { message } = objectOf(objectOf(document)['error']);
   return isObject(document) && (status === 404 || (status === 400 && /invalid task_id/i.test(String(message))));
@@ -143,7 +144,7 @@ function stateOf(task: JsonObject): JobState {
   return running(status);
 }
 
-/** Videos are charged by the second, including the reference videos. */
+/** MiniMax charges for videos by the second, including the reference videos. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   return costIn(objectOf(usage)['total_seconds'], 'seconds');
 }

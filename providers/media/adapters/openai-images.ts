@@ -1,6 +1,6 @@
 /**
- * OpenAI's images (docs/vendors/openai-images.md; `openai` 6, `resources/images`), which other gateways speak, too. The answer
- * contains the files, and the vendor keeps nothing: a lost answer is a lost image.
+ * OpenAI's images (docs/vendors/openai-images.md; `openai` 6, `resources/images`), also offered by other gateways. The
+ * answer contains the files, and the vendor keeps no copy: a lost answer is a lost image.
  */
 import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
@@ -62,7 +62,7 @@ export const openaiImages: MediaAdapter = {
   refusal: openaiRefusal,
 };
 
-/** `response_format` is never sent: these models refuse it, and answer with the bytes in any case. */
+/** Never includes `response_format`: these models refuse the field, and always answer with the bytes. */
 function fieldsOf(request: RenderRequest): JsonObject {
   const { model, prompt, width, height, background, accountId, params } = request;
   const fields = {
@@ -73,7 +73,7 @@ function fieldsOf(request: RenderRequest): JsonObject {
     background: background ?? 'auto',
     user: accountId,
   };
-  // A transparent image is a PNG by contract, whatever format the route prefers.
+  // The contract promises a PNG for a transparent image, whatever format the route prefers.
   return { ...withParams(fields, params), ...(background === 'transparent' && { output_format: 'png' }) };
 }
 
@@ -87,7 +87,7 @@ function fileOf({ b64_json: base64, url }: JsonObject): readonly ResultFile[] {
   return typeof url === 'string' ? [{ url, mimeType: null }] : [];
 }
 
-/** The price of an image is mostly that of its own tokens; texts beside it, and inputs, have other prices. */
+/** Counts the tokens of the image if they are reported separately: text and inputs have other prices. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   const { output_tokens_details: details, output_tokens: all } = objectOf(usage);
   return costIn(objectOf(details)['image_tokens'] ?? all, 'output_tokens');

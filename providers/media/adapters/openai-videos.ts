@@ -1,6 +1,6 @@
 /**
- * OpenAI's wire format for videos, which outlived OpenAI's own service in other gateways (`openai` 6, `resources/videos`). The
- * other gateway decides which seconds and sizes it accepts. An unknown state means that the video is still being rendered.
+ * OpenAI's wire format for videos (`openai` 6, `resources/videos`), which other gateways offer after OpenAI ended its
+ * own service. The gateway decides which seconds and sizes it accepts. An unknown state counts as running.
  */
 import type { JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
@@ -24,13 +24,13 @@ const TRAITS: KindTraits = {
   range: ANY_RANGE,
 };
 
-/** The fields that tell a video of a list from others. */
+/** The fields that identify a video in a list. */
 const IDENTITY_FIELDS = ['model', 'prompt', 'seconds', 'size'];
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
-/** Statuses which mean that there is no list. */
+/** With these statuses, the gateway answers that it has no list. */
 const NO_LIST_STATUSES: readonly number[] = [400, 404, 405, 501];
-/** Statuses of a deletion which mean that the video has ended or cannot be stopped. */
+/** With these statuses, a deletion reports that the video has ended or cannot be stopped. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 405, 409, 410];
 
 export const openaiVideos: MediaAdapter = {
@@ -90,20 +90,20 @@ function partsOf(request: RenderRequest): readonly FormPart[] {
   return reference ? [...parts, filePart('input_reference', reference)] : parts;
 }
 
-/** The fields of a video that lists show. */
+/** The values of {@link IDENTITY_FIELDS} for a request. */
 function identityOf({ model, prompt, durationSeconds = 4, resolution, aspectRatio }: RenderRequest) {
   const { width, height } = videoSizeFor(resolution ?? '720p', aspectRatio ?? '16:9');
   return { model, prompt, seconds: String(durationSeconds), size: `${width}x${height}` };
 }
 
-/** Other gateways leave out some of a video. */
+/** A video in a list, from which some gateways omit fields. */
 interface ListedVideo {
   readonly id: string;
   readonly createdAtMs: number | null;
   readonly document: JsonObject;
 }
 
-/** @returns null where the gateway lists nothing, or not what was asked for */
+/** @returns null if the gateway has no list, or sends something else */
 async function listVideos(
   http: VendorHttp,
   after: string | undefined,
@@ -123,7 +123,7 @@ function listedVideo(document: JsonObject): ListedVideo | null {
   return { id, createdAtMs: typeof createdAt === 'number' ? createdAt * 1000 : null, document };
 }
 
-/** Whether nothing that the list shows of a video differs from what was sent. */
+/** Whether every listed field of the video equals the submitted field. */
 function isLike({ document }: ListedVideo, { request }: SentSubmission): boolean {
   return Object.entries(identityOf(request)).every(
     ([field, value]) => isHidden(document[field]) || String(document[field]) === value,

@@ -1,7 +1,7 @@
-/** Replicate's codes, which stand in the text of a prediction's error, and the titles of its refusals. */
+/** Replicate's codes, which occur in the text of a prediction's error, and the statuses of its refusals. */
 import { vendorCodes } from '../vendor-codes.ts';
 
-/** In the text, such as `… (E005)`. Codes of four digits are the platform's; those of three are of its own models. */
+/** In the text, such as `… (E005)`. The platform's codes have four digits, those of its official models three. */
 export const replicateCodes = vendorCodes('https://replicate.com/docs/reference/error-codes', [
   ['E1000', 'failed', 'unknown error'],
   ['E1001', 'failed', 'the model ran out of memory'],
@@ -11,11 +11,11 @@ export const replicateCodes = vendorCodes('https://replicate.com/docs/reference/
   ['E8765', 'failed', 'the model’s health check failed'],
   ['E9243', 'failed', 'unexpected error of the platform'],
   ['E9825', 'failed', 'a file could not be uploaded'],
-  // Not on the page: the vendor's check of inputs and outputs of its official models.
+  // Not on the page: official models fail with this code if the vendor's check flags an input or output.
   ['E005', 'content_policy_violation', 'flagged as sensitive'],
 ]);
 
-/** Statuses of answers to a submission, as in `application/problem+json`. */
+/** Statuses of answers to a submission. The body is `application/problem+json`. */
 export const replicateStatuses = vendorCodes('https://replicate.com/docs/reference/http', [
   [400, 'bad_request', 'the body is not valid'],
   [401, 'operator', 'Unauthenticated'],

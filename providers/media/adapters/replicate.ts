@@ -1,7 +1,7 @@
 /**
- * Replicate's predictions (docs/vendors/replicate.md), `replicate` 1.4. Each model has its own fields. A prediction has
- * no id of ours; for an hour, the list of predictions shows their inputs. Only `Cancel-After` ends an abandoned
- * prediction.
+ * Replicate's predictions (docs/vendors/replicate.md), `replicate` 1.4. Each model has its own fields. A prediction
+ * cannot carry our id, but the list of predictions shows their inputs for an hour. Only `Cancel-After` ends an
+ * abandoned prediction.
  */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -25,7 +25,7 @@ import { replicateCodes, replicateStatuses } from './replicate-codes.ts';
 
 const PREDICTIONS = 'v1/predictions';
 
-/** Each model has fields of its own: the route says which. */
+/** Each model has its own fields: the route maps them. */
 const TRAITS = { answers: 'job', recovery: 'content', inputs: 'links', range: ANY_RANGE } as const;
 const IMAGE: KindTraits = { ...TRAITS, poll: { firstMs: 2_000, everyMs: 5_000 } };
 const VIDEO: KindTraits = { ...TRAITS, poll: { firstMs: 5_000, everyMs: 15_000 } };
@@ -43,16 +43,16 @@ const USUAL_FIELDS: Readonly<Record<'image' | 'video', FieldNames>> = {
 
 const MIN_LIFETIME_SECONDS = 60;
 const MAX_PAGES = 20;
-/** The list may be out of date; if it contains a prediction that is this much younger, it is not. */
+/** The list may be out of date, unless it contains a prediction made this long after the submission. */
 const LIST_LAG_MS = 90_000;
-/** The vendor deletes inputs after an hour; a search that takes this long has already missed it. */
+/** After this time a search gives up. The vendor deletes inputs after an hour. */
 const LISTED_FOR_MS = 15 * 60_000;
-/** Statuses of a cancellation which mean that the prediction has ended or does not exist. */
+/** With these statuses, a cancellation reports that the prediction has ended or does not exist. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409, 422];
 
 /** For example `(E6716)`. */
 const CODE_IN_WORDS = /\bE\d{3,4}\b/;
-/** There is no field for moderation: only an error's text reveals it. */
+/** Recognises moderation by the text of an error: Replicate has no field for it. */
 const MODERATED =
   /flagged|nsfw|content (policy|filter)|safety (filter|system|check)|moderat(ed|ion)|prohibited.content/i;
 const TIMED_OUT = /timed out/i;
@@ -84,7 +84,7 @@ export const replicate: MediaAdapter = {
     };
     return {
       path: version === undefined ? `v1/models/${model}/predictions` : PREDICTIONS,
-      // No `Prefer: wait`, which would delay the answer by up to a minute.
+      // `Prefer: wait` would delay the answer by up to a minute.
       headers: { 'cancel-after': `${Math.max(lifetimeSecondsOf(request), MIN_LIFETIME_SECONDS)}s` },
       body: { json: { ...(version !== undefined && { version }), input, ...hook } },
       identity: { model: request.model, input },
@@ -123,7 +123,7 @@ function modelOf(name: string): { readonly model: string; readonly version?: str
 
 interface Listed {
   readonly found: readonly string[];
-  /** Whether a prediction that it lacks certainly does not exist. */
+  /** Whether a prediction that is not in the list certainly does not exist. */
   readonly isComplete: boolean;
 }
 
@@ -147,9 +147,9 @@ async function findPredictions(sent: SentSubmission, http: VendorHttp, signal: A
 }
 
 /**
- * Whether a prediction has every field that was sent; the vendor may add its own defaults.
+ * Whether a prediction has every submitted field; the vendor may add its own defaults.
  *
- * @throws ProviderUnreachableError for one of the same model whose inputs are not shown
+ * @throws ProviderUnreachableError for a prediction of the same model whose inputs are no longer listed
  */
 function isSame(prediction: JsonObject, { request, fingerprint }: SentSubmission): boolean {
   const { model, version } = modelOf(request.model);
@@ -158,9 +158,9 @@ function isSame(prediction: JsonObject, { request, fingerprint }: SentSubmission
   if (isRemoved === true || !isObject(input)) {
     throw new ProviderUnreachableError('the upstream lists a prediction without what was sent');
   }
-  const { input: asked } = objectOf(replicate.submission(request).identity);
-  const told = Object.fromEntries(Object.keys(objectOf(asked)).map((name) => [name, input[name]]));
-  return fingerprintOf({ model: request.model, input: told }) === fingerprint;
+  const { input: sent } = objectOf(replicate.submission(request).identity);
+  const listed = Object.fromEntries(Object.keys(objectOf(sent)).map((name) => [name, input[name]]));
+  return fingerprintOf({ model: request.model, input: listed }) === fingerprint;
 }
 
 function stateOf(prediction: JsonObject): JobState {
@@ -170,7 +170,7 @@ function stateOf(prediction: JsonObject): JobState {
     case 'succeeded':
       return { state: 'succeeded', results: [output].flat().flatMap(fileOf), ...facts };
     case 'failed':
-      // Without the error's words, which may come from any program.
+      // Omits the error's text, which any program may have written.
       return failed(verdictOf(String(error)), undefined, facts);
     case 'canceled':
     case 'aborted':
@@ -181,7 +181,7 @@ function stateOf(prediction: JsonObject): JobState {
   }
 }
 
-/** Whether it was `Cancel-After` that stopped it. */
+/** Whether `Cancel-After` stopped the prediction. */
 function isOverdue({ deadline, completed_at: endedAt }: JsonObject): boolean {
   return Date.parse(String(endedAt)) >= Date.parse(String(deadline));
 }
@@ -198,7 +198,7 @@ function fileOf(output: unknown): readonly ResultFile[] {
   return isLink ? [{ url: output, mimeType: null }] : [];
 }
 
-/** Most models are charged by running time, even if they fail. */
+/** Replicate charges for most models by running time, even if they fail. */
 function costOf({ metrics }: JsonObject): { readonly cost?: VendorCost } {
   return costIn(objectOf(metrics)['predict_time'], 'seconds');
 }
@@ -213,17 +213,17 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
     return means && submissionErrorFor(means, { said, retryAfterMs: waitMsOf(answer) });
   }
   const words = JSON.stringify(fields ?? detail ?? '');
-  // An unknown version or a refused webhook address: nothing that a client could correct.
+  // A client cannot correct an unknown version or a refused webhook address.
   const isOurs = /version|webhook|cancel.after/i.test(words) || !/\binput\b/i.test(`${String(title)} ${words}`);
   if (isOurs) return new NotTakenError(`the upstream answered ${status}`, { isRouteExcluded: true });
   const code = MODERATED.test(String(detail)) ? 'content_policy_violation' : 'bad_request';
   return new JobRefusedError(code, detail);
 }
 
-/** From a header, or from the message: `Your rate limit resets in ~9s.`, `Expected available in 1 second.` */
+/** Reads the wait from a header or a message: `Your rate limit resets in ~9s.`, `Expected available in 1 second.` */
 function waitMsOf(answer: VendorAnswer): number | undefined {
-  const told =
+  const seconds =
     answer.headers['ratelimit-reset'] ??
     /(?:resets|available) in ~?(\d+) ?s/.exec(JSON.stringify(answer.document ?? ''))?.[1];
-  return retryAfterMs(answer) ?? retryAfterMs({ headers: { 'retry-after': told ?? '' }, document: undefined });
+  return retryAfterMs(answer) ?? retryAfterMs({ headers: { 'retry-after': seconds ?? '' }, document: undefined });
 }

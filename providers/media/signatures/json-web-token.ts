@@ -9,8 +9,7 @@ const LEEWAY_SECONDS = 60;
 const MIN_MODULUS_BITS = 2048;
 
 /**
- * Checks the signature with the key that the token names, and its `exp` and `nbf`. Issuer and audience are left to the
- * caller.
+ * Checks the signature with the key that the token names, and `exp` and `nbf`. The caller checks issuer and audience.
  *
  * @returns the token's claims
  * @throws InvalidCallbackError
@@ -32,9 +31,9 @@ export async function claimsOf(token: string, keys: PublishedKeys, nowMs: number
 }
 
 function assertCurrent({ exp, nbf }: JsonObject, nowSeconds: number): void {
-  const isOver = typeof exp === 'number' && exp + LEEWAY_SECONDS < nowSeconds;
-  const isAhead = typeof nbf === 'number' && nbf - LEEWAY_SECONDS > nowSeconds;
-  if (isOver || isAhead) throw new InvalidCallbackError('the token has expired, or is not valid yet');
+  const isExpired = typeof exp === 'number' && exp + LEEWAY_SECONDS < nowSeconds;
+  const isEarly = typeof nbf === 'number' && nbf - LEEWAY_SECONDS > nowSeconds;
+  if (isExpired || isEarly) throw new InvalidCallbackError('the token has expired, or is not valid yet');
 }
 
 /** @throws InvalidCallbackError unless the part is an object */
@@ -48,7 +47,7 @@ function documentIn(part: string): JsonObject {
   throw new InvalidCallbackError('the signature is not a token');
 }
 
-/** @returns null for another kind of key, and for one that is too short */
+/** @returns null for another kind of key, and for a key that is too short */
 function publicKeyOf({ kty, n, e }: JsonWebKey): KeyObject | null {
   if (kty !== 'RSA' || typeof n !== 'string' || typeof e !== 'string') return null;
   try {

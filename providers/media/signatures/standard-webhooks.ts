@@ -17,7 +17,7 @@ export function assertStandardWebhook({ headers, rawBody }: CallbackRequest, sec
     .update(`${headerOf(headers, 'webhook-id')}.${timestamp}.`)
     .update(rawBody)
     .digest();
-  // While a secret is being replaced, there is a signature for each.
+  // While a secret is being replaced, the vendor sends a signature for the old and one for the new secret.
   const isSigned = headerOf(headers, 'webhook-signature')
     .split(' ')
     .filter((one) => one.startsWith(VERSION_PREFIX))
