@@ -341,7 +341,7 @@ export const VARIABLE_GROUPS = {
       oneOf(...TAX_POINTS),
       'Which documents state the taxes: `paid`, receipts and credit notes, or `used`, the invoices of the months in which the money is spent.',
     ),
-    GENWAY_FOUR_EYES_USD: optional(
+    GENWAY_SECOND_APPROVAL_USD: optional(
       KINDS.usd,
       'Above this amount for one account within 24 hours, it takes two people to move money by hand: one asks for it in the console, another approves it. If not set, one person may move any amount.',
     ),

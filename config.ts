@@ -507,7 +507,8 @@ function paymentsConfig(values: Values): Config['payments'] {
     stripeKey: values.GENWAY_STRIPE_SECRET_KEY,
     topUpUrl: values.GENWAY_TOP_UP_URL,
     seller: sellerOf(values),
-    secondApprovalAbove: values.GENWAY_FOUR_EYES_USD === undefined ? null : parseUsd(values.GENWAY_FOUR_EYES_USD),
+    secondApprovalAbove:
+      values.GENWAY_SECOND_APPROVAL_USD === undefined ? null : parseUsd(values.GENWAY_SECOND_APPROVAL_USD),
   };
 }
 

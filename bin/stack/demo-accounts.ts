@@ -1,6 +1,6 @@
 /**
  * Demo accounts and people: created once through the administration endpoints, then kept with their keys and ids. Their
- * money comes from the database itself: the administration would ask for a second person above `GENWAY_FOUR_EYES_USD`.
+ * money comes from the database itself: the administration would ask for a second person above `GENWAY_SECOND_APPROVAL_USD`.
  */
 import { join } from 'node:path';
 import Joi from 'joi';

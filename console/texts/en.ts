@@ -858,7 +858,8 @@ export const en = {
   corrections: {
     explained:
       'What an account is owed, or owes, becomes a transfer of its own with a reason and an author. Nothing is ever edited.',
-    oneIsEnough: 'One person may correct any amount. Set GENWAY_FOUR_EYES_USD to ask for a second one above an amount.',
+    oneIsEnough:
+      'One person may correct any amount. Set GENWAY_SECOND_APPROVAL_USD to ask for a second one above an amount.',
     requiresSecondApproval: (usd: string, hours: number, days: number) =>
       `Up to ${usd} for one account within ${hours} hours is booked at once. What goes beyond it a second person must ` +
       `approve, within ${days} days.`,

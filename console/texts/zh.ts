@@ -1099,7 +1099,7 @@ export const zh: typeof en = {
   },
   corrections: {
     explained: '账户应得或应付的金额会成为一笔新的转账，附有原因和操作人。已有记录从不修改。',
-    oneIsEnough: '一个人可以更正任意金额。设置 GENWAY_FOUR_EYES_USD，可要求超过某一金额时由第二个人批准。',
+    oneIsEnough: '一个人可以更正任意金额。设置 GENWAY_SECOND_APPROVAL_USD，可要求超过某一金额时由第二个人批准。',
     requiresSecondApproval: (usd, hours, days) =>
       `同一账户 ${hours} 小时内合计不超过 ${usd} 的立即记账；超出的须由第二个人在 ${days} 天内批准。`,
     pending: '等待第二个人',
