@@ -20,7 +20,9 @@ const ROUNDS = 3;
 const ROUND_SECONDS = 5;
 /** The steady rate is this share of the rate at which 32 clients saturate the gateway. */
 const STEADY_SHARE = 0.6;
-const STEADY_SECONDS = 15;
+const STEADY_SECONDS = 6;
+/** In which clients open their connections; its answers do not count. */
+const STEADY_WARM_UP_SECONDS = 1;
 const FIRST_BYTES = 200;
 const STREAMS = 1_000;
 /** So that they keep about half of two cores busy, with their clients and the upstream. */
@@ -108,7 +110,7 @@ async function compare(clients: number): Promise<Throughput> {
   };
 }
 
-/** The latency of the proxy and of the gateway when requests arrive at the same steady rate. */
+/** The latency of the proxy and of the gateway, by turns, when requests arrive at the same steady rate. */
 async function arriveSteadily(saturationPerSecond: number): Promise<Figures> {
   const perSecond = Math.round(saturationPerSecond * STEADY_SHARE);
   const latenciesOf = async (target: Target): Promise<number[]> => {
@@ -117,10 +119,14 @@ async function arriveSteadily(saturationPerSecond: number): Promise<Figures> {
       await body.dump();
       if (statusCode !== 200) throw new Error(`a request was answered ${statusCode}`);
     });
-    return answers.map(({ latencyMs }) => latencyMs);
+    return answers.slice(perSecond * STEADY_WARM_UP_SECONDS).map(({ latencyMs }) => latencyMs);
   };
-  const proxy = await latenciesOf(stack.proxy);
-  const gateway = await latenciesOf(stack.gateway);
+  const proxy: number[] = [];
+  const gateway: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    proxy.push(...(await latenciesOf(stack.proxy)));
+    gateway.push(...(await latenciesOf(stack.gateway)));
+  }
   const figuresAt = (share: number, name: string): Figures => ({
     [`${name}_ms`]: rounded(percentile(gateway, share), 2),
     [`added_${name}_ms`]: rounded(percentile(gateway, share) - percentile(proxy, share), 2),
