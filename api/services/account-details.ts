@@ -8,7 +8,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { addUp } from './finance/dual-control.ts';
 import type { ApiServices } from './services.ts';
 
-/** @returns the id of the account @throws ServiceError `idempotency_conflict` for the external id of another account */
+/** @returns the id of the account @throws ServiceError `idempotency_conflict` if another account has the external id */
 export async function createAccount(
   services: ApiServices,
   details: AccountDetails & { readonly name: string },
@@ -27,10 +27,10 @@ export async function createAccount(
 }
 
 /**
- * Changes the given details, and records which.
+ * Changes the given details, and records their names.
  *
- * @param names of the changed details in the API
- * @throws ServiceError `not_found`, or `idempotency_conflict` for the external id of another account
+ * @param names the API's names of the changed details
+ * @throws ServiceError `not_found`, or `idempotency_conflict` if another account has the external id
  */
 export function editAccount(
   { database }: ApiServices,

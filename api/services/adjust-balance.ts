@@ -1,4 +1,4 @@
-/** Corrections of balances by hand. */
+/** Manual adjustments of balances. */
 import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../db/database.ts';
 import { type Adjustment, adjustOnce } from '../../db/queries/credits.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -8,9 +8,9 @@ import { assertFreshForm } from './fresh-form.ts';
 /**
  * Adjusts a balance once per id, however often the same form is sent.
  *
- * @param adjustment whose id the transfer gets
- * @throws ServiceError `insufficient_credits`; `forbidden` where it takes two people; `idempotency_conflict` when the id is
- *   that of another adjustment
+ * @param adjustment its id becomes the id of the transfer
+ * @throws ServiceError `insufficient_credits`; `forbidden` if the amount needs a second approval;
+ *   `idempotency_conflict` if another adjustment has the id
  */
 export async function adjustBalance(
   services: DualControl & { readonly database: Database },
@@ -30,7 +30,7 @@ export async function adjustBalance(
 }
 
 /**
- * Adjusts a balance by a form, which can be sent for a day: as {@link adjustBalance}, with the id that the form was shown with.
+ * Adjusts a balance from a form, which is valid for a day, under the id in the form: as {@link adjustBalance}.
  *
  * @throws ServiceError `bad_request` for a form that is too old
  */
@@ -42,7 +42,7 @@ export async function adjustBalanceOnce(
   await adjustBalance(services, adjustment);
 }
 
-/** Explains a check violation of an adjustment. */
+/** Reports a check violation of an adjustment as `insufficient_credits`. */
 export function refuseOverdraft(error: unknown): never {
   if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
   throw new ServiceError('insufficient_credits', 'The account has less funded credit than the amount to take.');

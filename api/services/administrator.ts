@@ -1,4 +1,4 @@
-/** Who calls the administration endpoints: the holder of a named admin token, or of the one in the environment. */
+/** Callers of the administration endpoints: holders of a named admin token, or of the token in the environment. */
 import type { Database } from '../../db/database.ts';
 import { type AdminAction, recordAdminAction, useAdminToken } from '../../db/queries/admin-tokens.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
@@ -12,11 +12,11 @@ export interface Administrator {
   /** The author of the action. */
   readonly name: string;
   readonly role: AdminRole;
-  /** Null for the token in the environment, whose holders may say who they are. */
+  /** Null for the token in the environment, whose holders may name themselves. */
   readonly tokenId: string | null;
 }
 
-/** The holder of the turns in which the reports of an administrator run: see `finance/statements.ts`. */
+/** The holder whose reports run one after another: see `finance/statements.ts`. */
 export function askerOf({ name, tokenId }: Administrator): string {
   return tokenId ?? name;
 }
@@ -43,9 +43,9 @@ export function hintOfAdminToken(token: string): string {
 }
 
 /**
- * Asks the database about named tokens each time, so that one that is revoked stops working at once in every process.
+ * Looks up named tokens in the database each time, so that a revoked token stops working at once in every process.
  *
- * @param sharedTokens those in the environment, which work without the database
+ * @param sharedTokens the tokens in the environment, which work without the database
  */
 export function createFindAdministrator(database: Database, sharedTokens: readonly string[]): FindAdministrator {
   const checks = sharedTokens.map(createTokenCheck);
@@ -57,7 +57,8 @@ export function createFindAdministrator(database: Database, sharedTokens: readon
 }
 
 /**
- * Who did it: the holder of the token. Only who uses the token in the environment may say who it was.
+ * The author of an action: the holder of the token. Only a request with the environment's token may name another
+ * author.
  *
  * @param given the name in the request
  * @throws ServiceError `bad_request` when a named token comes with another name
@@ -70,7 +71,7 @@ export function authorOf({ name, tokenId }: Administrator, given: string | undef
   return name;
 }
 
-/** Who did it and why, as the request says: see {@link authorOf}. */
+/** The author of an action (see {@link authorOf}), and the reason in the request. */
 export function authorshipOf(
   caller: Administrator,
   { author, reason = 'not given' }: { readonly author?: string | undefined; readonly reason?: string },

@@ -14,11 +14,11 @@ import type { ApiServices } from './services.ts';
 type Services = Pick<ApiServices, 'database' | 'metrics'>;
 
 /**
- * If the answer to the submission was lost, the announcement reveals its outcome. A job that nobody waits for, because its
- * submission was given up or its task has failed, is cancelled.
+ * Records the announced job as the outcome of a submission that has none yet. Cancels the job if its submission was
+ * given up or its task has failed.
  *
- * @param upstream that announced it
- * @throws ServiceError `processing_unavailable` if it cannot be cancelled now: the upstream may announce it again
+ * @param upstream the upstream that announced the job
+ * @throws ServiceError `processing_unavailable` if the job cannot be cancelled now: the upstream may announce it again
  */
 export async function takeAnnouncedJob(
   services: Services,

@@ -1,4 +1,4 @@
-/** Automatic top-ups: agreeing on them on the pages of the payment provider, and paying when a balance is low. */
+/** Automatic top-ups: customers agree to them on the payment provider's pages; low balances charge the card. */
 import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
 import { acceptAutoTopUp, claimTopUps, endTopUp, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';
@@ -11,7 +11,7 @@ import { creditPayment } from './credit-once.ts';
 const PAUSE_MS = 5_000;
 const BATCH_SIZE = 10;
 
-/** @returns the id of a page on which the customer gives a card @throws ServiceError `processing_unavailable` */
+/** @returns the id of a page on which the customer enters a card @throws ServiceError `processing_unavailable` */
 export function openAutoTopUp(
   services: CheckoutServices,
   order: { readonly accountId: string; readonly threshold: PicoUsd; readonly amount: PicoUsd },
@@ -21,7 +21,7 @@ export function openAutoTopUp(
   return orUnavailable(payableOn(services).openCard({ ...order, ...urls }));
 }
 
-/** Begins the top-ups that were agreed on with the card of that page, once. Does nothing until a card was given there. */
+/** Starts the top-ups that the customer agreed to on the page, once. Does nothing until the page has a card. */
 export async function confirmAutoTopUp(
   services: CheckoutServices & { readonly database: Database },
   accountId: string,
@@ -31,7 +31,7 @@ export async function confirmAutoTopUp(
   if (card?.accountId === accountId) await acceptAutoTopUp(services.database, checkoutId, card);
 }
 
-/** Pays for accounts whose balance is low, in every api process. @returns stops after the payments under way */
+/** Charges the cards of accounts whose balance is low, in every api process. Stops after the payments in progress. */
 export function startAutoTopUps(payer: Payer): Repetition {
   return repeat(() => topUpSome(payer), {
     pauseMs: PAUSE_MS,

@@ -4,7 +4,7 @@ interface CacheSettings {
   readonly forMs: number;
   /** Above this number the oldest entry is dropped. */
   readonly maxEntries: number;
-  /** For so much longer, an old result stands in for one that fails or is slow. Defaults to not at all. */
+  /** For this much longer, an expired result replaces a result that fails or is slow. 0 by default. */
   readonly staleForMs?: number;
 }
 
@@ -22,7 +22,7 @@ const SLOW_MS = 100;
  * are not cached.
  */
 export function cached<Result>(
-  ask: (argument: string) => Promise<Result>,
+  compute: (argument: string) => Promise<Result>,
   { forMs, maxEntries, staleForMs = 0 }: CacheSettings,
 ): (argument: string) => Promise<Result> {
   const entries = new Map<string, Entry<Result>>();
@@ -30,7 +30,7 @@ export function cached<Result>(
     const now = Date.now();
     const known = entries.get(argument);
     if (known && known.until > now) return known.answer;
-    const fresh = ask(argument);
+    const fresh = compute(argument);
     const stale = known && known.staleUntil > now ? known : null;
     const answer = stale ? freshOrStale(fresh, stale.answer) : fresh;
     const entry = { answer, until: now + forMs, staleUntil: stale?.staleUntil ?? 0 };

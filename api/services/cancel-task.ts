@@ -1,4 +1,4 @@
-/** Ends a task on an operator's order, or at its customer's request: the hold is returned, and the task fails with `processing_failed`. */
+/** Cancels a task for an operator or its customer: refunds the hold, and fails the task with `processing_failed`. */
 import type { Database } from '../../db/database.ts';
 import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
 import { findCancellation, type OperatorAction, recordOperatorAction } from '../../db/queries/operator-actions.ts';
@@ -17,11 +17,11 @@ interface Cancelling {
 }
 
 /**
- * Asks the task's workflow to clean up behind itself. Where none runs, ends the task here, and has one cancel its job. Asking again repeats
- * what did not succeed, and changes nothing else. A result that is being charged at this moment stays charged.
+ * Cancels the task's workflow. If none runs, fails the task here, and starts a workflow that cancels its job. Another
+ * call repeats only the steps that failed. A result that is being charged at this moment stays charged.
  *
- * @throws ServiceError `bad_request` for a task that is final for another reason; `processing_unavailable` when Temporal does
- *   not answer: ask again
+ * @throws ServiceError `bad_request` for a task that is final for another reason; `processing_unavailable` when
+ *   Temporal does not answer: call again
  */
 export async function cancelTask(
   cancelling: Cancelling,
@@ -46,18 +46,18 @@ export async function cancelTask(
 }
 
 /**
- * Ends a task for its customer, if its upstream surely renders nothing for it. Asking again for a cancelled task changes nothing.
+ * Cancels a task for its customer, if its upstream certainly renders nothing for it. Another call changes nothing.
  *
  * @returns the task, failed and refunded
- * @throws ServiceError 409 with the reason when the task goes on or has ended otherwise; `processing_unavailable` when the
- *   outcome is not known: ask again
+ * @throws ServiceError 409 with the reason when the task continues or is final; `processing_unavailable` when the
+ *   outcome is unknown: call again
  */
 export async function cancelOwnTask(cancelling: Cancelling, task: Task): Promise<Task> {
   const { database, workflows } = cancelling;
   if (isCancelledByCustomer(task)) return task;
   if (isFinal(task.status)) throw tooLate(`The task has ${task.status}.`);
   const answer = await workflows.cancelByCustomer(task.id);
-  // Another request may have cancelled the task meanwhile, or its workflow may have ended just before it was asked.
+  // Another request may have cancelled the task meanwhile, or its workflow may have completed just before the call.
   const found = (await findAccountTask(database, task.accountId, task.id)) ?? task;
   const current = answer === null && !isFinal(found.status) ? await cancelUnstarted(cancelling, found) : found;
   if (isCancelledByCustomer(current)) return current;
@@ -83,7 +83,7 @@ function tooLate(reason: string): ServiceError {
   return new ServiceError('bad_request', `The task can no longer be cancelled, or not now. ${reason}`, { status: 409 });
 }
 
-/** A workflow of a task that has failed cancels the job, and does nothing else. After one that has ended none is started. */
+/** Starts the workflow again, which only cancels the job of a failed task. A completed workflow stays closed. */
 async function abandonJob({ database, starter }: Cancelling, task: Task): Promise<void> {
   if (!(await mayStillRender(database, task.id)) || (await starter.start(task))) return;
   throw new ServiceError(

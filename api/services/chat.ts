@@ -1,4 +1,4 @@
-/** Calls text models for people who have no key at hand, with everything that holds for `POST /v1/chat/completions`. */
+/** Calls text models for people without a key at hand, by the rules of `POST /v1/chat/completions`. */
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { assertNotExhausted } from '../../domain/api-key.ts';
 import type { JsonObject } from '../../domain/json.ts';

@@ -16,7 +16,7 @@ export function openCheckout(
 }
 
 /**
- * Where to pay, for a page of that account; null once it is paid or too old.
+ * Returns the address of the account's payment page; null once the page is paid or expired.
  *
  * @throws ServiceError `not_found`, `processing_unavailable`
  */

@@ -22,10 +22,10 @@ interface Claim {
 const UNLIMITED = 2 ** 31 - 1;
 
 /**
- * Charges the result, and gives it to its customer. Claiming it again returns the same task, and charges nothing.
+ * Charges the result, and returns it as a new task. Another claim returns the same task, and charges nothing.
  *
- * @throws ServiceError 403 when the key may not call the task's model; 409 when there is nothing to claim; otherwise why
- *   the task could not be created
+ * @throws ServiceError 403 when the key may not call the task's model; 409 when there is nothing to claim; otherwise
+ *   the reason why the task was not created
  */
 export async function claimLateResult(services: ApiServices, { task, key, requestId }: Claim): Promise<Task> {
   const { database, metrics } = services;

@@ -1,4 +1,4 @@
-/** Present problems, for operators: the conditions of the alerts that can be read from the database and this process. */
+/** Current problems, for operators: alert conditions that can be read from the database and this process. */
 import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
 import { readBooksState } from '../../db/queries/books-state.ts';
 import { listPendingCorrections } from '../../db/queries/corrections.ts';
@@ -23,7 +23,7 @@ export type Concern =
   | { readonly kind: 'overdue'; readonly count: number }
   | { readonly kind: 'lateTasks' | 'lateDeliveries'; readonly count: number; readonly seconds: number }
   | { readonly kind: 'endpoints' | 'approvals' | 'findings'; readonly count: number }
-  /** Prices are lower than what an upstream charges, by the catalogue (`list` is null) or by a version of a price list. */
+  /** Prices below an upstream's cost, in the catalogue (`list` is null) or in a version of a price list. */
   | { readonly kind: 'belowCost'; readonly list: string | null; readonly count: number; readonly example: string }
   /** This process refused the operator's files. */
   | { readonly kind: 'files'; readonly reason: string };
@@ -38,7 +38,7 @@ export interface State {
 
 /** Work that waits for longer means that a relay is down or behind: see docs/on-call.md. */
 const LATE_SECONDS = 30;
-/** Fewer calls say little. */
+/** Fewer calls are too few to judge an upstream. */
 const MIN_REQUESTS = 5;
 const FAILING_SHARE = 0.2;
 const MAX_COUNT = 100;
@@ -62,7 +62,7 @@ export async function readState(services: ApiServices): Promise<State> {
 
 async function readConcerns(services: ApiServices) {
   const { database, upstreams } = services;
-  const [backlog, health, books, endpoints, corrections, losses] = await Promise.all([
+  const [backlog, health, ledger, endpoints, corrections, losses] = await Promise.all([
     readBacklog(database),
     upstreams.list(),
     readBooksState(database),
@@ -77,7 +77,7 @@ async function readConcerns(services: ApiServices) {
       ...lateWork(backlog),
       ...counted('endpoints', endpoints.length),
       ...counted('approvals', corrections.length),
-      ...counted('findings', books.findings),
+      ...counted('findings', ledger.findings),
       ...losses.map((loss) => ({ kind: 'belowCost' as const, ...loss })),
     ],
   };

@@ -1,14 +1,14 @@
 import type { OfferChange } from '../../catalogue/offer.ts';
 
-/** The operator's files, the catalogue and the upstreams, as the answering process uses them. */
+/** The operator's files (catalogue and upstreams) as this process uses them. */
 export interface ConfigurationControl {
   show(): ConfigurationState;
-  /** The changes that the files as they are now would make; null if they are in force. */
+  /** Returns the changes that the current files would make; null if they are in force. */
   preview(): Promise<ConfigurationPreview | null>;
   /**
-   * Takes up the files as they are now, rather than in a while.
+   * Loads the current files now instead of at the next interval.
    *
-   * @throws OperatorError with everything that is wrong in them; the version in force stays
+   * @throws OperatorError with every error in the files; the version in force stays
    */
   apply(): Promise<void>;
 }
@@ -19,15 +19,15 @@ export interface ConfigurationState {
   readonly catalogueVersion: string;
   /** SHA-256 over both files. */
   readonly digest: string;
-  /** When this process took them up. */
+  /** When this process loaded the files. */
   readonly since: Date;
-  /** Why the files as they are now are not in force; null where they are. */
+  /** Why the current files are not in force; null if they are. */
   readonly refusal: string | null;
 }
 
 /** Files that are not in force yet, or are refused. */
 export interface ConfigurationPreview {
   readonly catalogueVersion: string;
-  /** In models and prices; empty where only the upstreams are others. */
+  /** Changes of models and prices; empty if only the upstreams changed. */
   readonly changes: readonly OfferChange[];
 }

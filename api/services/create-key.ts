@@ -6,9 +6,9 @@ import { digestApiKey, hintOf, newApiKey } from './api-key-digest.ts';
 import type { KeyPeppers } from './find-caller.ts';
 
 /**
- * Makes a key for an account. Only its digest is stored.
+ * Creates a key for an account. Only the digest of the secret is stored.
  *
- * @returns the key as it is stored, and the secret, which cannot be shown again
+ * @returns the stored key, and the secret, which cannot be shown again
  */
 export async function createApiKey(
   database: Database,

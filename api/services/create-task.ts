@@ -35,7 +35,7 @@ export interface CreateTaskRequest extends ValidatedMediaRequest<MediaModel> {
   readonly billableDurationSeconds?: number;
 }
 
-/** A request with what its customer pays for it. */
+/** A request with its price for the customer. */
 export interface PricedTaskRequest extends CreateTaskRequest, Pick<NewTask, 'price' | 'priceList'> {}
 
 export type CreateTask = (
@@ -49,7 +49,7 @@ const MAX_TASKS_PER_TRANSACTION = 50;
 const UNCONFIRMED_RETRY_SECONDS = 10;
 
 /**
- * Makes the create call. Calls that arrive while a transaction is running share the next one.
+ * Creates the create call. Calls that arrive while a transaction is running share the next one.
  *
  * @returns a function that answers 201 with the new task, or throws the ServiceError that says why nothing was created
  */
@@ -119,7 +119,7 @@ function mayExist(taskId: string, cause: Error): ServiceError {
   );
 }
 
-/** Makes the transaction's checks in advance, before any outside service learns of the request. @throws ServiceError */
+/** Runs the transaction's checks in advance, before any outside service learns of the request. @throws ServiceError */
 export type AssertAffordable = (
   caller: Caller,
   request: Pick<PricedTaskRequest, 'model' | 'price' | 'endUser'>,
@@ -145,7 +145,7 @@ export function createAffordabilityCheck(database: Database, { concurrentTasks }
   };
 }
 
-/** Makes one check of the transaction in advance, before inputs are fetched. @throws ServiceError 403 `forbidden` */
+/** Runs one check of the transaction in advance, before inputs are fetched. @throws ServiceError 403 `forbidden` */
 export function assertToppedUp({ account }: Caller, model: string): void {
   if (account.toppedUpAt === null) throw neverToppedUp(model);
 }
@@ -201,7 +201,7 @@ type Refusal = Exclude<CreateOutcome, 'created'>;
 
 const SHORTAGES: ReadonlySet<CreateOutcome | null> = new Set(['key_limit', 'end_user_limit', 'insufficient_credits']);
 
-/** Before a refusal for lack of money, text processes return their unused allowances. */
+/** Recalls the unused allowances of text processes before a refusal for lack of money. */
 export async function withAllowances<Outcome extends CreateOutcome | null>(
   database: Database,
   accountId: string,
@@ -214,7 +214,7 @@ export async function withAllowances<Outcome extends CreateOutcome | null>(
 
 type RefusedTask = Pick<NewTask, 'accountId' | 'model' | 'price' | 'endUser'>;
 
-/** Why a task was not created, for the customer. */
+/** The error that tells the customer why a task was not created. */
 export async function refusalOf(
   database: Database,
   refusal: Refusal,
@@ -224,10 +224,10 @@ export async function refusalOf(
   if (refusal !== 'end_user_limit') return REFUSALS[refusal](task, key);
   const { accountId, endUser } = task;
   const [budget = null] = await listEndUserBudgets(database, { accountId, endUser: endUser ?? '', limit: 1 });
-  return tooDear(task, `is left of ${describeEndUserBudget(budget, new Date())}`, 'Raise the budget.');
+  return insufficientCredits(task, `is left of ${describeEndUserBudget(budget, new Date())}`, 'Raise the budget.');
 }
 
-function tooDear({ price }: Pick<NewTask, 'price'>, shortage: string, remedy: string): ServiceError {
+function insufficientCredits({ price }: Pick<NewTask, 'price'>, shortage: string, remedy: string): ServiceError {
   return new ServiceError(
     'insufficient_credits',
     `This request costs ${formatUsd(price)} USD, more than ${shortage}. ${remedy}`,
@@ -243,9 +243,10 @@ const REFUSALS: Readonly<
   key_expired: () => refusedKey('key_expired'),
   key_exhausted: (_task, key) => exhaustedKey(key, new Date()),
   account_suspended: () => refusedKey('account_suspended'),
-  key_limit: (task, key) => tooDear(task, `is left of ${describeLimit(key, new Date())}`, 'Raise the limit.'),
+  key_limit: (task, key) =>
+    insufficientCredits(task, `is left of ${describeLimit(key, new Date())}`, 'Raise the limit.'),
   never_topped_up: ({ model }) => neverToppedUp(model),
-  insufficient_credits: (task) => tooDear(task, 'the balance', 'Top up.'),
+  insufficient_credits: (task) => insufficientCredits(task, 'the balance', 'Top up.'),
   too_many_tasks: () =>
     new ServiceError(
       'user_concurrency_exceeded',

@@ -6,14 +6,14 @@ import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { suspendAccount } from './account-actions.ts';
 import { type DualControl, type ManualAdjustment, adjustAlone } from './finance/dual-control.ts';
 
-/** A credit, and whether the account was suspended with it. */
+/** A credit, and whether it suspended the account. */
 interface Credited extends TopUp {
   readonly isSuspended: boolean;
 }
 
 /**
- * Credits an account, once per reference, without what went back of the payment already. A payment that is disputed suspends
- * the account.
+ * Credits an account once per reference, less the part of the payment that was already returned. Suspends the account
+ * if the payment is disputed.
  *
  * @throws ServiceError `idempotency_conflict` when the reference was credited with another amount or to another account
  */
@@ -44,7 +44,7 @@ export function creditOnce(
   });
 }
 
-/** The reference of a payment that the payment provider announces. Crediting it by hand takes the same reference. */
+/** The reference of a payment that the payment provider announces. A manual credit uses the same reference. */
 export function referenceOfPayment(id: string): string {
   return `payment:${id}`;
 }
@@ -57,22 +57,22 @@ export function creditPayment(
   return creditOnce(database, { accountId, amount, reference: referenceOfPayment(id) });
 }
 
-/** A dispute stops the account until an operator has looked at it. */
+/** Suspends the account of a disputed payment until an operator reopens it. */
 export async function suspendForDispute(database: Database, accountId: string, reference: string): Promise<void> {
   await suspendAccount(database, accountId, { author: 'payment provider', reason: `${reference} is disputed` });
 }
 
 /**
- * Credits a payment that somebody saw, once per reference.
+ * Credits a payment manually, once per reference.
  *
- * @throws ServiceError `forbidden` where it takes two people; `idempotency_conflict` as {@link creditOnce}
+ * @throws ServiceError `forbidden` if the amount needs a second approval; `idempotency_conflict` as {@link creditOnce}
  */
 export function creditByHand(
   services: DualControl & { readonly database: Database },
   { accountId, amount, reference, author }: ManualAdjustment & { readonly reference: string },
 ): Promise<TopUp> {
   return services.database.transaction(async (transaction) => {
-    // Before the account, which is locked next.
+    // Before `adjustAlone` locks the account: `creditOnce` locks in the same order.
     await lockReturns(transaction, reference);
     return adjustAlone({ ...services, database: transaction }, { accountId, amount, author }, async (database) => {
       const credited = await creditOnce(database, { accountId, amount, reference });

@@ -1,4 +1,4 @@
-/** The prices that customers pay: of the catalogue, or of a version of their price list. */
+/** The prices that customers pay: the catalogue's, or those of a version of their price list. */
 import { mediaPrices, type Terms, textPrices } from '../../catalogue/offer.ts';
 import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
@@ -9,22 +9,22 @@ import { priceMedia } from '../../domain/pricing.ts';
 import type { ValidatedMediaRequest } from '../media-request.ts';
 import { cached } from './cached.ts';
 
-/** The version by which an account pays at a moment; null for the catalogue's prices. */
+/** Finds the version that sets an account's prices at a time; null for the catalogue's prices. */
 export type FindPrices = (
   account: { readonly prices: readonly PlannedVersion[] },
   atMs: number,
 ) => Promise<PriceList | null>;
 
-/** Versions never change. The oldest is dropped above this number. */
-const KEPT = { forMs: Number.POSITIVE_INFINITY, maxEntries: 1_000 };
+/** Versions never change. Above this number, the cache drops the oldest. */
+const CACHE = { forMs: Number.POSITIVE_INFINITY, maxEntries: 1_000 };
 
-/** Reads each version once for each process. */
+/** Reads each version once per process. */
 export function createFindPrices(database: Database): FindPrices {
   const load = cached(async (id) => {
     const version = await findPriceListVersion(database, id);
     if (!version) throw new Error(`the version ${id} of a price list cannot have disappeared`);
     return new PriceList(version);
-  }, KEPT);
+  }, CACHE);
   return async ({ prices }, atMs) => {
     const id = versionAt(prices, atMs);
     return id === null ? null : load(id);

@@ -6,7 +6,7 @@ import type { EndUserBudget } from '../../domain/end-user.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { END_USERS } from '../../domain/policy.ts';
 
-/** Gives an end user a budget, or another one. @throws ServiceError `bad_request` if the account has too many */
+/** Sets or replaces the budget of an end user. @throws ServiceError `bad_request` if the account has too many */
 export async function setBudget(database: Database, budget: NewBudget): Promise<KeptBudget> {
   const kept = await setEndUserBudget(database, budget);
   if (!kept)
@@ -22,10 +22,10 @@ export type FindBudget = (
 
 type Budgets = ReadonlyMap<string, EndUserBudget>;
 
-/** About 50 MB. */
+/** Cached accounts and budgets, about 50 MB. */
 const MAX_KEPT = 200_000;
 
-/** Reads the budgets of an account again only when they have changed, so that end users without one cost no statement. */
+/** Reads an account's budgets again only after a change, so that end users without a budget cost no statement. */
 export function createFindBudget(database: Database): FindBudget {
   const accounts = new Map<string, { readonly version: number; readonly budgets: Promise<Budgets>; size: number }>();
 
@@ -45,7 +45,7 @@ export function createFindBudget(database: Database): FindBudget {
   }
 
   function forgetOldest(): void {
-    // An account without budgets takes room, too.
+    // An account without budgets also counts as an entry.
     let kept = accounts.size;
     for (const { size } of accounts.values()) kept += size;
     for (const [accountId, { size }] of accounts) {

@@ -41,12 +41,12 @@ export interface Found extends Timeline {
 
 type Finder = (sources: Sources, id: string) => Promise<OwnedTimeline | null>;
 
-type Told = Omit<Timeline, 'id'>;
+type TimelineParts = Omit<Timeline, 'id'>;
 
 /** Finds the object with an id, and its timeline. */
-function storyOf<Subject extends { readonly accountId: string }>(
+function createFinder<Subject extends { readonly accountId: string }>(
   find: (database: Database, id: string) => Promise<Subject | null>,
-  tell: (subject: Subject, sources: Sources, id: string) => Told | Promise<Told>,
+  tell: (subject: Subject, sources: Sources, id: string) => TimelineParts | Promise<TimelineParts>,
 ): Finder {
   return async (sources, id) => {
     const subject = await find(sources.database, id);
@@ -57,7 +57,7 @@ function storyOf<Subject extends { readonly accountId: string }>(
 const MAX_KEYS = 500;
 const MAX_DELIVERIES = 500;
 
-async function findAccountStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
+async function findAccountTimeline({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const account = await findAccount(database, id);
   if (!account) return null;
   const [keys, actions] = await Promise.all([
@@ -89,7 +89,7 @@ async function findAccountStory({ database }: Sources, id: string): Promise<Owne
   };
 }
 
-const findKeyStory = storyOf(findKeyById, (key) => {
+const findKeyTimeline = createFinder(findKeyById, (key) => {
   const { deletedAt, disabledAt, expiresAt, createdAt, usageLimit } = key;
   const state = deletedAt ? 'deleted' : disabledAt ? 'disabled' : 'enabled';
   const limit = usageLimit === null ? 'without a limit' : `of at most ${formatUsd(usageLimit)} USD`;
@@ -104,19 +104,19 @@ const findKeyStory = storyOf(findKeyById, (key) => {
   };
 });
 
-const findTaskStory = storyOf(findTask, async (task, sources) => {
+const findTaskTimeline = createFinder(findTask, async (task, sources) => {
   const { verdict, events, workflow } = await explainTask(sources, task);
   return { verdict, events, pending: workflow?.pending ?? [] };
 });
 
-const findTextStory = storyOf(findTextUsage, async (request, { database }, id) => {
+const findTextTimeline = createFinder(findTextUsage, async (request, { database }, id) => {
   const { accountId, createdAt, requestId, apiKeyId, model } = request;
   const [transfers, attempts, failed] = await Promise.all([
     listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt }),
     listTextAttempts(database, requestId),
     listFailedAttempts(database, id),
   ]);
-  const began: TimelineEvent = {
+  const started: TimelineEvent = {
     at: createdAt,
     source: 'text',
     text: `${model} asked by request ${requestId} with key ${apiKeyId}`,
@@ -133,7 +133,7 @@ const findTextStory = storyOf(findTextUsage, async (request, { database }, id) =
   return {
     verdict: `${outcome}${errorCode === null ? '' : ` with ${errorCode}`}; ${formatUsd(charged)} USD were charged${loss}.`,
     events: oldestFirst([
-      began,
+      started,
       ...attempts.map(attemptEvent),
       ...failed.map((attempt) => costEvent(attempt, endedAt)),
       answered,
@@ -153,41 +153,41 @@ function attemptEvent(attempt: RecordedAttempt): TimelineEvent {
   };
 }
 
-/** The vendor may bill an attempt that failed, and the customer pays nothing for it. */
+/** The vendor may bill a failed attempt. The customer does not pay for it. */
 function costEvent(
   { upstream, upstreamModel, inputTokens, outputTokens, cost }: FailedTextAttempt,
   at: Date,
 ): TimelineEvent {
-  const told = cost === null ? 'an unknown amount' : `${formatUsd(cost)} USD`;
+  const price = cost === null ? 'an unknown amount' : `${formatUsd(cost)} USD`;
   const used = `${inputTokens} tokens in, ${outputTokens} out`;
   return {
     at,
     source: 'upstream',
-    text: `A failed attempt at ${upstream} as ${upstreamModel} used ${used}, and cost us ${told}`,
+    text: `A failed attempt at ${upstream} as ${upstreamModel} used ${used}, and cost us ${price}`,
   };
 }
 
-/** A request has no timeline of its own, but that of the task or text request that it made. */
-async function findRequestStory(sources: Sources, requestId: string): Promise<OwnedTimeline | null> {
+/** Returns the timeline of the task or text request that the request created. */
+async function findRequestTimeline(sources: Sources, requestId: string): Promise<OwnedTimeline | null> {
   const id = await findLeftByRequest(sources.database, requestId);
   if (id === null) return null;
-  return isId('task', id) ? findTaskStory(sources, id) : findTextStory(sources, id);
+  return isId('task', id) ? findTaskTimeline(sources, id) : findTextTimeline(sources, id);
 }
 
-async function findTransferStory(sources: Sources, id: string): Promise<OwnedTimeline | null> {
+async function findTransferTimeline(sources: Sources, id: string): Promise<OwnedTimeline | null> {
   const transfer = await findTransferById(sources.database, id);
   if (!transfer) return null;
   const { accountId, taskId, textRequestId, kind, amount } = transfer;
   const cause = await (taskId !== null
-    ? findTaskStory(sources, taskId)
-    : textRequestId !== null && findTextStory(sources, textRequestId));
+    ? findTaskTimeline(sources, taskId)
+    : textRequestId !== null && findTextTimeline(sources, textRequestId));
   const what = `${kind} of ${formatUsd(amount)} USD`;
   if (cause) return { ...cause, id, verdict: `${what} for ${cause.id}, which ${cause.verdict}` };
   const why = transfer.reference ?? transfer.reason ?? 'no reference';
   return { id, accountId, verdict: `${what}: ${why}`, events: [transferEvent(transfer)] };
 }
 
-const findEndpointStory = storyOf(findEndpointById, (endpoint) => {
+const findEndpointTimeline = createFinder(findEndpointById, (endpoint) => {
   const { url, deletedAt, disabledAt, disabledReason, failingSince, createdAt } = endpoint;
   const state = deletedAt ? 'deleted' : disabledAt ? 'disabled' : failingSince ? 'failing' : 'enabled';
   return {
@@ -201,19 +201,22 @@ const findEndpointStory = storyOf(findEndpointById, (endpoint) => {
   };
 });
 
-const findEventStory = storyOf(findEventById, async ({ accountId, type, taskId, createdAt }, { database }, id) => {
-  const deliveries = await listDeliveries(database, { accountId, eventId: id, limit: MAX_DELIVERIES });
-  const about = taskId === null ? '' : ` of ${taskId}`;
-  return {
-    verdict: `${type}${about}, for ${deliveries.length} endpoints.`,
-    events: oldestFirst([
-      { at: createdAt, source: 'webhook', text: `${type}${about} happened` },
-      ...deliveries.flatMap(deliveryEvents),
-    ]),
-  };
-});
+const findEventTimeline = createFinder(
+  findEventById,
+  async ({ accountId, type, taskId, createdAt }, { database }, id) => {
+    const deliveries = await listDeliveries(database, { accountId, eventId: id, limit: MAX_DELIVERIES });
+    const about = taskId === null ? '' : ` of ${taskId}`;
+    return {
+      verdict: `${type}${about}, for ${deliveries.length} endpoints.`,
+      events: oldestFirst([
+        { at: createdAt, source: 'webhook', text: `${type}${about} happened` },
+        ...deliveries.flatMap(deliveryEvents),
+      ]),
+    };
+  },
+);
 
-const findDeliveryStory = storyOf(
+const findDeliveryTimeline = createFinder(
   (database, deliveryId) => findDelivery(database, { deliveryId }),
   (delivery) => {
     const { eventType, endpointId, status, attempts } = delivery;
@@ -224,12 +227,12 @@ const findDeliveryStory = storyOf(
   },
 );
 
-const findFileStory = storyOf(findUploadById, (file) => {
+const findFileTimeline = createFinder(findUploadById, (file) => {
   const { filename, mimeType, bytes, createdAt, storedAt, usedAt, deletedAt } = file;
   return {
     verdict: `${filename ?? 'a file without a name'}, ${mimeType}, ${bytes} bytes.`,
     events: oldestFirst([
-      { at: createdAt, source: 'file', text: 'The upload began' },
+      { at: createdAt, source: 'file', text: 'The upload started' },
       ...at(storedAt, 'file', 'Stored'),
       ...at(usedAt, 'file', 'Used by a task for the first time'),
       ...at(deletedAt, 'file', 'Deleted'),
@@ -237,17 +240,17 @@ const findFileStory = storyOf(findUploadById, (file) => {
   };
 });
 
-async function findActionStory(sources: Sources, id: string): Promise<OwnedTimeline | null> {
+async function findActionTimeline(sources: Sources, id: string): Promise<OwnedTimeline | null> {
   const action = await findActionById(sources.database, id);
   if (!action) return null;
   const { accountId, taskId, kind, author, reason } = action;
   const subject = await (taskId !== null
-    ? findTaskStory(sources, taskId)
-    : accountId !== null && findAccountStory(sources, accountId));
+    ? findTaskTimeline(sources, taskId)
+    : accountId !== null && findAccountTimeline(sources, accountId));
   return subject ? { ...subject, id, verdict: `${kind} of ${subject.id} by ${author}: ${reason}` } : null;
 }
 
-const findPromoStory = storyOf(findPromoGrantById, (grant) => {
+const findPromoTimeline = createFinder(findPromoGrantById, (grant) => {
   const { amount, available, reserved, spent, expired, createdAt, expiresAt, author, reason } = grant;
   const parts = `${formatUsd(available)} available, ${formatUsd(reserved)} held, ${formatUsd(spent)} spent, ${formatUsd(expired)} expired`;
   return {
@@ -260,18 +263,18 @@ const findPromoStory = storyOf(findPromoGrantById, (grant) => {
 });
 
 const FINDERS = {
-  account: findAccountStory,
-  apiKey: findKeyStory,
-  task: findTaskStory,
-  textRequest: findTextStory,
-  request: findRequestStory,
-  transfer: findTransferStory,
-  webhookEndpoint: findEndpointStory,
-  event: findEventStory,
-  delivery: findDeliveryStory,
-  file: findFileStory,
-  operatorAction: findActionStory,
-  promoGrant: findPromoStory,
+  account: findAccountTimeline,
+  apiKey: findKeyTimeline,
+  task: findTaskTimeline,
+  textRequest: findTextTimeline,
+  request: findRequestTimeline,
+  transfer: findTransferTimeline,
+  webhookEndpoint: findEndpointTimeline,
+  event: findEventTimeline,
+  delivery: findDeliveryTimeline,
+  file: findFileTimeline,
+  operatorAction: findActionTimeline,
+  promoGrant: findPromoTimeline,
 } as const satisfies Partial<Record<IdKind, Finder>>;
 
 export type FindableKind = keyof typeof FINDERS;
@@ -280,10 +283,10 @@ export const FINDABLE_KINDS = Object.keys(FINDERS).filter((kind): kind is Findab
 /** The prefixes of ids that can be found, including the ids of answers. */
 export const FINDABLE_PREFIXES = [...FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]), 'chatcmpl-', 'resp_', 'msg_'];
 
-/** Answers that Genway puts into words itself have the letters of their request's id. */
+/** The id of an answer that Genway writes itself has the letters of its request's id. */
 const ANSWER_ID = /^(?:chatcmpl-|resp_|msg_)([0-9a-z]{32})$/;
 
-/** @returns null for an id that nothing has, and for a request that left nothing behind */
+/** @returns null for an unknown id, and for a request that created nothing */
 export async function findById(sources: Sources, given: string): Promise<Found | null> {
   const answer = ANSWER_ID.exec(given)?.[1];
   const id = answer === undefined ? given : `${ID_PREFIX.request}${answer}`;
@@ -293,7 +296,7 @@ export async function findById(sources: Sources, given: string): Promise<Found |
   return account ? { ...timeline, kind, account } : null;
 }
 
-/** The event of a moment that may not have come. */
+/** The event at a time; none if the time is null. */
 function at(moment: Date | null, source: TimelineEvent['source'], text: string): TimelineEvent[] {
   return moment === null ? [] : [{ at: moment, source, text }];
 }

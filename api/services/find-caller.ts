@@ -9,14 +9,14 @@ import { cached } from './cached.ts';
 /** The owner of an API key; null for an unknown key. */
 export type FindCaller = (apiKey: string) => Promise<Caller | null>;
 
-/** The peppers under which keys may be stored, today's first. */
+/** The peppers under which keys may be stored, the current one first. */
 export type KeyPeppers = readonly [Buffer, ...Buffer[]];
 
 const MAX_LOOKUPS_AT_ONCE = 100;
-/** Text goes on while the database restarts. */
+/** Text requests succeed while the database restarts. */
 const CACHE = { forMs: 1_000, staleForMs: 2_000, maxEntries: 10_000 };
 
-/** Asks the database every time, so that a deleted or disabled key stops working at once in every process. */
+/** Queries the database every time, so that a deleted or disabled key stops working at once in every process. */
 export function createFindCaller(database: Database, peppers: KeyPeppers): FindCaller {
   const callers = createBatcher<string, Caller | null>((apiKeys) => findOwners(database, apiKeys, peppers), {
     maxItems: MAX_LOOKUPS_AT_ONCE,
@@ -32,7 +32,7 @@ export function createCachedFindCaller(database: Database, peppers: KeyPeppers):
   }, CACHE);
 }
 
-/** Owners in the order of the keys. A key stored under an earlier pepper is moved to today's. */
+/** Returns the owners in the order of the keys. Moves keys from earlier peppers to the current one. */
 async function findOwners(
   database: Database,
   apiKeys: readonly string[],

@@ -23,11 +23,11 @@ export type UpstreamHealth = (Omit<TextCircuitState, 'cause'> | Omit<MediaCircui
     readonly cause: CircuitState['cause'];
     /** Null if the upstream has never failed. */
     readonly lastFailure: Pick<LatestFailure, 'failedAt' | 'fault' | 'status' | 'message'> | null;
-    /** The number of processes that have the circuit of a text upstream open. */
+    /** The number of processes in which the circuit of a text upstream is open. */
     readonly openIn: number;
   };
 
-/** Adds the calls of all processes to circuits. An open circuit of another process comes before a closed one of this process. */
+/** Adds the calls of all processes to circuits. A circuit is open if it is open in any process. */
 export async function joinFleet(
   database: Database,
   circuits: readonly CircuitState[],

@@ -27,8 +27,8 @@ export interface CreatedResponse {
 const LEASE_SECONDS = 60;
 
 /**
- * Runs a create call under its idempotency key, if it has one. A repeated request gets the first response; a different
- * body under the same key, or a repetition that comes too early, is refused. A create call that fails releases the key.
+ * Runs a create call under its idempotency key, if it has one. A repeated request gets the first response. A request
+ * with a different body, or while the first one is in progress, is refused. A create call that fails releases the key.
  *
  * @param request with its body as sent
  * @param create must store the response with the claim in its own transaction, or fail
@@ -45,7 +45,7 @@ interface CreateOnce {
   readonly caller: Caller;
   readonly context: Context;
   readonly body: unknown;
-  /** Instead of the header. */
+  /** Used instead of the header. */
   readonly key?: string | undefined;
   /** The place of the task in a request that creates several equal ones. */
   readonly index?: number;
@@ -59,7 +59,7 @@ export async function createOnce(
 ): Promise<CreatedResponse> {
   const sent = given ?? idempotencyKeyOf(context);
   if (sent === null) return create(null);
-  const key = index === 0 ? sent : keyOfFurther(sent, index);
+  const key = index === 0 ? sent : keyOfFurtherTask(sent, index);
 
   const accountId = caller.account.id;
   const requestDigest = digestRequest(context.method, context.path, body);
@@ -83,7 +83,7 @@ export async function createOnce(
   }
 }
 
-/** Creates the resource; releases the key on failure. If the outcome of the commit is unknown, the response stands. */
+/** Creates the resource. After a failure, releases the key, or returns the response if it was committed. */
 async function createUnder(
   claim: { readonly accountId: string; readonly key: string; readonly claimToken: string },
   { database, encryption }: { database: Database; encryption: Encryption },
@@ -99,7 +99,7 @@ async function createUnder(
   }
 }
 
-/** For a claim that outlived its lease and was taken over by another request, which now decides. */
+/** The error for a claim whose lease expired, so that another request took it over. */
 export function claimLost(): ServiceError {
   return new ServiceError('idempotency_conflict', 'Another request with this Idempotency-Key has taken over.');
 }
@@ -114,8 +114,8 @@ function idempotencyKeyOf(context: Context): string | null {
   return key;
 }
 
-/** The key of a further thing that a request creates. A hash, because the sent key may have the greatest length. */
-function keyOfFurther(sent: string, index: number): string {
+/** The key of a further task of the request. A hash, because the client's key may already have the maximum length. */
+function keyOfFurtherTask(sent: string, index: number): string {
   return `${createHash('sha256').update(sent).digest('hex')}/${index}`;
 }
 

@@ -34,7 +34,7 @@ export interface ImageLinkCheckOptions {
 }
 
 /**
- * Makes the check that each link leads to a PNG, JPEG or WebP image, judged by content; only headers are read. All
+ * Creates the check that each link leads to a PNG, JPEG or WebP image, judged by content; only headers are read. All
  * distinct links (at most 16 per request) are checked at once, and the first failure ends the other checks.
  *
  * @returns a function that throws ServiceError `bad_request` naming the field `images[<i>]`

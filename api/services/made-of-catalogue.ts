@@ -1,6 +1,6 @@
 import type { Catalogue } from '../../catalogue/types.ts';
 
-/** Makes something of the catalogue in force on first use, and again when another catalogue is. */
+/** Derives a value from the current catalogue on first use, and again after the catalogue has changed. */
 export function madeOfCatalogue<Value>(
   catalogueInForce: () => Catalogue,
   make: (catalogue: Catalogue) => Value,

@@ -34,7 +34,7 @@ export function vendorOf({ name, adapter, credential }: MediaUpstreamSettings): 
   return { name, protocol, key: key === '' ? null : shownKey(key) };
 }
 
-/** One for each upstream's model that a media model of the catalogue has as its route, in the order of the catalogue. */
+/** Lists the circuit of each upstream's model that serves a media model, in the order of the catalogue. */
 export async function listMediaCircuits(
   database: Database,
   { videoModels, imageModels }: Catalogue,
@@ -65,7 +65,7 @@ function candidatesOf(routes: readonly MediaRoute[]): readonly (readonly [provid
   return [...new Map(pairs.map((pair) => [JSON.stringify(pair), pair])).values()];
 }
 
-/** An operator's override comes before the circuit. */
+/** An operator's override takes precedence over the circuit. */
 function stateOf(
   health: ModelHealth | undefined,
   override: UpstreamOverride | undefined,

@@ -9,7 +9,7 @@ export type Moderate = (inputs: Pick<RenderInputs, 'prompt' | 'images'>) => Prom
 /** @throws ServiceError `processing_unavailable` when there is no verdict */
 export type Judge = Moderator['judge'];
 
-/** Makes the judgement of content for clients. */
+/** Creates the function that judges content for clients. */
 export function createJudge(moderator: Moderator | null): Judge {
   return async (content) => {
     if (moderator !== null) return moderator.judge(content).catch(noVerdict);
@@ -24,7 +24,7 @@ export function createJudge(moderator: Moderator | null): Judge {
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Makes the check of prompts and pictures.
+ * Creates the check of prompts and images.
  *
  * @returns a function that throws ServiceError `content_policy_violation` for flagged content, and
  *   `processing_unavailable` when there is no verdict: content without a verdict is refused

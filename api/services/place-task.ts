@@ -24,7 +24,7 @@ interface TaskPlacement {
   readonly series?: Series;
 }
 
-/** Creates a task for a valid request, wherever it was asked for. @throws ServiceError that says why nothing was created */
+/** Creates a task for a valid request of any endpoint. @throws ServiceError that says why nothing was created */
 export async function placeTask(
   { caller, request, claim, requestId, series = { index: 0, count: 1 } }: TaskPlacement,
   services: ApiServices,
@@ -47,7 +47,7 @@ async function checkInputs(
 ): Promise<void> {
   const { prompt, images = [], parameters, parameterLinks = [] } = request.render;
   const links = [...images, ...parameterLinks];
-  // Without the money for it, no outside service learns of the request.
+  // No outside service learns of a request that the account cannot pay.
   if (count > 1 || services.moderate || (checkLinks && links.length > 0)) {
     await services.assertAffordable(caller, request, count);
   }

@@ -27,10 +27,10 @@ import type { ApiServices } from './services.ts';
 
 const MAX_LISTS = 1_000;
 const MAX_PLANNED = 20;
-/** The operators' home looks at so many versions, each time that it is fetched. */
+/** How many versions the operators' home page checks each time it is loaded. */
 const MAX_JUDGED = 200;
 export const MAX_RULES = 500;
-/** Prices of text that may be nothing, as in the catalogue. */
+/** Prices of text that may be zero, as in the catalogue. */
 const MAY_BE_ZERO: ReadonlySet<string> = new Set<keyof typeof TOKEN_PRICES>([
   'cached_input',
   'cache_write',
@@ -102,7 +102,7 @@ export async function showPriceList(
   };
 }
 
-/** Has an account pay by a list, or by the catalogue for null. @throws ServiceError `not_found` */
+/** Assigns a list to an account, or the catalogue's prices for null. @throws ServiceError `not_found` */
 export async function setPriceList(
   { database }: Pick<ApiServices, 'database'>,
   { list, ...change }: Authorship & { readonly accountId: string; readonly list: string | null },
@@ -116,7 +116,7 @@ export async function setPriceList(
 export interface Losses {
   readonly list: string | null;
   readonly count: number;
-  /** The model and the price that are first among them. */
+  /** The first model and price. */
   readonly example: string;
 }
 

@@ -19,7 +19,7 @@ export function isPublicHttpsUrl(text: string, policy: { readonly allowPrivateAd
 }
 
 /**
- * Makes the check of host names in webhook links. It only catches mistakes early; the network is protected by the
+ * Creates the check of host names in webhook links. It only catches mistakes early; the network is protected by the
  * guarded client, which checks every connection. A host that does not resolve yet passes: its owner may be about to set
  * it up.
  *

@@ -1,4 +1,4 @@
-/** The gateway's health as the public may know it: each service now and by day, and the name of no upstream. */
+/** The gateway's health for the public: each service now and by day, without the names of upstreams. */
 import type { Catalogue, MediaModel, TextModel } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import type { Clock } from '../../db/database-clock.ts';
@@ -36,7 +36,7 @@ export interface ServiceReport {
   /** The family of text; null for other kinds. */
   readonly family: string | null;
   readonly status: ServiceStatus;
-  /** The mean of the days that are known, from 0 to 1; null if none is. */
+  /** The mean of the known days, from 0 to 1; null if no day is known. */
   readonly availability: number | null;
   /** The last 90 days, today's last. */
   readonly days: readonly { readonly date: string; readonly availability: number | null }[];
@@ -63,10 +63,10 @@ interface Service extends Pick<ServiceReport, 'kind' | 'family'> {
 const DAY_MS = 86_400_000;
 /** Past days do not change. */
 const PAST = { forMs: 3_600_000, staleForMs: DAY_MS, maxEntries: 2 };
-/** However many read the status, the database is asked once in this time. */
+/** A process queries the database once in this time, for any number of readers. */
 const NOW = { forMs: STATUS.freshSeconds * 1000, staleForMs: 30_000, maxEntries: 1 };
 
-/** @returns reads the status, at most some seconds old */
+/** @returns a function that reads the status, at most some seconds old */
 export function createReadStatus({ catalogue, ...dependencies }: StatusDependencies): ReadStatus {
   const ofCatalogue = madeOfCatalogue(catalogue, (inForce) => {
     const services = servicesOf(inForce);

@@ -8,7 +8,7 @@ import { WEBHOOKS } from '../../domain/policy.ts';
 const MAX_REDELIVERIES = 500;
 
 /**
- * Makes the deliveries of a task pending again on an operator's order, and records who gave it.
+ * Makes the deliveries of a task pending again for an operator, and records the action.
  *
  * @returns the action, and how many deliveries are pending again
  * @throws ServiceError `bad_request` when none can be sent again

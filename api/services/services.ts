@@ -35,14 +35,14 @@ import type { Judge, Moderate } from './moderate.ts';
 import type { ReadStatus } from './public-status.ts';
 import type { StartReconciliation } from '../../temporal/reconciliation-starter.ts';
 
-/** The services that the process brings along. */
+/** The services that the process provides. */
 export interface GivenServices {
-  /** With which people may sign in; null without one. */
+  /** The provider with which people may sign in; null if none is configured. */
   readonly openIdProvider: OpenIdProvider | null;
   readonly database: Database;
   /** The same database, over connections for reports, whose statements may run long. */
   readonly reports: Database;
-  /** The same, for closing months alone, so that no report keeps a month open. */
+  /** The same database, for closing months alone, so that no report keeps a month open. */
   readonly closing: Database;
   readonly configuration: ConfigurationControl;
   readonly encryption: Encryption;
@@ -78,7 +78,7 @@ export interface ApiServices extends GivenServices {
   readonly checkout: CheckoutPages | null;
   /** The page on which customers pay, with `{account_id}` in the place of their account's id; null if unknown. */
   readonly topUpUrl: string | null;
-  /** Above this amount it takes two people to move money by hand; null if it never does. */
+  /** Above this amount, a manual adjustment needs a second approval; null if no amount needs one. */
   readonly secondApprovalAbove: PicoUsd | null;
   /** The pages on which operators view workflow histories. */
   readonly temporal: HistoryLinks;

@@ -32,7 +32,7 @@ export interface ArrivingFile {
   /** The client's file name, without a path. */
   readonly filename: string | null;
   readonly body: AsyncIterable<Uint8Array>;
-  /** The most bytes that it can have, if the client announced a length. */
+  /** The maximum size of the file, if the client announced a length. */
   readonly announcedBytes: number | null;
 }
 

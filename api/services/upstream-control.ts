@@ -1,4 +1,4 @@
-/** Lets operators list upstreams with their calls by all processes, and take them out of service in all processes, through the database. */
+/** Lets operators list upstreams with the calls of all processes, and override them in every process. */
 import type { Logger } from 'pino';
 import type { Catalogue, TextModel } from '../../catalogue/types.ts';
 import type { CallRecorder } from '../../db/call-recorder.ts';
@@ -64,7 +64,7 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
   };
 }
 
-/** Overrides of operators hold in every process and are not reported. */
+/** Omits overrides of operators, which apply to every process. */
 function openCircuitsOf(circuits: readonly TextCircuitState[]): readonly OpenCircuit[] {
   return circuits.flatMap(({ name: upstream, format, model, key, cause, sinceMs, untilMs }) =>
     cause === null || cause === 'operator' || sinceMs === null || untilMs === null

@@ -14,7 +14,6 @@ interface WebhookChecksOptions {
   readonly pauseMs?: number;
 }
 
-/** Starts the checks. */
 export function startWebhookChecks({ database, calls, log, pauseMs = PAUSE_MS }: WebhookChecksOptions) {
   const check = async (): Promise<void> => {
     const isLate = await areDeliveriesLate(database);

@@ -23,7 +23,7 @@ export async function sendTestEvent(database: Database, endpoint: WebhookEndpoin
   return insertTestDelivery(database, endpoint, { id, payload, createdAt });
 }
 
-/** Puts a new secret in force beside the old one, which signs too for a while. @returns null without such an endpoint */
+/** Adds a new secret. The old one also signs for a while. @returns null for an unknown endpoint */
 export async function rotateSecret(
   { database, encryption }: { readonly database: Database; readonly encryption: Encryption },
   { accountId, endpointId }: { readonly accountId: string; readonly endpointId: string },

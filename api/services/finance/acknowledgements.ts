@@ -16,15 +16,15 @@ import type { DualControl } from './dual-control.ts';
 
 export interface Acknowledging {
   readonly reconciliationId: string;
-  /** Which findings of the report, counted from 1. */
+  /** The numbers of the findings in the report, counted from 1. */
   readonly numbers: readonly number[];
   readonly reason: string;
   readonly author: string;
 }
 
 /**
- * Notes why findings stay as they are. Where money is moved by two people, those that are about money wait for a second
- * person; findings that are acknowledged already stay so.
+ * Records why findings stay as they are. Under dual control, findings about money wait for a second person. Findings
+ * that were acknowledged before stay acknowledged.
  *
  * @throws ServiceError `not_found`; `bad_request` for a finding that the report does not have
  */
@@ -44,9 +44,9 @@ export async function acknowledgeFindings(
 }
 
 /**
- * Acknowledges findings by a token, which is not a person: only those that take no second one.
+ * Acknowledges findings for a token, which is not a person: only findings that need no second approval.
  *
- * @throws ServiceError `forbidden` for a finding that takes two, and says where they meet; as {@link acknowledgeFindings}
+ * @throws ServiceError `forbidden` for other findings, with the page for two people; as {@link acknowledgeFindings}
  */
 export async function acknowledgeAlone(
   services: DualControl & { readonly database: Database },
@@ -85,10 +85,11 @@ async function findingsOf(
 }
 
 /**
- * Confirms, rejects or withdraws an acknowledgement that waits for a second person, once. The same decision again changes nothing.
+ * Confirms, rejects or withdraws an acknowledgement that waits for a second person, once. The same decision again
+ * changes nothing.
  *
- * @throws ServiceError `not_found`; `forbidden` when it is not for them to decide; `idempotency_conflict` when it was decided
- *   before
+ * @throws ServiceError `not_found`; `forbidden` when the person may not decide; `idempotency_conflict` when it was
+ *   decided before
  */
 export function decideAcknowledgement(
   database: Database,

@@ -1,4 +1,4 @@
-/** The bills of vendors: reading their files, and keeping their lines for reconciliation. */
+/** Reads the files of vendors' bills, and stores their lines for reconciliation. */
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
@@ -30,9 +30,9 @@ export interface BillFile {
   /** The content of the file, including a line with the titles of the columns. */
   readonly csv: string;
   readonly columns: BillColumns;
-  /** What 1 of its currency is worth; null for a bill in US dollars. */
+  /** The worth of 1 unit of the bill's currency; null for a bill in US dollars. */
   readonly usdPerUnit: PicoUsd | null;
-  /** Whether a bill that names no currency is taken for one in US dollars. */
+  /** Whether a bill that names no currency is read as a bill in US dollars. */
   readonly isInDollars?: boolean;
 }
 
@@ -51,21 +51,21 @@ export interface ComparedBill extends VendorBill {
   readonly differences: readonly BillDifference[];
 }
 
-/** Others are served between two pieces of a large file. A piece may have a line for every other character. */
+/** The process serves other requests between two pieces of a large file. Every other character may end a line. */
 const PIECE_LENGTH = 4 * 1024;
-const LONGEST_RECORD = 100_000;
-/** Vendors write some lines about themselves first. */
-const MOST_LINES_BEFORE_TITLES = 100;
-const LONGEST_NAME = 300;
-const MOST_LINES = 100_000;
+const MAX_RECORD_LENGTH = 100_000;
+/** Some vendors write lines about themselves before the titles. */
+const MAX_LINES_BEFORE_TITLES = 100;
+const MAX_CELL_LENGTH = 300;
+const MAX_LINES = 100_000;
 const US_DOLLAR = 'USD';
 const SEPARATORS = [',', ';', '\t'] as const;
 
 /**
- * Keeps the bill instead of one of the same vendor and month.
+ * Stores the bill. It replaces an earlier bill of the vendor for the month.
  *
- * @throws ServiceError `bad_request` if the month is closed, or the file has no such columns, an amount that cannot be read, or a
- *   currency without its worth
+ * @throws ServiceError `bad_request` if the month is closed, or the file has no such columns, an unreadable amount, or
+ *   a currency without an exchange rate
  */
 export async function importBill(database: Database, bill: BillImport): Promise<VendorBill> {
   const { month, vendor, author, csv, usdPerUnit } = bill;
@@ -83,7 +83,7 @@ export async function importBill(database: Database, bill: BillImport): Promise<
   return orClosed(month, keepVendorBill(database, month, { vendor, upstreams, columns, usdPerUnit, author, billed }));
 }
 
-/** Forgets a bill that was imported by mistake. @throws ServiceError if there is none, or its month is closed */
+/** Deletes a bill that was imported by mistake. @throws ServiceError if there is none, or its month is closed */
 export async function forgetBill(database: Database, vendor: string, month: Month): Promise<void> {
   if (!(await orClosed(month, deleteVendorBill(database, vendor, month)))) throw noSuchBill(vendor, month);
 }
@@ -95,7 +95,7 @@ export async function existingBill(database: Database, vendor: string, month: Mo
   return bill;
 }
 
-/** Reads a whole month, so the reads of one holder run one after another. @param holder the caller */
+/** Reads a whole month, so the comparisons of one holder run one after another. @param holder the caller */
 export function compareBill(
   { reports, inTurn }: { readonly reports: Database; readonly inTurn: InTurn },
   holder: string,
@@ -121,7 +121,7 @@ export function layoutsOf(vendor: string, latest: Pick<VendorBill, 'columns'> | 
 }
 
 /**
- * The lines with an amount that name a job or a model; others are titles and sums.
+ * Returns the lines that have an amount and name a job or a model. Other lines are titles and sums.
  *
  * @throws ServiceError `bad_request`
  */
@@ -139,8 +139,8 @@ export async function readBill({
   for await (const { line, record } of recordsOf(csv, titles.separator)) {
     if (line <= titles.line) continue;
     // Counts lines that are not part of the bill, too: reading any line takes time.
-    if (records === MOST_LINES) {
-      throw badRequest(`The bill has more than ${MOST_LINES} lines. Add up those of a job or a model.`);
+    if (records === MAX_LINES) {
+      throw badRequest(`The bill has more than ${MAX_LINES} lines. Add up those of a job or a model.`);
     }
     records += 1;
     const read = readLine(line, record, titles);
@@ -175,7 +175,7 @@ function readLine(line: number, record: readonly string[], { places, amountTitle
   return { jobId, model, amount, currency: currencyOf(cell, amount, amountTitle) };
 }
 
-/** A bill in one currency is never read as one in another. @throws ServiceError `bad_request` */
+/** Prevents reading a bill in one currency as a bill in another. @throws ServiceError `bad_request` */
 function checkCurrency({
   line,
   named,
@@ -220,14 +220,14 @@ function withoutWorth(): ServiceError {
 /** @throws ServiceError `bad_request` */
 function cellOf(record: readonly string[], place: number | null, line: number): string | null {
   const cell = place === null ? undefined : record[place];
-  if (cell !== undefined && cell.length > LONGEST_NAME) {
-    throw badRequest(`Line ${line} of the bill has a cell of more than ${LONGEST_NAME} characters.`);
+  if (cell !== undefined && cell.length > MAX_CELL_LENGTH) {
+    throw badRequest(`Line ${line} of the bill has a cell of more than ${MAX_CELL_LENGTH} characters.`);
   }
   return cell || null;
 }
 
 interface Titles {
-  /** Where they stand, counted from 1. */
+  /** The line of the titles, counted from 1. */
   readonly line: number;
   readonly separator: (typeof SEPARATORS)[number];
   readonly places: {
@@ -239,9 +239,9 @@ interface Titles {
   readonly amountTitle: string;
 }
 
-/** The first line that has the title of each column; null if none does. */
+/** Finds the first line with the title of each column; null if there is none. */
 function findTitles(csv: string, { job, model, amount }: BillColumns): Titles | null {
-  const lines = csv.slice(0, MOST_LINES_BEFORE_TITLES * 1_000).split(/\r\n|\n|\r/, MOST_LINES_BEFORE_TITLES);
+  const lines = csv.slice(0, MAX_LINES_BEFORE_TITLES * 1_000).split(/\r\n|\n|\r/, MAX_LINES_BEFORE_TITLES);
   for (const [index, line] of lines.entries()) {
     for (const separator of SEPARATORS) {
       const cells = line.split(separator).map((cell) => cell.replaceAll(/^[\s"\uFEFF]+|[\s"]+$/g, '').toLowerCase());
@@ -274,13 +274,13 @@ async function* recordsOf(
   const parser = parse({
     delimiter,
     bom: true,
-    // Files that were put together have several.
+    // A file that was joined from several may mix line ends.
     record_delimiter: ['\r\n', '\n', '\r'],
     info: true,
     relax_column_count: true,
     skip_empty_lines: true,
     trim: true,
-    max_record_size: LONGEST_RECORD,
+    max_record_size: MAX_RECORD_LENGTH,
   });
   try {
     for await (const { record, info } of Readable.from(piecesOf(csv)).pipe(parser)) {

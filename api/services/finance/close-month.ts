@@ -1,4 +1,4 @@
-/** Closing a month: who may not yet, and why. */
+/** Closes months, and explains why a month cannot be closed yet. */
 import type { Database } from '../../../db/database.ts';
 import {
   type ClosedMonth,
@@ -11,7 +11,7 @@ import type { Month } from '../../../domain/month.ts';
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
-/** From when on a month can be closed: what started in it may still be booked for a day. */
+/** When a month can be closed: a day after its end, since requests that started in it may still be booked. */
 export function closableFrom({ to }: Month): Date {
   return new Date(to.getTime() + MS_PER_DAY);
 }
@@ -19,7 +19,7 @@ export function closableFrom({ to }: Month): Date {
 /**
  * Closes a month for good; `isNew` is false if it was closed before.
  *
- * @throws ServiceError `bad_request` when it is not over, not its turn, or the books do not agree
+ * @throws ServiceError `bad_request` with the reason, when the month cannot be closed yet
  */
 export async function closeMonth(
   database: Database,
@@ -31,7 +31,7 @@ export async function closeMonth(
   return outcome;
 }
 
-/** Why a month that is open cannot be closed now, for people; null if it can. */
+/** Explains in a sentence why an open month cannot be closed now; null if it can. */
 export async function whyNotToClose(database: Database, month: Month): Promise<string | null> {
   const refusal = await findMonthRefusal(database, month);
   return refusal && sentenceFor(refusal, month);

@@ -1,4 +1,4 @@
-/** Corrections by two people: one asks, another approves. */
+/** Corrections by two people: one requests the correction, another approves it. */
 import type { Database } from '../../../db/database.ts';
 import { withPartitions } from '../../../db/partitions.ts';
 import { lockAccount } from '../../../db/queries/accounts.ts';
@@ -23,13 +23,13 @@ import { assertFreshForm } from '../fresh-form.ts';
 import { type DualControl, SecondApprovalRequiredError } from './dual-control.ts';
 
 /**
- * Corrects a balance at once, as far as one person may; otherwise asks for a second one. Once, however often the same form is
- * sent: what was asked for is not booked when the same form comes again, after what was added up has passed.
+ * Corrects a balance at once if one person may; otherwise requests a second approval. A form takes effect once: if it
+ * has requested approval, sending it again books nothing, even when recent adjustments no longer count.
  *
- * @param asked the id of the correction, if it takes two
- * @param adjustmentId the id of the adjustment, if it takes one
- * @throws ServiceError `not_found`; `bad_request` for a form that is too old; `idempotency_conflict` when it was sent before and
- *   asked for something else; `insufficient_credits`
+ * @param asked the correction to request, if it needs a second approval
+ * @param adjustmentId the id of the adjustment, if it needs none
+ * @throws ServiceError `not_found`; `bad_request` for a form that is too old; `idempotency_conflict` for a form that
+ *   was sent before with another correction; `insufficient_credits`
  */
 export async function correct(
   { database, ...dualControl }: DualControl & { readonly database: Database },
@@ -42,18 +42,18 @@ export async function correct(
   await existingAccount(database, accountId);
   await withPartitions(database, () =>
     database.transaction(async (transaction) => {
-      // In the order of whoever credits or takes back a payment that is announced.
+      // Announced payments and their returns lock in the same order.
       if (reference !== null) await lockReturns(transaction, reference);
       await lockAccount(transaction, accountId);
       const isBooked =
         !(await hasCorrection(transaction, id)) &&
         (await isBookedAlone({ database: transaction, ...dualControl }, asked, adjustmentId));
-      if (!isBooked) await askForCorrection(transaction, asked);
+      if (!isBooked) await requestCorrection(transaction, asked);
     }),
   );
 }
 
-/** @returns false when it takes two people, and nothing was booked */
+/** @returns false when the correction needs a second approval, and nothing was booked */
 async function isBookedAlone(
   services: DualControl & { readonly database: Database },
   { accountId, amount, reference, author, reason }: NewCorrection,
@@ -72,7 +72,7 @@ async function isBookedAlone(
   }
 }
 
-async function askForCorrection(database: Database, asked: NewCorrection): Promise<void> {
+async function requestCorrection(database: Database, asked: NewCorrection): Promise<void> {
   const made = await insertCorrection(database, asked, CORRECTIONS.pendingDays);
   if (made.accountId === asked.accountId && made.amount === asked.amount && made.author === asked.author) return;
   throw new ServiceError(
@@ -85,9 +85,9 @@ async function askForCorrection(database: Database, asked: NewCorrection): Promi
  * Approves, rejects or withdraws a correction. An approved correction is booked at once, and only
  * once if two people decide at the same moment. The same decision again changes nothing.
  *
- * @param by who decides
- * @throws ServiceError `not_found`; `forbidden` when it is not for them to decide; `idempotency_conflict` when it was decided
- *   before or has expired; `insufficient_credits`, after which it is still pending
+ * @param by the person who decides
+ * @throws ServiceError `not_found`; `forbidden` when the person may not decide; `idempotency_conflict` when the
+ *   correction was decided before or has expired; `insufficient_credits`, and then the correction stays pending
  */
 export function decide(
   database: Database,
@@ -99,7 +99,7 @@ export function decide(
       if (!correction) throw new ServiceError('not_found', 'There is no such correction.');
       if (correction.outcome === outcome && correction.decidedBy === by) return;
       assertMayDecide(correction, outcome, by);
-      const transferId = outcome === 'approved' ? await carryOut(transaction, correction, by) : null;
+      const transferId = outcome === 'approved' ? await bookCorrection(transaction, correction, by) : null;
       await decideCorrection(transaction, id, { outcome, by, transferId });
     }),
   );
@@ -124,7 +124,7 @@ function assertMayDecide(correction: Correction, outcome: CorrectionOutcome, by:
 }
 
 /** @returns the id of the transfer */
-async function carryOut(transaction: Database, correction: Correction, approvedBy: string): Promise<string> {
+async function bookCorrection(transaction: Database, correction: Correction, approvedBy: string): Promise<string> {
   const { accountId, amount, reference, reason } = correction;
   if (reference !== null) {
     const { transferId, applied } = await creditOnce(transaction, { accountId, amount, reference });

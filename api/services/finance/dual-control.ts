@@ -20,9 +20,8 @@ export interface DualControl {
 /** A manual adjustment by one person. */
 export interface ManualAdjustment {
   readonly accountId: string;
-  /** Given, or taken if it is negative. */
+  /** Added to the balance, or deducted if negative. */
   readonly amount: PicoUsd;
-  /** Who moves it. */
   readonly author: string;
 }
 

@@ -1,4 +1,4 @@
-/** Issues the invoices of months that were closed, and sets who sells on all documents. */
+/** Issues the invoices of closed months, and records the seller for all documents. */
 import type { Logger } from 'pino';
 import type { Database } from '../../../db/database.ts';
 import { issueSomeInvoices, recordSeller } from '../../../db/queries/billing-documents.ts';
@@ -11,7 +11,7 @@ const BATCH_SIZE = 10;
 interface Issuer {
   /** A pool whose statements may run long. */
   readonly database: Database;
-  /** Null without a seller: then there are no documents. */
+  /** Null if no seller is configured: then there are no documents. */
   readonly seller: Seller | null;
   readonly log: Pick<Logger, 'error'>;
 }

@@ -25,7 +25,7 @@ function revenueOf({ kind, amount }: BookedTransfer): PicoUsd | null {
   return CHARGES.has(kind) ? amount : null;
 }
 
-/** Revenue less cost, where the cost is known. */
+/** Revenue less cost; null if the cost is unknown. */
 function marginOf(transfer: BookedTransfer): PicoUsd | null {
   return transfer.cost === null ? null : (revenueOf(transfer) ?? 0n) - transfer.cost;
 }
@@ -66,8 +66,8 @@ const BOOKED = nested<BookedTransfer>({
 });
 
 /**
- * A line of a month's export: a transfer; after them, an attempt of a text request that failed at the operator's cost; and a finding
- * that was acknowledged when the month was closed.
+ * A line of a month's export: a transfer; after them, an attempt of a text request that failed at the operator's cost;
+ * and a finding that was acknowledged when the month was closed.
  */
 export type MonthLine = BookedTransfer | FailedTextAttempt | AcknowledgedFinding;
 
@@ -112,7 +112,7 @@ const columns = BOOKED.columns.map(([name, value]): Column<MonthLine> => [
   },
 ]);
 
-/** A line in exports. A finding has none of the amounts. JSON has the same fields as CSV. */
+/** A line of an export, with the same fields in JSON and CSV. A finding has no amounts. */
 export const MONTH_LINE: Presentation<MonthLine> = {
   columns,
   present: (line) => {
@@ -122,7 +122,7 @@ export const MONTH_LINE: Presentation<MonthLine> = {
   },
 };
 
-/** Everything that is booked in a month, failed attempts at the operator's cost, and the findings that were acknowledged at its closing. */
+/** Streams a month's transfers, failed attempts at the operator's cost, and findings acknowledged at its closing. */
 export async function* streamMonthLines(database: Database, month: Month): AsyncGenerator<MonthLine> {
   yield* streamMonth(database, month);
   yield* streamFailedAttempts(database, month);

@@ -4,7 +4,7 @@ import { type MonthSums, sumMonth } from '../../../db/queries/month-sums.ts';
 import { parseMonth } from '../../../domain/month.ts';
 import { cached } from '../cached.ts';
 
-/** @param isClosed the sums of a month that is closed stay as they are */
+/** @param isClosed whether the month is closed: then its sums no longer change */
 export type SumMonth = (month: string, isClosed: boolean) => Promise<MonthSums>;
 
 /** How many customers a month lists separately. */

@@ -4,7 +4,7 @@ import { newId } from '../../../domain/ids.ts';
 import type { StartReconciliation } from '../../../temporal/reconciliation-starter.ts';
 
 /**
- * Starts comparing the books with each other and with Temporal.
+ * Starts comparing the ledger with the balances and with Temporal.
  *
  * @returns the id of the report to come
  * @throws ServiceError `processing_unavailable` when Temporal does not answer

@@ -4,14 +4,14 @@ import { readStatement, type Statement } from '../../../db/queries/statements.ts
 import { ServiceError } from '../../../domain/errors.ts';
 
 /**
- * Runs a report when it is the holder's turn: an account, or the caller of a report over all accounts.
+ * Runs a report after the earlier reports of its holder: an account, or the caller of a report over all accounts.
  *
  * @throws ServiceError `rate_limit_exceeded` when many reports of the holder wait
  */
 export type InTurn = <Report>(holder: string, report: () => Promise<Report>) => Promise<Report>;
 export type ReadStatement = (asked: Parameters<typeof readStatement>[1]) => Promise<Statement>;
 
-/** Connections that these reports use at once; other reports use the rest. */
+/** Connections that these reports use at once. Other reports use the remaining connections. */
 const MAX_AT_ONCE = 2;
 const MAX_WAITING_PER_HOLDER = 5;
 const RETRY_SECONDS = 5;
@@ -55,7 +55,7 @@ export function createTurns(): InTurn {
   };
 }
 
-/** Reads statements in the turns of their accounts. @param reports connections for reports */
+/** Reads the statements of an account one after another. @param reports connections for reports */
 export function createReadStatement(
   reports: Database,
   inTurn: InTurn,

@@ -1,6 +1,6 @@
 /**
- * The people of an account, as its owners change them. Every change locks the members of its account first: an account keeps
- * an owner under concurrent changes, and a user who is no owner any more changes nothing.
+ * Changes by owners to the people of their account. Every change first locks the account's members: an account keeps an
+ * owner under concurrent changes, and a former owner changes nothing.
  */
 import type { Database } from '../../../db/database.ts';
 import {
@@ -34,19 +34,19 @@ import { inOpenSession, newToken } from './sessions.ts';
 import { forgetLinkAttempt, hashChosenPassword, makeLink } from './sign-in.ts';
 
 const MAX_LINKS = 20;
-/** Fewer to one address: each fills a mailbox. */
+/** A lower limit for one address, since each invitation is an e-mail. */
 const MAX_MAILS = 3;
 const LINKS_WINDOW_SECONDS = 15 * 60;
 const INVITATION_LIFETIME_SECONDS = 3 * 24 * 3600;
-/** Members and open invitations; more would be a directory rather than an account. */
+/** Members and open invitations of an account. */
 const MAX_PEOPLE = 200;
 
 /** Why an owner's change was not made. */
 export type Refusal = 'last owner' | 'belongs elsewhere' | 'member already' | 'too many' | 'too fast';
 
 /**
- * Invites somebody to an account: by a link that is sent to them where e-mail is configured, and otherwise by one for the
- * owner to hand over, which nothing shows again.
+ * Invites a person to an account. If e-mail is configured, the link is sent to the person. Otherwise the owner hands
+ * over the link, which is returned only once.
  *
  * @param email in lower case
  */
@@ -75,7 +75,7 @@ export async function inviteMember(
   });
 }
 
-/** Takes up an invitation whose e-mail is due, with a new link: an earlier one ends. @returns null when none is due */
+/** Claims an invitation whose e-mail is due. Its new link replaces an earlier one. @returns null when none is due */
 export async function takeUpInvitationMail(
   database: Database,
 ): Promise<(InvitationMail & { readonly path: string; readonly digest: Buffer }) | null> {
@@ -107,7 +107,7 @@ export function changeRole(
     const member = memberOf(members, userId);
     if (role !== 'owner' && isLastOwner(members, member)) return 'last owner';
     await setMember(transaction, { accountId: by.accountId, userId, role });
-    if (role !== 'owner') await endWhatOwnerMade(transaction, by.accountId, userId);
+    if (role !== 'owner') await deleteLinksMadeBy(transaction, by.accountId, userId);
     return null;
   });
 }
@@ -124,8 +124,9 @@ export function removeMember(database: Database, by: LinkMaker, userId: string):
 }
 
 /**
- * Lets a member choose a new password: by a link that is e-mailed to them, or, without e-mail, by a link that the owner hands
- * over. The latter is only for members of no other account: the holder of the link can sign in as the member.
+ * Makes a link by which a member chooses a new password. If e-mail is configured, the link is sent to the member.
+ * Otherwise the owner hands it over, but only to a member of no other account: the holder of the link can sign in as
+ * the member.
  *
  * @throws ServiceError `not_found`
  */
@@ -147,14 +148,14 @@ export async function makeMemberLink(
   });
 }
 
-/** The invitation that a link is of; null for one that does not work any more. */
+/** The invitation of a link; null if the link no longer works. */
 export function findInvitationOf(database: Database, token: string): Promise<Invitation | null> {
   return findInvitation(database, digestToken(token));
 }
 
-/** Accepts an invitation as somebody who has signed in. @returns null when it does not work, or is for somebody else */
+/** Accepts an invitation for a signed-in user. @returns null if it no longer works, or is for another address */
 export function acceptInvitation(database: Database, token: string, session: Session): Promise<Invitation | null> {
-  // The choice of a new password waits: no link that an earlier account's owner holds leads into the new account.
+  // Locks the user, so a new password waits: a link that another account's owner holds must not lead into this account.
   return inOpenSession(database, session, async (transaction) => {
     const { user } = session;
     const found = await findInvitation(transaction, digestToken(token));
@@ -166,9 +167,9 @@ export function acceptInvitation(database: Database, token: string, session: Ses
 }
 
 /**
- * Accepts an invitation as somebody new.
+ * Accepts an invitation for a new user.
  *
- * @returns `over` when it does not work, or somebody has its address already
+ * @returns `over` when the invitation no longer works, or a user already has its address
  */
 export async function acceptAsNewUser(
   database: Database,
@@ -198,7 +199,7 @@ export async function acceptAsNewUser(
   return { user };
 }
 
-/** @throws ServiceError `forbidden` for a user who is no owner any more */
+/** @throws ServiceError `forbidden` for a user who is no longer an owner */
 function asOwner<Result>(
   database: Database,
   { accountId, ownerId }: LinkMaker,
@@ -225,8 +226,8 @@ function isLastOwner(members: readonly LockedMember[], member: LockedMember): bo
   );
 }
 
-/** Links that a former owner holds would lead into the account. With a membership, the database itself ends them. */
-async function endWhatOwnerMade(database: Database, accountId: string, ownerId: string): Promise<void> {
+/** Links of a former owner would lead into the account. The database deletes the links of an ended membership. */
+async function deleteLinksMadeBy(database: Database, accountId: string, ownerId: string): Promise<void> {
   await deleteInvitationsBy(database, accountId, ownerId);
   await deleteLinksBy(database, { accountId, ownerId });
 }
@@ -237,7 +238,7 @@ async function isTooFast(database: Database, { ownerId }: LinkMaker): Promise<bo
   return !(await takeSignInAttempt(database, limit));
 }
 
-/** However many owners of however many accounts ask for it. */
+/** Counts the invitations of all owners of all accounts. */
 async function isTooMuchMail(database: Database, email: string): Promise<boolean> {
   const limit = { subjects: [`invitations to ${email}`], most: MAX_MAILS, windowSeconds: LINKS_WINDOW_SECONDS };
   return !(await takeSignInAttempt(database, limit));

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/** The part of an address that counts as one client: for IPv6 the first 64 bits, all of which one client has: RFC 6177. */
+/** The part of an address that identifies a client: in IPv6 the first 64 bits, since a client has a /64 (RFC 6177). */
 export function networkOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return ip;
   const address = ipaddr.process(ip);

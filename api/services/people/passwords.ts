@@ -6,14 +6,14 @@ export const PASSWORD_LENGTH = { min: 12, max: 200 } as const;
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
-/** The hash that is compared when there is no such user, so that both cases take as long. */
+/** The hash to compare with when the user does not exist, so that both cases take equally long. */
 let nobodysHash: Promise<string> | undefined;
 
 export function hashPassword(password: string): Promise<string> {
   return hash(password.normalize('NFKC'), PARAMETERS);
 }
 
-/** @param passwordHash null when there is no such user, or no password: the answer is false, and takes as long */
+/** @param passwordHash null for an unknown user, or one without a password: the result is false, and takes as long */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
   const known = passwordHash ?? (await (nobodysHash ??= hashPassword(crypto.randomUUID())));
   const isPossible = lengthOf(password) <= PASSWORD_LENGTH.max;
@@ -21,7 +21,7 @@ export async function isPassword(password: string, passwordHash: string | null):
   return matches && isPossible && passwordHash !== null;
 }
 
-/** In characters. Some, such as emoji, are two units in JavaScript. */
+/** The length in characters. Some characters, such as emoji, are two units in JavaScript. */
 export function lengthOf(password: string): number {
   return Array.from(password).length;
 }

@@ -1,11 +1,12 @@
 /**
- * Signing in with a provider of OpenID Connect. Who comes back is known by issuer and subject, which a provider never gives to
- * somebody else. An e-mail address leads to a user only once, and only while the invitation to it is open:
+ * Sign-in with an OpenID Connect provider. Issuer and subject identify a user: a provider never reassigns them. An
+ * e-mail address identifies a user only once, and only while the invitation to it is open:
  *
- * - An address that the provider has not verified is what somebody typed there, and would let them in as anybody.
- * - A verified address may be given to another person later. A user with a password, and perhaps a second factor, would
- *   lose the account to the next holder of the address; they connect the provider themselves, signed in and with their password.
- * - Nobody is made a user by signing in: people are invited.
+ * - A person can enter any address at the provider, and with an unverified address would sign in as any user.
+ * - A verified address may belong to another person later. A user with a password, and perhaps a second factor, would
+ *   lose the account to the next holder of the address. Such a user signs in, and connects the provider with the
+ *   password.
+ * - Signing in creates no user: people are invited.
  */
 import { createHmac } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
@@ -23,16 +24,16 @@ export {
   SignInRefusedError,
 } from '../../../net/openid-provider.ts';
 
-/** Holds the attempt in the browser that set out, and in no other. */
+/** Binds an attempt to the browser that started it. */
 export const ATTEMPT_COOKIE = '__Host-genway-sign-in';
-/** To sign in at the provider. */
+/** The time for signing in at the provider. */
 export const ATTEMPT_LIFETIME_SECONDS = 10 * 60;
 
 /**
- * The secrets of an attempt, all made of the random token in the cookie: nothing needs to be stored, and an answer fits only
- * in the browser that asked.
+ * The secrets of an attempt, derived from the random token in the cookie: nothing is stored, and an answer is valid
+ * only in the browser that started the attempt.
  *
- * @param formToken of the session that a provider is being connected to; null when somebody signs in
+ * @param formToken the form token of the session to which a provider is being connected; null for a sign-in
  */
 export function attemptOf(token: string, formToken: string | null): OpenIdAttempt {
   const purpose = formToken === null ? 'sign in' : `connect ${formToken}`;
@@ -43,7 +44,7 @@ export function attemptOf(token: string, formToken: string | null): OpenIdAttemp
 
 export type ProviderSignIn = { readonly user: User } | 'unknown' | 'not connected';
 
-/** @returns `not connected` for somebody who has a password, and has to connect the provider with it first */
+/** @returns `not connected` for a user with a password, who must first connect the provider with the password */
 export async function signInAs(database: Database, identity: Identity): Promise<ProviderSignIn> {
   const known = await findUserOfIdentity(database, identity);
   if (known) return known.disabledAt === null ? { user: known } : 'unknown';
@@ -58,7 +59,7 @@ export async function signInAs(database: Database, identity: Identity): Promise<
 /**
  * Lets a user sign in as an identity from now on.
  *
- * @returns false when it is that of somebody else; null when the session is over
+ * @returns false when the identity belongs to another user; null when the session has ended
  */
 export function connect(database: Database, session: Session, identity: Identity): Promise<boolean | null> {
   return inOpenSession(database, session, async (transaction) => {

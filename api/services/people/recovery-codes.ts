@@ -1,6 +1,6 @@
 /**
- * Ten codes for somebody who lost the authenticator app: shown once, and each works once. Their 80 random bits cannot be
- * guessed, so their digests need no secret of their own.
+ * Ten codes for a user who lost the authenticator app. They are shown once, and each works once. The 80 random bits of
+ * a code cannot be guessed, so the digests need no pepper.
  */
 import type { Database } from '../../../db/database.ts';
 import { setRecoveryCodes, useRecoveryCode } from '../../../db/queries/recovery-codes.ts';

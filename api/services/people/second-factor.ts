@@ -33,7 +33,7 @@ export function isAppCode(typed: string): boolean {
  */
 export function stepOfCode(secret: string, code: string, nowMs: number): number | null {
   const token = code.replaceAll(/\s/g, '');
-  // The library throws on other digits than these.
+  // The library throws on other digits, such as Arabic ones.
   if (!/^[0-9]{6}$/.test(token)) return null;
   const totp = new TOTP({ secret });
   const delta = totp.validate({ token, timestamp: nowMs, window: 1 });
@@ -41,8 +41,8 @@ export function stepOfCode(secret: string, code: string, nowMs: number): number 
 }
 
 /**
- * Puts a secret that is being offered into a form, so that nobody but Genway can have made it, and only the session that it
- * was made for can bring it back.
+ * Encrypts an offered secret for a form: nobody but Genway can have made the value, and only the session of the form
+ * can return it.
  */
 export function encryptOffer(encryption: Encryption, session: Session, secret: string): string {
   return encryption.encrypt(secret, contextOf(session)).toString('base64url');

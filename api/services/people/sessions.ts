@@ -1,6 +1,6 @@
 /**
- * Sessions of the console: a random token in a cookie that only this origin can set and read, and its digest in PostgreSQL.
- * OWASP Session Management and Cross-Site Request Forgery Prevention cheat sheets.
+ * Sessions of the console: a random token in a cookie that only this origin can set and read, and its digest in
+ * PostgreSQL. OWASP Session Management and Cross-Site Request Forgery Prevention cheat sheets.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
@@ -19,18 +19,18 @@ import { lockUser } from '../../../db/queries/users.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { isSameSecret } from '../../../net/same-secret.ts';
 
-/** The prefix has browsers refuse it from another host or over plain HTTP. */
+/** Because of the prefix, browsers refuse the cookie from another host or over plain HTTP. */
 export const SESSION_COOKIE = '__Host-genway-session';
 
 const TOKEN_BYTES = 32;
 export const SESSION_LIFETIME_SECONDS = 30 * 24 * 3600;
 const IDLE_SECONDS = 7 * 24 * 3600;
-/** The sessions used last stay: each browser has one. */
+/** Each browser has a session. Above this number, the sessions used last stay. */
 const MAX_SESSIONS = 50;
-/** To give the code of the second factor in. */
+/** The time for entering the code of the second factor. */
 const PENDING_LIFETIME_SECONDS = 10 * 60;
 
-/** A session together with what its forms must carry. */
+/** A session with the token that its forms must carry. */
 export interface OpenSession extends Session {
   readonly formToken: string;
 }
@@ -52,7 +52,7 @@ export async function openSession(
   return token;
 }
 
-/** @returns null when the token belongs to no session, or to one that is over */
+/** @returns null when the token belongs to no session, or to one that has ended */
 export async function findSession(database: Database, token: string | undefined): Promise<OpenSession | null> {
   if (token === undefined) return null;
   const session = await useSession(database, digestToken(token), IDLE_SECONDS);
@@ -64,10 +64,10 @@ export async function closeSession(database: Database, session: Session): Promis
 }
 
 /**
- * Changes a user if a session stays open until the change is made: a caller that ends the user's sessions, as a new password
- * does, also ends their unfinished changes.
+ * Changes a user if the session is open under the user's lock: a caller that ends the user's sessions, for example
+ * after a new password, also prevents the changes that wait for the lock.
  *
- * @returns null when the session is over
+ * @returns null when the session has ended
  */
 export function inOpenSession<Result>(
   database: Database,
@@ -90,7 +90,7 @@ export function isFormToken(session: OpenSession, given: string): boolean {
   return isSameSecret(Buffer.from(session.formToken), Buffer.from(given));
 }
 
-/** For cookies and links: it cannot be guessed. */
+/** A token for cookies and links, which cannot be guessed. */
 export function newToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url');
 }

@@ -1,4 +1,4 @@
-/** Signing in: a password, then the second factor of those who have one; and links that let a password be chosen. */
+/** Sign-in by a password and, if the user has one, a second factor; and links by which a user chooses a password. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../db/database.ts';
 import type { Encryption } from '../../../db/encryption.ts';
@@ -33,21 +33,21 @@ import { takeRecoveryCode } from './recovery-codes.ts';
 import { isAppCode, stepOfCode } from './second-factor.ts';
 import { inOpenSession, newToken } from './sessions.ts';
 
-/** Within a quarter of an hour, for one user from one network. An attacker on another network locks nobody out. */
+/** In 15 minutes, on one user from one network. An attacker on another network locks nobody out. */
 const MAX_ATTEMPTS = 10;
-/** For everybody in one network, which many people may share. */
+/** From one network on all users: many people may share a network. */
 const MAX_NETWORK_ATTEMPTS = 50;
-/** From anywhere on one user, before each further one has to wait a little longer than the one before. */
+/** From all networks on one user. Each further attempt waits longer than the one before. */
 const MAX_QUICK_ATTEMPTS = 10;
 const SLOWER_BY_MS = 200;
 const MAX_PAUSE_MS = 5_000;
-/** More, since nothing can be guessed there; each only costs a request to the provider. */
+/** A higher limit, since nothing can be guessed: an answer only costs a request to the provider. */
 const MAX_PROVIDER_ANSWERS = 100;
-/** Fewer, since each fills a mailbox. */
+/** A lower limit, since each link is an e-mail. */
 const MAX_LINKS = 3;
 /**
- * Wrong codes of one user in a day. Three of a million codes are right at a time, so that an attacker who knows the password
- * and tries as many every day needs decades.
+ * Wrong codes of one user in a day. Three of a million codes are right at a time, so that an attacker who knows the
+ * password and tries as many every day needs decades.
  */
 const MAX_CODES_A_DAY = 30;
 const DAY_SECONDS = 24 * 3600;
@@ -74,7 +74,7 @@ export async function checkPassword(
   return { user: found.user };
 }
 
-/** How long an attempt waits. It holds no connection meanwhile. @param attempts on its user, with this one */
+/** How long an attempt waits, without a connection. @param attempts on the user, including this one */
 export function pauseAfter(attempts: number): number {
   return Math.min(Math.max(0, attempts - MAX_QUICK_ATTEMPTS) * SLOWER_BY_MS, MAX_PAUSE_MS);
 }
@@ -122,7 +122,7 @@ async function isCodeOfApp(
   return step !== null && (await useSecondFactorStep(database, user.id, step));
 }
 
-/** Changes the password of a signed-in user. Ends every other session, and links that were sent. */
+/** Changes the password of a signed-in user. Ends every other session, and the links that were sent. */
 export async function changePassword(
   database: Database,
   { user, password, session }: { readonly user: User; readonly password: string; readonly session: Session },
@@ -157,9 +157,10 @@ function networkSubject(ip: string): string {
 }
 
 /**
- * Hashes the password that a stranger chooses by a link, which costs as much as signing in and is limited as well.
+ * Hashes the password that the holder of a link chooses. A hash costs as much as a sign-in, so attempts are limited
+ * too.
  *
- * @param digest that of the link
+ * @param digest the digest of the link
  * @returns null when there were too many attempts
  */
 export async function hashChosenPassword(
@@ -171,7 +172,7 @@ export async function hashChosenPassword(
   return hashPassword(password);
 }
 
-/** After a link was used: many people may share an address. */
+/** Stops counting the attempt of a link that was used: many people may share a network. */
 export function forgetLinkAttempt(database: Database, ip: string): Promise<void> {
   return uncountSignInAttempt(database, networkSubject(ip));
 }
@@ -182,8 +183,8 @@ export async function mayAskProvider(database: Database, ip: string): Promise<bo
 }
 
 /**
- * Has a link sent to an address, if somebody has it: which is found out later, so that the answer and the time until it do
- * not depend on it.
+ * Orders an e-mail with a link to an address. The sender checks later whether a user has the address, so that neither
+ * the answer nor its time reveals it.
  *
  * @returns false when there were too many requests
  */
@@ -221,7 +222,7 @@ export async function makeLink(
   return `/console/welcome/${token}`;
 }
 
-/** Whose link it is; null for one that does not work any more. */
+/** The user of a link; null if the link no longer works. */
 export function findLink(database: Database, token: string): Promise<User | null> {
   return findUserLink(database, digestToken(token));
 }
@@ -235,10 +236,10 @@ export function passwordFault(password: string, repeated: string): 'too short' |
 }
 
 /**
- * Sets the password by a link, which works once. Ends all sessions of the user and disconnects all providers: an earlier
- * holder of the link may have connected one.
+ * Sets the password by a link, which works once. Ends all sessions of the user and disconnects all providers: an
+ * earlier holder of the link may have connected one.
  *
- * @returns `over` when the link does not work any more
+ * @returns `over` when the link no longer works
  */
 export async function choosePassword(
   database: Database,

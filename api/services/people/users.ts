@@ -22,9 +22,9 @@ import { makeLink } from './sign-in.ts';
 type LinkServices = Pick<ApiServices, 'database' | 'publicUrl' | 'canSendMail'>;
 
 /**
- * Makes a user, who chooses a password by the link, and a member of an account if one is given.
+ * Creates a user, who chooses a password by the link. Adds the user to the account, if one is given.
  *
- * @throws ServiceError `bad_request` for an address that belongs to a user
+ * @throws ServiceError `bad_request` if a user already has the address
  */
 export function inviteUser(
   { database, publicUrl, canSendMail }: LinkServices,
