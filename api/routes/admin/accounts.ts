@@ -1,4 +1,4 @@
-/** Accounts: who the customers are, and whether their keys work. */
+/** Accounts: creating, searching, editing, suspending and reopening them, and erasing their content. */
 import { type AccountDetails, listAccounts as findAccounts } from '../../../db/queries/accounts.ts';
 import { countContentLeft } from '../../../db/queries/content.ts';
 import type { Database } from '../../../db/database.ts';

@@ -1,4 +1,4 @@
-/** The bills of vendors: importing them, and where they differ from our records. */
+/** The bills of vendors: importing, comparing with our records, and deleting. */
 import { listVendorBills, type VendorBill } from '../../../db/queries/vendor-bills.ts';
 import { arrayOf, text } from '../../../domain/json-schema.ts';
 import { KNOWN_BILLS } from '../../../domain/known-bills.ts';
@@ -63,15 +63,15 @@ export const DIFFERENCE = nested<BillDifference>({
   cost_usd: field.exactUsd.orNull('cost', 'What it cost by our records'),
 });
 
-/** The answer shows so many. */
-const MOST_SHOWN = 100;
+/** The number of differences in an answer. */
+const MAX_SHOWN = 100;
 
 const COMPARED_BILL = resource<ComparedBill>('ComparedVendorBill', {
   ...BILL.fields,
   differences_total: field.count(({ differences }: ComparedBill) => differences.length, 'Number of differences'),
   differences: field.list(DIFFERENCE)(
-    ({ differences }: ComparedBill) => differences.slice(0, MOST_SHOWN),
-    `The first ${MOST_SHOWN}, by model`,
+    ({ differences }: ComparedBill) => differences.slice(0, MAX_SHOWN),
+    `The first ${MAX_SHOWN}, by model`,
   ),
 });
 

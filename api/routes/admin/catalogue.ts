@@ -1,4 +1,4 @@
-/** The catalogue in force, for operators who are about to replace it. */
+/** The current catalogue, for operators who are about to replace it. */
 import {
   mediaPrices,
   offerOf,
@@ -34,7 +34,7 @@ const MODEL = nested<OfferedModel>({
   terms: field.json({ ...TERMS, description: 'Limits, conditions and routes' })('terms'),
 });
 
-/** An offer, and what is on record of the version that was asked about. */
+/** An offer, with the recorded prices and costs of the requested version. */
 interface ShownOffer extends Offer {
   readonly cards: readonly RateCard[];
   readonly recordedCosts: readonly TextCost[];

@@ -1,4 +1,4 @@
-/** The operator's files: which version of them is in force, and taking up a new one. */
+/** The operator's files: showing the version in force, and applying a new one. */
 import { type ConfigurationRecord, listConfigurations } from '../../../db/queries/configurations.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { OperatorError } from '../../../domain/operator-error.ts';

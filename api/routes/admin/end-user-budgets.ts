@@ -54,7 +54,7 @@ export const deleteBudget = endpoint({
   },
 });
 
-/** The budget that a body asks for. */
+/** Converts a body to a budget. */
 export function toBudget(
   accountId: string,
   { end_user: endUser, usage_limit_usd: usageLimitUsd, limit_period: limitPeriod }: EndUserBudgetBody,

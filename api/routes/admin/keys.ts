@@ -81,7 +81,7 @@ export const deleteKey = endpoint({
   },
 });
 
-/** A name that is misspelt would shut the key out of the model that was meant. @throws ServiceError `bad_request` */
+/** With a misspelt name, the key could not call the intended model. @throws ServiceError `bad_request` */
 function assertModelsExist({ models }: UpdateKeyBody, catalogue: Catalogue): void {
   const unknown = models?.find(
     (id) => !catalogue.textModels.has(id) && !catalogue.videoModels.has(id) && !catalogue.imageModels.has(id),
@@ -91,7 +91,7 @@ function assertModelsExist({ models }: UpdateKeyBody, catalogue: Catalogue): voi
   }
 }
 
-/** The settings that a checked body asks for. @throws ServiceError `bad_request` for a model that is not sold */
+/** Converts a checked body to settings. @throws ServiceError `bad_request` for a model that is not sold */
 export function toKeySettings(body: UpdateKeyBody, catalogue: Catalogue): KeySettings {
   assertModelsExist(body, catalogue);
   const { usage_limit_usd: usageLimit, expires_at: expiresAt } = body;

@@ -1,4 +1,4 @@
-/** Models as operators see them: which are sold, and disabling one for all customers at once. */
+/** Models for operators: listing them, and disabling or enabling a model for all customers. */
 import { allModels, type MediaModel, type TextModel } from '../../../catalogue/types.ts';
 import type { Authorship } from '../../../db/queries/operator-actions.ts';
 import type { ModelOverride } from '../../../db/queries/model-overrides.ts';

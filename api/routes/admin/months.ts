@@ -1,4 +1,4 @@
-/** Months: everything that is booked in one, and closing it. */
+/** Months: exporting everything that is booked in a month, and closing it. */
 import {
   type AcknowledgedFinding,
   type ClosedMonth,

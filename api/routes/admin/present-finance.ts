@@ -85,7 +85,7 @@ export const LISTED_REFUND = nested<Refund>({
   request_id: field.text.orNull('requestId', 'The request id in the logs'),
 });
 
-/** A refund, and where the history of its task is seen. */
+/** A refund, with the links to its task's history. */
 interface ShownRefund extends Refund {
   readonly temporal: HistoryLinks;
 }
@@ -98,7 +98,7 @@ export const REFUND = resource<ShownRefund>('Refund', {
   ),
 });
 
-/** All refunds that the filter admits, for an export. */
+/** Streams all refunds that match the filter, for an export. */
 export async function* streamShownRefunds(
   database: Database,
   filter: RefundFilter,
@@ -122,7 +122,7 @@ export const ADMIN_TEXT_REQUEST = resource<TextUsage>(
   'A finished text request, as operators see it.',
 );
 
-/** An entry as its account sees it, and who corrected the balance and why. */
+/** An entry as its account sees it, with the author and the reason of a correction. */
 export const ADMIN_BALANCE_ENTRY = resource<BalanceEntry>(
   'AdminBalanceEntry',
   {

@@ -38,7 +38,7 @@ export const SESSION = nested<ListedSession>({
   last_used_at: field.isoTime('lastUsedAt', 'When it was used last, to within a minute'),
 });
 
-/** A user, and how they get in, and to what; the link only in the answer to its creation. */
+/** A user with memberships, identities and sessions. Only the answer that creates a link contains it. */
 interface ShownUser extends User {
   readonly memberships: readonly Membership[];
   readonly identities: readonly ListedIdentity[];

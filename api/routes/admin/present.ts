@@ -87,7 +87,7 @@ export const CONTENT = resource<Pick<Account, 'id' | 'contentDays' | 'eraseBefor
   uploads_left: field.integer('uploads', `Uploads that are still to be erased, counted up to ${MAX_COUNTED}`),
 });
 
-/** The limit of a key, and what counts towards it. */
+/** The limit of a key, and the amount that counts towards it. */
 export const KEY_LIMIT = {
   usage_limit_usd: field.usd.orNull('usageLimit', 'The most that it may spend; null for no limit'),
   limit_period: field
@@ -170,7 +170,7 @@ export const TRANSFER = resource<Transfer>(
   'One row of the ledger, with both legs.',
 );
 
-/** The task as its owner sees it, and whose it is. */
+/** The task as its owner sees it, with its account, key and provider. */
 export const LISTED_TASK = nested<Task>({
   ...TASK.fields,
   account_id: field.id('account')('accountId'),
@@ -178,17 +178,17 @@ export const LISTED_TASK = nested<Task>({
   provider: field.text('provider', 'The provider that renders it'),
 });
 
-/** A task, and what only operators see of it. */
+/** A task, with the details that only operators see. */
 interface AdminTask extends Task {
   readonly submissions: readonly KeptSubmission[];
   readonly temporal: HistoryLinks;
-  /** Only on request, which is recorded. */
+  /** True only on request; the request is recorded. */
   readonly canReadPrompt?: boolean;
 }
 
 const accepted = ({ submissions }: AdminTask) => submissions.find(({ outcome }) => outcome === 'accepted');
 
-/** The task as its owner sees it, with what only operators see. */
+/** The task as its owner sees it, with the details that only operators see. */
 export const ADMIN_TASK = resource<AdminTask>('AdminTask', {
   ...LISTED_TASK.fields,
   provider_model: field.text.orNull(

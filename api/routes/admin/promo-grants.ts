@@ -1,4 +1,4 @@
-/** Promo credit: given by operators until a time. */
+/** Promo credit, which operators grant and which expires. */
 import { CHECK_VIOLATION, isDatabaseError } from '../../../db/database.ts';
 import { grantPromoCredit, listPromoGrants, type PromoGrant } from '../../../db/queries/promo-grants.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
@@ -50,9 +50,9 @@ export const grantPromo = endpoint({
     const amount = parseUsd(body.amount_usd);
     const expiresAt = new Date(body.expires_at);
     const { reference, reason } = body;
-    const asked = { accountId, amount, expiresAt, reference, reason, author: authorOf(caller, body.author) };
-    const { grant, applied } = await adjustAlone(services, asked, async (transaction) => {
-      const granted = await grantPromoCredit(transaction, asked).catch(refuseLateExpiry);
+    const requested = { accountId, amount, expiresAt, reference, reason, author: authorOf(caller, body.author) };
+    const { grant, applied } = await adjustAlone(services, requested, async (transaction) => {
+      const granted = await grantPromoCredit(transaction, requested).catch(refuseLateExpiry);
       return { id: granted.grant.id, ...granted };
     });
     if (grant.amount !== amount || grant.expiresAt.getTime() !== expiresAt.getTime()) {

@@ -16,7 +16,7 @@ const reason = freeText({ min: 1, max: 1000 });
 
 const MAX_CONCURRENT_TASKS = 1_000_000;
 const MAX_CONTENT_DAYS = 36_500;
-/** Models or addresses that a key names. */
+/** The maximum number of models, or of addresses, that a key names. */
 export const MAX_KEY_ENTRIES = 500;
 
 const accountName = freeText({ min: 1, max: 200 }).description('A label').example('Acme');

@@ -136,10 +136,10 @@ export const explainTask = endpoint({
 });
 
 /**
- * Writes down who reads the prompts of these tasks.
+ * Records who reads the prompts of these tasks.
  *
- * @returns whether they are asked for
- * @throws ServiceError `bad_request` without a reason, `forbidden` for a caller who is no operator
+ * @returns whether the query asks for the prompts
+ * @throws ServiceError `bad_request` without a reason, `forbidden` for a caller who is not an operator
  */
 async function mayReadPrompts(
   database: Database,

@@ -1,4 +1,4 @@
-/** Upstreams: their health, taking them out of service and putting them back. */
+/** Upstreams: listing their health, taking them out of service, and putting them back. */
 import type { UpstreamOverride } from '../../../db/queries/upstream-overrides.ts';
 import type { Authorship } from '../../../db/queries/operator-actions.ts';
 import { type CallSum, durationAtMs } from '../../../domain/call-sum.ts';
@@ -16,12 +16,12 @@ import { overrideUpstream } from '../../services/override-upstream.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 
-/** A time of this process's clock. */
+/** Converts a time in milliseconds to a date. */
 const momentOf = (atMs: number | null): Date | null => (atMs === null ? null : new Date(atMs));
 
 const SAME = (sum: CallSum): CallSum => sum;
 
-/** Calls of all processes, added up. */
+/** The fields that sum up the calls of all processes. */
 function callsOf<Row>(read: (row: Row) => CallSum, when: string): Fields<Row> {
   return {
     requests: field.count((row: Row) => read(row).requests, `Requests ${when}; submissions for media`),
@@ -40,13 +40,13 @@ const LAST_FAILURE = nested<NonNullable<UpstreamHealth['lastFailure']>>({
 
 export const UPSTREAM = resource<UpstreamHealth>('Upstream', {
   name: field.text('name', 'The name that catalogue routes use'),
-  kind: field.oneOf(['text', 'media'])((way) => ('format' in way ? 'text' : 'media')),
+  kind: field.oneOf(['text', 'media'])((circuit) => ('format' in circuit ? 'text' : 'media')),
   format: field
     .oneOf(UPSTREAM_FORMAT_NAMES)
-    .orAbsent((way) => ('format' in way ? way.format : undefined), 'Its wire format; for text'),
+    .orAbsent((circuit) => ('format' in circuit ? circuit.format : undefined), 'Its wire format; for text'),
   protocol: field
     .json(nullable(text('The vendor’s API; for media')))
-    .orAbsent((way) => ('protocol' in way ? way.protocol : undefined)),
+    .orAbsent((circuit) => ('protocol' in circuit ? circuit.protocol : undefined)),
   model: field.text('model', 'Its name for the model'),
   key: field.text.orNull('key', 'The last four characters of the key'),
   state: field.oneOf(['ok', 'resting', 'probing'])(

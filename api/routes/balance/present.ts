@@ -13,7 +13,7 @@ const KEY = nested<ApiKey>({
   ...KEY_LIMIT,
 });
 
-/** An account, as the key that asks sees it. */
+/** An account as the calling key sees it. */
 interface Balance extends Account {
   readonly key: ApiKey;
   readonly promo: Awaited<ReturnType<typeof sumPromoCredit>>;

@@ -1,4 +1,4 @@
-/** The balance of the calling account, what changed it, and when the account wants to hear that it is low. */
+/** The balance of the calling account, its entries, and the threshold of the warning about a low balance. */
 import { againIfLost } from '../../../db/connections.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import {

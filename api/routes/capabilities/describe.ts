@@ -1,4 +1,4 @@
-/** Describes a model in words and as JSON Schema, for callers that know nothing of it. */
+/** Describes a model in words and as JSON Schema, for callers that do not know the model. */
 import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { isObject } from '../../../domain/json.ts';
@@ -18,14 +18,14 @@ export interface Capability {
   readonly kind: 'video' | 'image' | 'text';
   /** A sentence for people and agents. */
   readonly summary: string;
-  /** Words by which it is found besides. */
+  /** Further words by which a search finds the model. */
   readonly synonyms: string;
   /** The price of an example, with the description of the example. */
   readonly price: PicoUsd;
   readonly priceOf: string;
   readonly inputs: JsonSchema;
   readonly outputs: JsonSchema;
-  /** Inputs that work. */
+  /** Valid inputs. */
   readonly example: JsonObject;
 }
 
@@ -35,7 +35,7 @@ export function describeCapability(model: Model, picture: string): Capability {
   return model.kind === 'video' ? describeVideo(model, picture) : describeImage(model, picture);
 }
 
-/** Inputs without the prompt that work. */
+/** Valid inputs, without the prompt. */
 function exampleInputs({ images, parameters }: MediaModel, picture: string): JsonObject {
   return { ...(images.required && { images: [picture] }), ...exampleParameters(parameters, picture) };
 }
@@ -110,7 +110,7 @@ function inputsOf(schema: JsonSchema): JsonSchema {
   return { ...rest, properties: inputs, required: names };
 }
 
-/** Prices of text are shown at a glance for so many tokens of prompt, and of answer. */
+/** The example price of text is for this many input tokens, and as many output tokens. */
 const TEXT_EXAMPLE_TOKENS = 1_000;
 
 const TEXT_INPUTS: JsonSchema = {
@@ -151,7 +151,7 @@ function describeText(model: TextModel): Capability {
     kind: 'text',
     summary: `Answers text and pictures with text${reasoning ? ', after reasoning' : ''}${free ? ', free of charge' : ''}.${context}`,
     synonyms: 'text chat write answer question summarize summary translate code program extract classify language llm',
-    // At the usual hour, without a peak.
+    // The price outside peak hours.
     price: priceText({ ...pricing, peaks: [] }, usage, 0).charge,
     priceOf: `${TEXT_EXAMPLE_TOKENS} input and ${TEXT_EXAMPLE_TOKENS} output tokens`,
     inputs: TEXT_INPUTS,

@@ -41,7 +41,7 @@ function tool<Arguments>(
   };
 }
 
-/** Clients wait for a minute. */
+/** Clients give up after a minute. */
 const MAX_WAIT_SECONDS = 50;
 
 const TOOLS: Readonly<Record<string, Tool>> = {
@@ -106,7 +106,7 @@ export const serveMcp = endpoint({
   },
   refusals: ['bad_request'],
   handle: async ({ caller, context, body }, services) => {
-    // A request would count as one call, however many messages it has.
+    // The request limit would count a batch of messages as one call.
     if (Array.isArray(body)) throw badRequest('The body must be one message: send each in a request of its own');
     const server = createServer({ caller, context, services });
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });

@@ -8,7 +8,7 @@ import type { RequestState } from '../../state.ts';
 import { docsOf } from '../docs/page.ts';
 import { inspect, inspectSchema, run, runSchema, search, searchSchema } from './use.ts';
 
-/** Where the errors of these calls lead: contract 2.3. */
+/** The documentation to which the errors of these calls link: contract 2.3. */
 const DOCS = docsOf('Capabilities');
 
 const withDocs: RequestState['presentError'] = (error, requestId) => ({

@@ -37,7 +37,7 @@ export const searchSchema = Joi.object<Search>({
   limit: Joi.number().integer().min(1).max(MAX_RESULTS).description('5 by default'),
 });
 
-/** The models that the key can call and that fit, best first, and among equals the cheapest first. */
+/** Finds the models that match and that the key can call: best first, and the cheapest first among equals. */
 export async function search(
   { query = '', kind, max_price_usd: maxUsd, limit = 5 }: Search,
   caller: Caller,
@@ -55,7 +55,7 @@ export async function search(
   return found.slice(0, limit).map(({ model, capability, score }) => ({ ...headOf(model, capability), score }));
 }
 
-/** Vectors are of no use to who reads text. */
+/** Omits models of embeddings, since agents cannot use vectors. */
 function capabilitiesIn({ catalogue }: ApiServices): readonly Model[] {
   return allModels(catalogue).filter((model) => 'kind' in model || !answersFormat(model, 'embeddings'));
 }
@@ -80,7 +80,7 @@ export interface Inspect {
 const capabilityId = Joi.string().max(200).required().description('From a search');
 export const inspectSchema = Joi.object<Inspect>({ capability_id: capabilityId });
 
-/** How to run a model. @throws ServiceError `not_found` */
+/** Describes how to run a model. @throws ServiceError `not_found` */
 export async function inspect({ capability_id: id }: Inspect, caller: Caller, services: ApiServices) {
   const prices = await services.findPrices(caller.account, services.clock.nowMs());
   const model = withPrices(modelOf(id, caller, services), prices);

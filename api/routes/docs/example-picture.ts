@@ -1,4 +1,4 @@
-/** The picture in examples of requests that need one: 512 by 512 pixels, which every model takes. */
+/** The picture in examples of requests that need one: 512 by 512 pixels, which every model accepts. */
 export const EXAMPLE_PICTURE_NAME = 'example.png';
 
 export const EXAMPLE_PICTURE = Buffer.from(

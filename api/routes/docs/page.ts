@@ -53,7 +53,7 @@ export const pageOf = (part: DescriptionPart): string => `<!doctype html>
 </html>
 `;
 
-/** Keys that are entered stay in the page, and no outside service validates the description. */
+/** The page stores no entered keys, and no outside service validates the description. */
 export const scriptOf = (part: DescriptionPart): string => `SwaggerUIBundle({
   url: '${DOCS_PATH}/${part}.json',
   dom_id: '#reference',

@@ -1,4 +1,4 @@
-/** The API description, and pages to read and try it. */
+/** The API description, and pages for reading and trying the API. */
 import { createReadStream } from 'node:fs';
 import { createRequire } from 'node:module';
 import type Router from '@koa/router';

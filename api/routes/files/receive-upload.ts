@@ -128,7 +128,7 @@ export function createParser({ headers }: IncomingMessage, limits: busboy.Limits
   throw badRequest('Send a form with "Content-Type: multipart/form-data; boundary=…".');
 }
 
-/** A form's bytes, which must not come too slowly or be too many. Leaves the request open, so that it can still be answered. */
+/** A form's bytes, within limits of pace and size. Leaves the request open, so that it can still be answered. */
 export async function* boundedBody(request: IncomingMessage): AsyncGenerator<Buffer> {
   const pace = receiving.watch(request);
   const chunks: AsyncIterator<unknown> = request.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
@@ -157,7 +157,7 @@ async function* untilFormEnds(content: Readable, ended: Promise<void>): AsyncGen
   try {
     for await (const chunk of content) yield chunk;
   } catch {
-    // The content fails together with its form, whose error says why.
+    // The content fails together with its form, and the form's error has the cause.
   }
   await ended;
 }

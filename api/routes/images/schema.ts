@@ -84,8 +84,8 @@ export function imageRequestSchema(
 }
 
 /**
- * Makes the check of create calls for images. The links in `render.images` are checked by syntax only; their content is
- * checked later.
+ * Creates the check of create calls for images. The links in `render.images` are checked by syntax only; their content
+ * is checked later.
  *
  * @returns a function from a parsed JSON body to the request with its defaults and price; throws ServiceError
  *   `bad_request`
@@ -100,9 +100,9 @@ export function createImageRequestParser(
       return [id, { model, validate: createValidator(imageRequestSchema(model, context), unsupported) }];
     }),
   );
-  const elsewhere = { models: catalogue.videoModels, endpoint: 'POST /v1/videos/tasks' };
+  const otherEndpoint = { models: catalogue.videoModels, endpoint: 'POST /v1/videos/tasks' };
   return (body) => {
-    const { model, validate } = chooseByModel(body, choices, elsewhere);
+    const { model, validate } = chooseByModel(body, choices, otherEndpoint);
     return complete(model, validate(body));
   };
 }

@@ -1,4 +1,4 @@
-/** Bodies of OpenAI's media endpoints: JSON, or a form whose pictures are uploaded. */
+/** Bodies of OpenAI's media endpoints: JSON, or a form with pictures to upload. */
 import type { IncomingMessage } from 'node:http';
 import Joi from 'joi';
 import type { Catalogue } from '../../../catalogue/types.ts';
@@ -17,14 +17,14 @@ import { createValidator, requireObject } from '../../validation.ts';
 import { receiveForm, type StoredFile } from './receive-form.ts';
 
 export interface MediaBody<Fields> {
-  /** Without null fields, which SDKs send for defaults. */
+  /** The fields of the body, without nulls, which SDKs send for defaults. */
   readonly fields: Fields;
   /** Fields that only the model has; pictures as links. */
   readonly parameters: JsonObject;
   readonly files: readonly StoredFile[];
   /** The names of fields that are set and have no effect. */
   readonly unused: readonly string[];
-  /** The request for which an `Idempotency-Key` stands. */
+  /** The request that an `Idempotency-Key` identifies. */
   readonly identity: unknown;
 }
 

@@ -26,7 +26,7 @@ interface ImageFields extends CommonFields {
 
 const MAX_PICTURES = 10;
 
-/** In forms. */
+/** The values of `n` in forms, where it is a string. */
 const COUNTS = Array.from({ length: MAX_PICTURES }, (_, before) => String(before + 1));
 const COUNT_REFUSAL = `{{#label}} must be a whole number from 1 to ${MAX_PICTURES}`;
 
@@ -135,7 +135,7 @@ export const editImages = imageEndpoint({
   requiresPicture: true,
 });
 
-/** The size of all pictures of an answer, before base64. Further pictures are answered as links only. */
+/** The size of an answer's pictures, before base64. The answer has only links to further pictures. */
 const MAX_INLINE_BYTES = 24 * 2 ** 20;
 
 async function present(

@@ -28,7 +28,8 @@ export interface StoredFile {
 
 /**
  * @param store stores a file and returns its link
- * @throws ServiceError `bad_request` for a malformed form or a file that is no picture; 413 for one that is too large
+ * @throws ServiceError `bad_request` for a malformed form or a file that is not a picture; 413 for one that is too
+ *   large
  */
 export async function receiveForm(
   request: IncomingMessage,
@@ -38,12 +39,12 @@ export async function receiveForm(
   const fields = new Map<string, string>();
   const storing: Promise<StoredFile>[] = [];
   parser.on('field', (name, value, { valueTruncated }) => {
-    if (valueTruncated) parser.destroy(badRequest(`"${plain(name)}" is too long`));
+    if (valueTruncated) parser.destroy(badRequest(`"${partNameOf(name)}" is too long`));
     else fields.set(name, value);
   });
   parser.on('file', (name, content, { filename = null }) => {
     content.on('error', () => {});
-    const stored = storePicture(plain(name), content, filename, store);
+    const stored = storePicture(partNameOf(name), content, filename, store);
     stored.catch((error: unknown) => void parser.destroy(error instanceof Error ? error : undefined));
     storing.push(stored);
   });
@@ -73,7 +74,7 @@ function nested(parts: ReadonlyMap<string, string>): ReceivedForm['fields'] {
   return Object.fromEntries(fields);
 }
 
-function plain(name: string | undefined): string {
+function partNameOf(name: string | undefined): string {
   return (name ?? '').replace(/\[\d*\]$/, '');
 }
 

@@ -69,13 +69,13 @@ async function credit(payment: Payment, { database, log }: ApiServices) {
     }
     const { transferId, applied, isSuspended } = await creditPayment(database, payment);
     if (isSuspended) warnOfDispute(log, id, accountId);
-    // The payer may not have received the answer.
+    // The process that charged the card may not have received the answer.
     if (attemptId !== null) await endTopUp(database, { accountId, attemptId }, null);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
     if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
     if (!(error instanceof ServiceError) || error.code !== 'idempotency_conflict') throw error;
-    // Announcing it again would change nothing: a person must look at it.
+    // Another announcement would change nothing: a person must resolve the conflict.
     await recordContradictedPayment(database, { accountId, amount, reference: referenceOfPayment(id) });
     return PAYMENT_EVENT.present({ outcome: 'contradicted', reason: error.message });
   }

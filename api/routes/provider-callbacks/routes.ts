@@ -37,10 +37,10 @@ export const announceJobEnd = endpoint({
     const announcement = await upstream
       .readCallback(callback, taskId, context.URL.searchParams)
       .catch((error: unknown) => refuse(error, () => note('refused')));
-    const isAboutIt = announcement.taskId === undefined || announcement.taskId === taskId;
-    const task = isAboutIt ? await findTask(database, taskId) : null;
-    // An upstream may announce only its own jobs, also of a task that has taken another route since.
-    if (!task || !(await wasAt(services, task, provider))) {
+    const isForTask = announcement.taskId === undefined || announcement.taskId === taskId;
+    const task = isForTask ? await findTask(database, taskId) : null;
+    // An upstream may announce only its own jobs, including those of a task that has since taken another route.
+    if (!task || !(await wasSubmittedTo(services, task, provider))) {
       note('unknown_task');
       throw noSuchTask();
     }
@@ -51,7 +51,7 @@ export const announceJobEnd = endpoint({
   },
 });
 
-async function wasAt({ database }: ApiServices, task: Task, provider: string): Promise<boolean> {
+async function wasSubmittedTo({ database }: ApiServices, task: Task, provider: string): Promise<boolean> {
   if (task.provider === provider) return true;
   return (await listSubmissions(database, task.id)).some((submission) => submission.provider === provider);
 }

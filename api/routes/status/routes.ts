@@ -63,7 +63,7 @@ export const getStatus = endpoint({
   },
 });
 
-/** Each status is written once for all who read it. */
+/** The JSON of each status, written once for all readers. */
 const BODIES = new WeakMap<PublicStatus, string>();
 
 function present({ status, updatedAtMs, services }: PublicStatus) {

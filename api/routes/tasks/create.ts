@@ -41,7 +41,7 @@ export const CREATED_TASK = dataOf(TASK.schema, 'The task, queued. Its price is 
   queued: { value: QUEUED_TASK },
 });
 
-/** Creates a task for a valid request. @param checkLinks checks the content behind its links */
+/** Creates a task for a valid request. @param checkLinks checks the content behind the request's links */
 export async function createTask(
   { caller, body: request, claim, context }: CreateRequest<CreateTaskRequest>,
   services: ApiServices,

@@ -1,4 +1,4 @@
-/** Creates tasks for requests of OpenAI's media endpoints and of capabilities, and waits for their end. */
+/** Creates tasks for requests of OpenAI's media endpoints and of capabilities, and waits until they are final. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { againIfLost } from '../../../db/connections.ts';
 import type { Database } from '../../../db/database.ts';
@@ -17,9 +17,9 @@ import type { Context } from '../../state.ts';
 interface MediaAsk {
   readonly caller: Caller;
   readonly context: Context;
-  /** The request for which an `Idempotency-Key` stands. */
+  /** The request that an `Idempotency-Key` identifies. */
   readonly body: unknown;
-  /** Instead of the header `Idempotency-Key`. */
+  /** Used instead of the header `Idempotency-Key`. */
   readonly key?: string | undefined;
   /** @throws ServiceError `bad_request` */
   readonly parse: () => CreateTaskRequest;
@@ -31,10 +31,11 @@ export async function taskOfRequest(ask: MediaAsk, services: ApiServices, checkL
 }
 
 /**
- * Creates several equal tasks, each once for each `Idempotency-Key`. The first one is refused if there is no money for all.
+ * Creates several equal tasks, each once per `Idempotency-Key`. Refuses the first if the account cannot pay for all.
  *
  * @returns the tasks, as created: fewer than `count` if some were refused after the first
- * @throws ServiceError when no task was created; `idempotency_conflict` while an earlier request with the key creates them
+ * @throws ServiceError when no task was created; `idempotency_conflict` while an earlier request with the key creates
+ *   them
  */
 export async function tasksOfRequest(
   ask: MediaAsk,
@@ -78,7 +79,7 @@ async function ownTask(accountId: string, id: string, database: Database): Promi
 }
 
 const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 1_000;
 
 interface Wait {
   /** By `performance.now()`. */
@@ -86,14 +87,14 @@ interface Wait {
   readonly socket: { readonly destroyed: boolean };
 }
 
-/** Waits until a task is final, the time is over, or its client has left. @returns the task as it is then */
+/** Waits until a task is final, the time is over, or the client disconnects. @returns the task at that time */
 export async function untilFinal(
   task: Task,
   { untilMs, socket }: Wait,
   { database }: Pick<ApiServices, 'database'>,
 ): Promise<Task> {
   let current = task;
-  for (let pauseMs = FIRST_PAUSE_MS; !isFinal(current.status); pauseMs = Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS)) {
+  for (let pauseMs = FIRST_PAUSE_MS; !isFinal(current.status); pauseMs = Math.min(pauseMs * 1.5, MAX_PAUSE_MS)) {
     if (performance.now() + pauseMs > untilMs || socket.destroyed) return current;
     await sleep(pauseMs);
     current = await ownTask(task.accountId, task.id, database);
@@ -104,8 +105,9 @@ export async function untilFinal(
 /**
  * Waits until all tasks are final.
  *
- * @returns those that succeeded, at least one
- * @throws ServiceError with the code of the first task if all failed; `processing_timeout` when one has not ended by then
+ * @returns the tasks that succeeded, at least one
+ * @throws ServiceError with the code of the first task if all failed; `processing_timeout` when one is not final in
+ *   time
  */
 export async function succeededOf(
   tasks: readonly Task[],

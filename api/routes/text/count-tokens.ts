@@ -1,4 +1,4 @@
-/** Counts of the input tokens of a request: contract 4.8. */
+/** Counts the input tokens of a request: contract 4.8. */
 import { presentError } from '../../../domain/error-envelope.ts';
 import { exactly, integer, object, ref } from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
@@ -18,13 +18,13 @@ interface CountDefinition {
   readonly format: WireFormat;
   /** The name of the body's schema in the API description. */
   readonly schema: string;
-  /** Fields that the format requires, and that a count does without. */
+  /** Defaults for fields that the format requires and a count does not need. */
   readonly defaults: JsonObject;
   /** The fields of the answer beside the count. */
   readonly object?: string;
 }
 
-/** Free, and limited like reads. Takes the body of the format. */
+/** Defines a call that counts tokens: free, limited like reads, with the body of the format. */
 function countEndpoint({ id, request, format, schema, defaults, object: kind }: CountDefinition): Endpoint {
   const own = kind === undefined ? {} : { object: kind };
   const defined = endpoint({
