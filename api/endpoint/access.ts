@@ -3,13 +3,13 @@ import type { Caller } from '../../db/queries/api-keys.ts';
 import { type AdminRole, STAFF_PERMISSIONS } from '../../domain/roles.ts';
 import type { Administrator } from '../services/administrator.ts';
 
-/** Each access rule, and the caller it lets in: the owner of an API key, or nobody in particular. Keys are rate limited. */
+/** Each access rule, with the caller that it admits; null if the rule identifies no caller. Keys are rate limited. */
 export interface CallerBy {
   /** An API key as a bearer token; an exhausted one may only read. */
   readonly key: Caller;
-  /** The same for calls that create something once: they refuse an exhausted key only after a repetition is answered. */
+  /** The same for idempotent create calls, which answer a repeated request before they refuse an exhausted key. */
   readonly 'create-key': Caller;
-  /** An API key in the place of any text format, for calls that clients of every format make. */
+  /** An API key in the header of any text format, for calls that clients of every format make. */
   readonly 'any-key': Caller;
   /** An API key for text, as a bearer token. */
   readonly 'text-key': Caller;
@@ -28,7 +28,7 @@ export interface CallerBy {
 
 export type Access = keyof CallerBy;
 
-/** The roles that each rule for admin tokens lets in. */
+/** The roles that each rule for admin tokens admits. */
 export const ROLES = {
   admin: STAFF_PERMISSIONS.operate,
   'admin-finance': STAFF_PERMISSIONS.moveMoney,

@@ -29,7 +29,7 @@ export function dataOf(schema: JsonSchema, description: string, examples?: Examp
   return { description, content: json(object({ data: schema }), examples) };
 }
 
-/** An answer that is also given as plain text. */
+/** An answer that is also available as plain text. */
 export function orAsText(answer: Answer): Answer {
   return { ...answer, content: { ...answer.content, 'text/plain': { schema: text() } } };
 }

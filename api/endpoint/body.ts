@@ -26,7 +26,7 @@ export interface JsonBody<Body> extends RequestBody<Body> {
 /**
  * A required JSON object.
  *
- * @param name of the schema in the API description
+ * @param name the name of the schema in the API description
  * @param schema checks the body and describes it
  */
 export function jsonBody<Body>(
@@ -57,7 +57,7 @@ export function jsonBodyOf<Body>(
   };
 }
 
-/** An unchecked body, described by the check that it will go through later. */
+/** An unchecked body, with the description of its later check. */
 export function unchecked({ description }: JsonBody<unknown>): RequestBody<unknown> {
   return { description, read: (request) => readJson(request) };
 }
@@ -74,7 +74,7 @@ export function optionalJsonBody<Body>(name: string, schema: Joi.ObjectSchema<Bo
   };
 }
 
-/** Signed JSON. The handler reads it on demand, once it knows whether it would trust the sender. */
+/** Signed JSON. The handler reads the body once it knows the secret of the sender. */
 export function signedBody(maxBytes: number): RequestBody<() => Promise<Buffer>> {
   return {
     description: { required: true, content: json(ANY_OBJECT) },
@@ -82,7 +82,7 @@ export function signedBody(maxBytes: number): RequestBody<() => Promise<Buffer>>
   };
 }
 
-/** A JSON body that some clients send needlessly: it is read and ignored. */
+/** A JSON body that some clients send needlessly. It is read and ignored. */
 export const ignoredJsonBody: RequestBody<unknown> = { description: null, read: (request) => readJson(request) };
 
 /** @returns undefined when no body was sent */

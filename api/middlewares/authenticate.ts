@@ -12,9 +12,9 @@ const MAX_KEY_LENGTH = 256;
 
 /** Places for an API key besides `Authorization: Bearer`. */
 export interface CredentialPlaces {
-  /** Headers that take precedence over it, in lower case. */
+  /** Headers that take precedence over the bearer token, in lower case. */
   readonly before?: readonly string[];
-  /** Headers that are used only without it: clients of other services fill them with placeholders. */
+  /** Headers that are used only without a bearer token: clients of other services fill them with placeholders. */
   readonly after?: readonly string[];
   /** The query parameter that is used when no header has a key. Queries are never logged. */
   readonly parameter?: string;
@@ -27,7 +27,7 @@ export interface Authentication {
   readonly places?: CredentialPlaces;
   /** For text endpoints. */
   readonly forText?: boolean;
-  /** Leaves it to the endpoint to refuse exhausted keys. By default they may only read. */
+  /** Lets the endpoint refuse exhausted keys itself. By default they may only read. */
   readonly canBeExhausted?: boolean;
 }
 
@@ -71,7 +71,7 @@ export function assertAllowedAddress(
   throw new ServiceError(code, `The API key may not be used from the address ${address}. Add it to the allowlist.`);
 }
 
-/** Whether an address is listed, or falls in a listed CIDR range. */
+/** Whether the allowlist has the address, or a CIDR range that contains it. */
 export function isAddressIn(address: string, allowlist: readonly string[]): boolean {
   if (!ipaddr.isValid(address)) return false;
   const caller = ipaddr.process(address);

@@ -8,7 +8,7 @@ import type { AppContext } from '../state.ts';
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
 /**
- * The one place where errors become HTTP. Anything but a {@link ServiceError} is a bug, logged and answered with 500.
+ * Converts all errors to HTTP answers. Any but a {@link ServiceError} is a bug: it is logged and answered with 500.
  */
 export function errors(log: Logger) {
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
@@ -27,7 +27,7 @@ export function errors(log: Logger) {
   };
 }
 
-/** The error to show to the client. A failure here is one of the gateway itself, usually of its database. */
+/** Converts an error for the client. An unavailable component is the gateway's own, usually its database. */
 function toGateError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   if (isUnstorable(error)) return badRequest('A text in the request has a NUL character or an unpaired surrogate.');

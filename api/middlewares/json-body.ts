@@ -52,7 +52,7 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return bytes;
 }
 
-/** Parses a body read by {@link readBody}. @throws ServiceError 400 for one that is not JSON or exceeds the limits */
+/** Parses a body from {@link readBody}. @throws ServiceError 400 if the body is not JSON or exceeds the limits */
 export async function readJson(bytes: Buffer, limits: JsonLimits): Promise<unknown> {
   new JsonSizer(limits).push(bytes);
   return parse(bytes);

@@ -24,7 +24,7 @@ export function isRead({ method, state }: Context): boolean {
 export interface RequestLimits {
   /** Applies unless the key has its own limit. */
   readonly requestsPerMinute: number;
-  /** For reads, which are counted separately so that polling does not use up the allowance for creating. */
+  /** For reads, which are counted separately so that polling does not use up the limit for creating. */
   readonly readsPerMinute: number;
 }
 
@@ -38,8 +38,8 @@ export interface RequestLimit {
    */
   holdTo(context: Context, caller: Caller): Promise<Caller>;
   /**
-   * Leaves a request to be counted together with its hold, which saves a statement: see `state.uncounted`. If its key has
-   * used up this minute, counts it at once, so that a refusal remains cheap.
+   * Defers counting a request to its hold, which saves a statement: see `state.uncounted`. If the key has reached its
+   * limit in this minute, counts the request at once, so that a refusal remains cheap.
    *
    * @throws ServiceError 429
    */
@@ -54,7 +54,7 @@ export function createRequestLimit(
     maxItems: MAX_COUNTED_AT_ONCE,
     again: (counted) => readRequestCounts(database, counted),
   });
-  /** When the minutes end that keys have used up, by `performance.now()`. */
+  /** When the minute ends in which a key has reached its limit, by `performance.now()`. */
   const usedUpUntilMs = new Map<string, number>();
 
   function begin(context: Context, { key: { id, rateLimitRpm } }: Caller): UncountedRequest {
@@ -95,14 +95,14 @@ export function createRequestLimit(
   };
 }
 
-/** Counts a request on its own that was left to be counted with its hold, unless it was. @throws ServiceError 429 */
+/** Counts a deferred request now, unless its hold has counted it. @throws ServiceError 429 */
 export async function countNow({ state }: Context): Promise<void> {
   const { uncounted } = state;
   state.uncounted = undefined;
   await uncounted?.count();
 }
 
-/** Sets them on Node's response, which costs a fraction of what Koa's takes. */
+/** Sets the headers on Node's response, which costs a fraction of the time of Koa's. */
 function setHeaders({ res }: Context, limit: number, { position, secondsLeft }: RequestWindow): void {
   if (res.headersSent) return;
   const remaining = Math.max(0, limit - position);

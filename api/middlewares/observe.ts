@@ -18,7 +18,7 @@ interface Observers {
 }
 
 /**
- * Measures each request and logs one line when it has ended: who asked, for what, and the outcome. Bodies, prompts,
+ * Measures each request and logs one line when it completes: the account, the route and the status. Bodies, prompts,
  * headers and query strings are never logged, because any of them may contain a secret or personal data.
  */
 export function observe({ metrics, tracing, log, overload }: Observers) {

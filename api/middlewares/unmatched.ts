@@ -14,10 +14,10 @@ const MODELS = 'Models are offered as they are: GET /v1/models lists them.';
 const SPEND = 'GET /v1/balance has the balance, GET /v1/usage what was used by day.';
 const NATIVE = 'Use POST /v1beta/models/{model}:generateContent.';
 
-/** Calls of OpenAI whose last word the paths of videos take for an id. */
+/** Calls of OpenAI whose last segment would match the id in a path of videos. */
 const VIDEO_CALLS = /^\/v1\/videos\/(?:edits|extensions|characters|generations)$/;
 
-/** The replacements of endpoints of other services that clients try, by their paths. The first that fits counts. */
+/** Replacements for endpoints of other services that clients try, by path. The first match applies. */
 const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   // OpenAI
   [/^\/v1\/images(?:\/variations)?$/, IMAGES],
@@ -61,7 +61,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   [/\/models$/, 'Use GET /v1/models: the base URL of OpenAI clients ends in /v1.'],
 ];
 
-/** A path like `/v1beta/models/{model}:countTokens` ends in a method of its own. */
+/** A path like `/v1beta/models/{model}:countTokens` ends in a custom method. */
 const CUSTOM_METHOD = /:\w*$/;
 
 /** Another address, which has paths that this one lacks. */
@@ -71,8 +71,8 @@ export interface Elsewhere {
 }
 
 /**
- * Answers requests without a route: 404 for an unknown path, with what to use instead, and 405 with `Allow` for a known path
- * and another method.
+ * Answers requests without a route: 404 for an unknown path, with what to use instead, and 405 with `Allow` for a known
+ * path and another method.
  */
 export function unmatched(router: RouterInstance, elsewhere?: Elsewhere) {
   const adviceFor = ({ path, method }: AppContext): string =>

@@ -1,4 +1,4 @@
-/** Admits a text request: everything before its model is called. Contract 4.8, 5 and 8. */
+/** Admits a text request: all steps before the call of the model. Contract 4.8, 5 and 8. */
 import type { TextModel } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextHold } from '../../db/text-money/billing.ts';
@@ -28,7 +28,7 @@ export interface TextAsk {
   readonly parseContext: ParseContext;
   /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
   readonly streamsArray: boolean;
-  /** The body, where the request itself is not JSON; read from the request otherwise. */
+  /** The body, if the request itself is not JSON; otherwise the body is read from the request. */
   readonly body?: JsonObject;
 }
 
@@ -50,7 +50,7 @@ export async function admit(ask: TextAsk, services: TextServices): Promise<Admit
   const { requestId, receivedAtMs: timedFromMs } = context.state;
   const startedAtMs = services.clock.nowMs();
   const body = ask.body ?? (await receiveBody(ask, services));
-  // The request keeps this catalogue, also when a new one replaces it.
+  // The request keeps this catalogue even if a new one replaces it.
   const { catalogue } = services;
   const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
   const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
@@ -84,14 +84,14 @@ export async function admit(ask: TextAsk, services: TextServices): Promise<Admit
   return { context, caller, format, streamsArray, requestId, startedAtMs, timedFromMs, read, model, hold };
 }
 
-/** Refuses a large body that would be refused anyway before it is parsed. */
+/** Reads the body. Refuses a large one before parsing it, if its model or account would refuse it later. */
 async function receiveBody(
   { context, caller, format, parseContext }: TextAsk,
   services: TextServices,
 ): Promise<JsonObject> {
   const { 'content-length': length } = context.req.headers;
   const announcedBytes = length === undefined ? undefined : Number(length);
-  // A key beyond its limit must not have large bodies received and parsed.
+  // Prevents a key beyond its limit from sending large bodies, which cost memory and parsing.
   if (isLarge(announcedBytes)) await countNow(context);
   const check = (model: string | null, bytes: number): Promise<void> | null =>
     isLarge(bytes) ? checkEarly(format.name, parseContext.address?.model ?? model, caller, services) : null;

@@ -1,4 +1,4 @@
-/** Groups requests that belong together, so that they reach the same upstream and find its prompt cache warm. */
+/** Groups requests that belong together, so that they reach the same upstream and hit its prompt cache. */
 import type { JsonObject } from '../../domain/json.ts';
 import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 

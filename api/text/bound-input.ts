@@ -1,4 +1,4 @@
-/** An upper bound on the input tokens of a request. It is what is held, so no prompt costs more than its hold. */
+/** An upper bound on the input tokens of a request. The hold covers it, so no prompt costs more than its hold. */
 import type { MediaKind, TextModel } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { FilePart, ImagePart, TextRequest } from '../../text/canonical.ts';
@@ -6,18 +6,18 @@ import { mediaTypeOfLink } from '../../text/generate-content/media.ts';
 import { permittedGrowth, withoutReferences } from '../../text/generate-content/schema.ts';
 import { partsOf } from '../../text/turns.ts';
 
-/** Separators, and what upstreams add around tools. */
+/** For separators, and for the text that upstreams add around tools. */
 const TOKENS_PER_REQUEST = 64;
 const TOKENS_FOR_TOOLS = 512;
-/** Punctuation, and the roles and names of the upstream's format. */
+/** For punctuation, and for the roles and names of the upstream's format. */
 const TOKENS_PER_VALUE = 4;
 
 /** Fields that no upstream shows to its model. */
 const FIELDS_OUTSIDE_PROMPT: ReadonlySet<string> = new Set(['metadata', 'labels']);
 
 /**
- * Counts all text of the body, whether or not it is understood: most of it is passed on if the upstream speaks the
- * format, and vendors read fields that the format does not define.
+ * Counts all text of the body, including unknown fields: an upstream with the same format gets most of the body, and
+ * vendors read fields that the format does not define.
  *
  * @returns at most the model's limit, since an upstream refuses more
  */
@@ -53,8 +53,8 @@ function mediaOf({ turns }: TextRequest): readonly (ImagePart | FilePart)[] {
 }
 
 /**
- * Recognises the data of media in a body by its length, which is cheaper than comparing bytes. Text of the same length
- * does not get away for free, since the data is counted in its place.
+ * Recognises the data of media in a body by its length, which is cheaper than comparing bytes. If a text has the same
+ * length, it is skipped, but the data is counted in its place.
  */
 function lengthsOfData(media: readonly (ImagePart | FilePart)[]): (value: string) => boolean {
   const counts = new Map<number, number>();
@@ -81,7 +81,7 @@ function tokensOfReferences({ tools, outputFormat }: TextRequest, { routes }: Te
   try {
     for (const schema of schemas) if (schema !== undefined) withoutReferences(schema, growth);
   } catch {
-    // Refused where references are replaced; sent unchanged elsewhere.
+    // Routes of the native format refuse such a schema; others send it unchanged.
     return permitted;
   }
   return permitted - growth.characters;
@@ -89,7 +89,7 @@ function tokensOfReferences({ tools, outputFormat }: TextRequest, { routes }: Te
 
 /** Links to this site are read as videos, whatever type is declared. */
 const VIDEO_SITE = /(?:^|\.)(?:youtube|youtube-nocookie|youtu)\.[a-z]+\.?$/;
-/** Types that are read as pages or as text. Any other type may turn out to be anything. */
+/** Types that upstreams read as pages or text. Content of any other type is unknown. */
 const DOCUMENT_TYPE =
   /^(?:text\/|application\/(?:pdf|json|xml|rtf|msword|csv|javascript|vnd\.(?:openxmlformats|ms-|oasis)))/;
 
@@ -103,7 +103,7 @@ function kindOf({ type, source }: ImagePart | FilePart): MediaKind {
   return DOCUMENT_TYPE.test(mediaType) ? 'document' : 'video';
 }
 
-/** Longer addresses lead nowhere. */
+/** Longer addresses do not work. */
 const MAX_ADDRESS_LENGTH = 8_192;
 
 function hostOf(url: string): string {
@@ -131,7 +131,7 @@ const TOKENS_BY_UNIT = Float32Array.from({ length: 0x10000 }, (_, unit) =>
   unit < ASCII ? tokensOfAscii(String.fromCharCode(unit)) : (RANGES.find(([end]) => unit < end)?.[1] ?? 3),
 );
 
-/** Some vocabularies have only single digits. Control characters are escaped where text is sent within JSON. */
+/** In some vocabularies, each digit is a token. Text within JSON has its control characters escaped. */
 function tokensOfAscii(character: string): number {
   if (character < ' ' && !'\t\r\n'.includes(character)) return 4;
   if (/[a-z ]/.test(character)) return 0.6;

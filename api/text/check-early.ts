@@ -1,4 +1,4 @@
-/** Early refusals of a large request, before it is parsed: for its model, or for an account without credit. */
+/** Refuses a large request before it is parsed, because of its model or because the account has no credit. */
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { RequestFormatName } from '../../domain/wire-format-name.ts';

@@ -1,4 +1,4 @@
-/** Chooses the model of a request and checks that the model supports what is asked. */
+/** Chooses the model of a request, and checks that the model supports the request's options. */
 import { answersFormat, isClaudeStyle, type Catalogue, type TextModel } from '../../catalogue/types.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
@@ -19,10 +19,10 @@ const EFFORT_FIELD: Readonly<Record<WireFormatName, string>> = {
   messages: 'output_config.effort',
   'generate-content': 'generationConfig.thinkingConfig',
 };
-/** A longer id cannot be one of ours and is not repeated in full. */
+/** No id of the catalogue is longer, so an error message shows only this many characters. */
 const MAX_SHOWN_ID = 100;
 
-/** A model, and the request as the model takes it. */
+/** A model, and the request adapted to the model. */
 export interface ChosenModel {
   readonly model: TextModel;
   readonly request: TextRequest;

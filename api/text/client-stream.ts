@@ -17,7 +17,7 @@ export interface ClientStreamOptions {
 
 const STREAM_HEADERS = {
   'cache-control': 'no-cache',
-  // Makes nginx in front pass the answer on without buffering.
+  // Prevents an nginx proxy from buffering the answer.
   'x-accel-buffering': 'no',
 };
 
@@ -41,12 +41,12 @@ export class ClientStream {
     return this.#response.headersSent;
   }
 
-  /** Whether the client has disconnected; everything sent to it is dropped. */
+  /** Whether the client has disconnected; `send` then drops all events. */
   get isGone(): boolean {
     return this.#response.destroyed || this.#response.req.socket.destroyed;
   }
 
-  /** Sends events. Resolves when the client can take more, or is gone. */
+  /** Sends events. Resolves when the client can accept more, or has disconnected. */
   async send(pieces: readonly Piece[]): Promise<void> {
     if (this.isGone) return;
     this.#begin();
@@ -87,7 +87,7 @@ export class ClientStream {
   }
 
   /**
-   * A response that waits behind another gets no event when the connection closes, so the connection itself is watched.
+   * Watches the connection itself: a response that waits behind another one gets no event when the connection closes.
    */
   #drained(): Promise<void> {
     const response = this.#response;
@@ -109,7 +109,7 @@ export class ClientStream {
   }
 }
 
-/** All pieces in one: each write costs about as much as converting an event. */
+/** Joins the pieces, since each write costs about as much as converting an event. */
 function joined(pieces: readonly Piece[]): Piece {
   const [first = ''] = pieces;
   if (pieces.length < 2) return first;

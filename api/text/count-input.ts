@@ -17,7 +17,7 @@ export interface InputTokens {
   readonly countedBy: 'model' | 'genway';
 }
 
-/** Asks the vendor of the model's first route, with the request it would get, or else estimates the count. */
+/** Lets the vendor of the model's first route count the converted request, or else estimates the count. */
 export async function countInput(
   { accountId, ...asked }: CountAsk,
   { upstreams, assertEnabled }: Pick<TextServices, 'upstreams' | 'assertEnabled'>,

@@ -1,4 +1,4 @@
-/** Calls the model of an admitted request, delivers the answer and settles the bill, whatever happens on the way. */
+/** Calls the model of an admitted request, delivers the answer, and settles the charge in every case. */
 import type { Logger } from 'pino';
 import type { TextRoute } from '../../catalogue/types.ts';
 import { ServiceError, toServiceError } from '../../domain/errors.ts';
@@ -20,11 +20,11 @@ import type { TextServices } from './services.ts';
 
 /** The progress of a call. */
 interface Progress {
-  /** Measures the first call of an upstream. */
+  /** Measures the first call. */
   meter: Meter;
-  /** The further calls of a request that takes several, in their order. */
+  /** Measures the further calls of a request that takes several calls, in their order. */
   readonly others: Meter[];
-  /** All calls of a request that takes several; null where it takes one. */
+  /** All calls of a request that takes several calls; null if it takes one. */
   joined: JoinedCalls | null;
   /** The route of the last attempt, if there was one. */
   route: TextRoute | null;
@@ -36,14 +36,14 @@ interface Progress {
   leftEarly: boolean;
 }
 
-/** A request that is over for its client. */
+/** A request that is complete for its client. */
 export interface Delivery {
   /** Resolves when the charge is recorded. */
   readonly recorded: Promise<void>;
 }
 
 /**
- * Never throws: errors go to the client, if it is still there. Does not wait for the charge.
+ * Never throws: errors go to the client, if it is still connected. Does not wait for the charge.
  *
  * @param reply where the answer goes; to the client by default
  */
@@ -86,10 +86,10 @@ interface Watch {
   stop(): void;
 }
 
-/** Aborts calls that take too long, and calls of departed clients that are no longer worth waiting for. */
+/** Cancels calls that exceed the cut-off, and calls of disconnected clients when reading on serves nothing. */
 function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Departures, progress: Progress): Watch {
   const { context, caller, read, timedFromMs, model } = call;
-  // Watch the socket, not the response: one that waits behind another on its connection gets no event when it closes.
+  // Watch the socket: a response that waits behind another on its connection gets no event when the connection closes.
   const { socket } = context.req;
   const signal = new CancelSignal();
   const left = new CancelSignal();
@@ -122,14 +122,14 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
   };
 }
 
-/** Whether all of the answer has come. */
+/** Whether the answers of all calls are complete. */
 function isComplete({ meter, others, joined }: Pick<Progress, 'meter' | 'others' | 'joined'>): boolean {
   return meter.finished && others.length + 1 === (joined?.count ?? 1) && others.every(({ finished }) => finished);
 }
 
 /**
- * Calls the model as often as its route needs for all answers. The first call finds the route; once its answer begins,
- * the others run over the same route.
+ * Calls the model as often as its route needs for all answers. The first call chooses the route. Once its answer
+ * starts, the other calls use the same route.
  *
  * @throws ServiceError when no upstream answers, or one breaks off
  */
@@ -141,11 +141,11 @@ async function callModel(
   reply: Reply,
 ): Promise<void> {
   const others: Promise<void>[] = [];
-  const begun = (): void => {
+  const started = (): void => {
     if (progress.joined !== null) others.push(callOthers(progress.joined, call, services, progress, watch, reply));
   };
   try {
-    await callOnce(call, services, progress, watch, reply, 0, begun);
+    await callOnce(call, services, progress, watch, reply, 0, started);
   } catch (error) {
     if (others.length > 0) watch.signal.cancel(errorOf(error));
     throw error;
@@ -155,10 +155,10 @@ async function callModel(
   if (others.length > 0 && watch.signal.reason !== null) throw watch.signal.reason;
 }
 
-/** How many calls of a request run at once beside the first, so that it does not take all the room of an upstream. */
+/** Calls of a request that run at once beside the first, so that one request does not use all slots of an upstream. */
 const MAX_OTHER_CALLS = 4;
 
-/** Makes all calls but the first. When one fails, none starts any more, and the signal is cancelled. Never throws. */
+/** Makes all calls but the first. When a call fails, no other starts, and the signal is cancelled. Never throws. */
 async function callOthers(
   { count }: JoinedCalls,
   ...[call, services, progress, watch, reply]: Parameters<typeof callModel>
@@ -180,7 +180,7 @@ function errorOf(error: unknown): Error {
 
 /**
  * @param choice the number of the call
- * @param begun called when its answer begins
+ * @param started called when its answer starts
  * @throws ServiceError when no upstream answers, or one breaks off
  */
 function callOnce(
@@ -190,7 +190,7 @@ function callOnce(
   watch: Watch,
   reply: Reply,
   choice: number,
-  begun?: () => void,
+  started?: () => void,
 ): Promise<void> {
   const context: RenderContext = {
     request: read.request,
@@ -231,7 +231,7 @@ function callOnce(
     begin: async (answer, exchange) => {
       progress.answer = answer;
       readOn = await reply.begin(answer, exchange);
-      begun?.();
+      started?.();
     },
     readOn: async () => readOn?.(),
   });
@@ -245,14 +245,14 @@ function keepFailed({ route, joined, failed }: Progress, meter: Meter | undefine
 
 const UNUSED_HEADER = 'x-genway-ignored';
 
-/** Reports the fields without effect over the route that is tried; a stream that has begun keeps its head. */
+/** Reports the fields without effect on this route in a header, unless the stream has started. */
 function reportUnused({ res }: Context, fields: readonly string[]): void {
   if (res.headersSent) return;
   if (fields.length > 0) res.setHeader(UNUSED_HEADER, fields.join(', '));
   else res.removeHeader(UNUSED_HEADER);
 }
 
-/** How many answers each call gives; undefined for all. */
+/** The number of answers that each call returns; undefined for all. */
 function choicesOf(joined: JoinedCalls | null): number | undefined {
   return joined === null ? undefined : 1;
 }
@@ -275,8 +275,8 @@ function isUpstreamSilent({ read }: AdmittedCall, { answer, meter }: Progress): 
 }
 
 /**
- * The answer is too long to deliver because the request asked for too much. It is charged, because the upstream has
- * generated all of it: otherwise clients could have the operator pay for such answers again and again.
+ * The answer is too long to deliver because the request asked for too much. The customer pays for the answer, since the
+ * upstream has generated it: otherwise the operator would pay for each such answer.
  */
 class OverlongAnswerError extends ServiceError {
   constructor() {
@@ -306,7 +306,7 @@ function outcomeOf(
   const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
   const { status, errorCode } = endingOf(progress, failure);
   const { usage, countedOutputTokens } = countsOf(meter, ending);
-  // No row of the request has what such an answer used.
+  // The request's own row does not have the usage of such an answer.
   if (status === 'failed' || !isNamed) for (const failed of [meter, ...others]) keepFailed(progress, failed);
   const outcome = {
     status,
@@ -339,7 +339,7 @@ function endOf(failure: Error | null, { finished }: Meter, choiceCount: number |
   return failure.ending === 'crowded-out' ? 'unfinished' : failure.ending;
 }
 
-/** Whether to attribute the call to an upstream: one that failed even without an answer, or whose work is charged. */
+/** Whether to attribute the call to an upstream: the upstream failed, or its work is charged. */
 function isAttributed(
   { answer }: Progress,
   failure: Error | null,
@@ -363,7 +363,7 @@ function endingOf(progress: Progress, failure: Error | null): Pick<TextOutcome, 
   return { status: leftEarly || !isWhole ? 'disconnected' : 'succeeded', errorCode: null };
 }
 
-/** More than any request may use: the hold limits it. */
+/** More than any request may use: the hold limits the charge. */
 const MORE_THAN_ANY_HOLD = Number.MAX_SAFE_INTEGER;
 
 function countsOf(meter: Meter, ending: Ending | null): Pick<TextOutcome, 'usage' | 'countedOutputTokens'> {

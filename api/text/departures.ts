@@ -6,7 +6,7 @@
 /** Why the answer to a departed client is no longer read. */
 export type Ending = 'nothing-due' | 'unfinished' | 'crowded-out' | 'cut';
 
-/** The client closed or lost the connection, so there is nobody to answer. */
+/** The client closed or lost the connection. */
 export class ClientGoneError extends Error {
   override readonly name = 'ClientGoneError';
   /**
@@ -35,7 +35,7 @@ export interface Departures {
   stop(graceMs: number): void;
 }
 
-/** For one account and for all, per process: each call holds a connection to an upstream. */
+/** Limits per process, for one account and for all accounts: each call holds a connection to an upstream. */
 const MAX_PER_ACCOUNT = 1_000;
 const MAX_IN_ALL = 4_000;
 

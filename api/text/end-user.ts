@@ -1,10 +1,10 @@
-/** Reads the end user whom a text request names. */
+/** Reads the end user's name in a text request. */
 import { endUserName } from '../../domain/end-user.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 
 /**
- * The name of the end user; null for none. A request that has several fields for it is that of the first.
+ * Returns the name of the end user, from the first field that has one; null for none.
  *
  * @param body the request as sent, in any format
  */

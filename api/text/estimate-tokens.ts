@@ -7,10 +7,10 @@ import { partsOf } from '../../text/turns.ts';
 const TOKENS_PER_TURN = 4;
 /** The cost of the largest image on the most expensive models. */
 const TOKENS_PER_IMAGE = 1_600;
-/** Documents, audio and video cost by their content. Only the size is known here. */
+/** Vendors charge documents, audio and video by their content. Only the size is known here. */
 const FILE_BYTES_PER_TOKEN = 100;
 
-/** Returns a lazy estimate for a request: few are needed. */
+/** Returns a lazy estimate, since few requests need it. */
 export function inputTokenEstimate(request: TextRequest): () => number {
   let tokens: number | undefined;
   return () => (tokens ??= estimateInputTokens(request));

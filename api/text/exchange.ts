@@ -27,11 +27,11 @@ export interface Exchange extends PreparedRequest {
   /** Measures the answer. */
   readonly meter: Meter;
   /**
-   * Converts the bytes of a whole answer to the client's body; null while further calls of the request are to come.
-   * Throws a ServiceError if they contain no answer.
+   * Converts the bytes of a whole answer to the client's body; null while further calls of the request follow.
+   * Throws a ServiceError if the bytes contain no answer.
    */
   readonly readResult: (bytes: Uint8Array) => Promise<WrittenJson | null>;
-  /** Splits the bytes of a stream into frames. To be called once. */
+  /** Splits the bytes of a stream into frames. Call it once. */
   readonly splitStream: () => Stage<Buffer, Frame>;
   /** Converts the frames of a stream to the client's format. Call it once. */
   readonly readStream: () => Stage<Frame, Piece>;
@@ -47,18 +47,18 @@ export interface ReadRequest {
   readonly streamsArray: boolean;
 }
 
-/** The calls of a request that takes several over a route; null where it takes one. */
+/** The calls of a request that takes several calls over a route; null if it takes one. */
 export function joinedCalls(route: TextRoute, { sampling }: TextRequest): JoinedCalls | null {
   const count = callCountOf(FORMATS[route.format], sampling.choiceCount);
   return count > 1 ? new JoinedCalls(count) : null;
 }
 
-/** The most calls that a request may take over any route of its model. */
+/** The maximum number of calls that a request takes over any route of its model. */
 export function mostCalls({ routes }: Pick<TextModel, 'routes'>, { sampling }: TextRequest): number {
   return Math.max(...routes.map(({ format }) => callCountOf(FORMATS[format], sampling.choiceCount)));
 }
 
-/** The request, limited to the output tokens that are held for. */
+/** Limits the request to the output tokens that its hold covers. */
 export function withBound(read: ReadRequest, maxOutputTokens: number | null): ReadRequest {
   if (maxOutputTokens === null || maxOutputTokens === read.request.sampling.maxOutputTokens) return read;
   return { ...read, request: { ...read.request, sampling: { ...read.request.sampling, maxOutputTokens } } };
@@ -68,7 +68,7 @@ export function withBound(read: ReadRequest, maxOutputTokens: number | null): Re
  * Plans a request over a route.
  *
  * @param meter measures the answer
- * @param joined where the request takes several calls, which of them this is
+ * @param joined the place of this call, if the request takes several calls
  * @throws ServiceError `bad_request` if the upstream's format cannot express the request
  */
 export function planExchange(
@@ -123,7 +123,7 @@ export function planExchange(
   };
 }
 
-/** Vectors are too many to be read whole, so a client that does not stream gets them as they come, too. */
+/** Vectors are too large to be read whole, so a client that does not stream also gets them as they arrive. */
 function planEmbeddings(
   body: JsonObject,
   { model, embeddings }: TextRequest,
@@ -146,8 +146,8 @@ function planEmbeddings(
  * Whether request and answer are passed through unchanged. An answer names the model, so it is converted if the
  * upstream calls the model by another name; a request is converted if the upstream would refuse tool call ids that
  * another upstream issued (upstreams of the native format accept any). Functions are always sent to upstreams as tools.
- * A gateway that cuts at stop sequences itself converts, too, and so does one that removes the reasoning of an answer, or
- * that checks its JSON. On the responses format everything else is passed through, as specified.
+ * An answer is also converted if the gateway cuts it at stop sequences, removes its reasoning, or checks its JSON. The
+ * responses format passes everything else through, as specified.
  */
 function isPassedOn(
   format: WireFormat,

@@ -27,7 +27,7 @@ export function observeUpstreams({ log, metrics, tracing, calls }: UpstreamWatch
   };
 }
 
-/** Successes after a failure are kept, too: they show how the request went on. */
+/** Also records a success after a failure: it shows how the request continued. */
 function recordCall(attempt: AttemptReport, calls: CallRecorder): void {
   const {
     account: accountId,

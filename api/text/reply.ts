@@ -1,4 +1,4 @@
-/** The kinds of answers: to a client a whole body or a stream, and a whole one to a page. */
+/** The kinds of replies: a whole body or a stream for a client, and a whole answer for a page. */
 import { errorHeaders } from '../../domain/error-envelope.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
@@ -10,32 +10,32 @@ import type { Exchange } from './exchange.ts';
 import type { TextSettings } from './services.ts';
 import { StreamReading } from './stream-reading.ts';
 
-/** Reads an answer to its end, even if the client is gone, and sends what may go out before the bill is settled. */
+/** Reads an answer to its end, even if the client is gone, and sends the parts that need not wait for settlement. */
 export type ReadOn = () => Promise<void>;
 
-/** Nothing is left of an answer that was read whole. */
+/** Does nothing, since a whole answer was already read to its end. */
 const READ_WHOLE: ReadOn = async () => {};
 
 export interface Reply {
   /** When the client got the first byte, by `performance.now()`; null before. */
   readonly firstByteAtMs: number | null;
   /**
-   * Reads an upstream's answer until there is something for the client, without sending it yet. If it throws, it may be
-   * called again with another upstream's answer. The answers to several calls may be read at the same time.
+   * Reads an upstream's answer until it has content for the client, without sending the content. After an error, it may
+   * be called again with another upstream's answer. It may read the answers to several calls at the same time.
    */
   begin(answer: Answer, exchange: Exchange): Promise<ReadOn>;
   /** Ends the reply properly. */
   finish(): void;
-  /** Ends the reply with an error, by whatever means are left. */
+  /** Ends the reply with an error: as an error body, an error event, or a broken connection. */
   fail(error: ServiceError): void;
   /** Ends the reply to a client that is gone. */
   giveUp(): void;
 }
 
-/** The limit for a whole answer, from however many calls. */
+/** The limit for a whole answer, from all calls together. */
 const MAX_RESULT_BYTES = 32 * 2 ** 20;
 
-/** Reads whole answers, and gives the client's body after the last. */
+/** Reads whole answers, and returns the client's body after the last. */
 class WholeReading {
   #bytesLeft = MAX_RESULT_BYTES;
 
@@ -56,7 +56,7 @@ export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
-/** A longer answer is sent as it is. */
+/** A longer answer is sent as bytes, in a separate write. */
 const MAX_WITH_HEAD_BYTES = 32 * 1024;
 
 class WholeReply implements Reply {
@@ -87,7 +87,7 @@ class WholeReply implements Reply {
     const pieces = typeof this.#body === 'string' ? [this.#body] : this.#body;
     for (const piece of pieces.slice(0, -1)) res.write(piece);
     const last = pieces.at(-1);
-    // Node sends its head in the same write only if it is text.
+    // Node sends the head and the body in one write only if the body is text.
     if (last instanceof Buffer && last.byteLength < MAX_WITH_HEAD_BYTES) res.end(last.toString('latin1'), 'latin1');
     else res.end(last);
   }
@@ -133,7 +133,7 @@ export class KeptReply implements Reply {
   }
 }
 
-/** How much is held, in bytes or characters, of a stream that has only announced its answer. */
+/** The maximum length, in bytes or characters, that is held of a stream before its answer starts. */
 const MAX_HELD_LENGTH = 2 ** 20;
 
 class StreamedReply implements Reply {
@@ -148,7 +148,7 @@ class StreamedReply implements Reply {
   }
 
   async begin(answer: Answer, exchange: Exchange): Promise<ReadOn> {
-    // The connection is kept alive from the first answer on, whichever upstream answers in the end.
+    // Keep-alives start with the first answer, even if another upstream answers in the end.
     this.#stream ??= this.#open();
     const reading = new StreamReading(exchange.splitStream(), exchange.readStream());
     const hasBegun = (): boolean => exchange.meter.begun && reading.heldLength > 0;

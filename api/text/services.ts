@@ -18,7 +18,7 @@ export interface TextServices {
   readonly billing: TextBilling;
   /** Whether an account has any credit left. */
   readonly hasCredit: (accountId: string) => Promise<boolean>;
-  /** Dates requests. */
+  /** The clock for the dates of requests. */
   readonly clock: Clock;
   readonly log: Logger;
   readonly settings: TextSettings;
@@ -27,7 +27,7 @@ export interface TextServices {
 export interface TextSettings {
   /** A request that does not stream is cut off after this long; null for never (contract 8). */
   readonly cutoffMs: number | null;
-  /** After this much silence a stream gets an event that clients ignore, if the format has one. */
+  /** After this much silence, the client gets an event that it ignores, if the format has one. */
   readonly keepAliveMs: number;
   /** A client that accepts no data for this long is disconnected. */
   readonly stallMs: number;

@@ -15,7 +15,7 @@ export class StreamReading {
 
   /**
    * @param splitter splits the stream into frames
-   * @param stage converts these to events for the client
+   * @param stage converts the frames to events for the client
    */
   constructor(splitter: Stage<Buffer, Frame>, stage: Stage<Frame, Piece>) {
     this.#splitter = splitter;
@@ -27,7 +27,7 @@ export class StreamReading {
     return this.#heldLength;
   }
 
-  /** Whether reading is over, at the end or by a failure. */
+  /** Whether reading has ended, at the end of the stream or by a failure. */
   get hasEnded(): boolean {
     return this.#hasEnded || this.#failure !== null;
   }

@@ -7,8 +7,8 @@ import { watchDepartures } from './departures.ts';
 import { KeptReply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
-/** A charge that takes longer is recorded after its answer. */
-const LONGEST_RECORDING_MS = 2_000;
+/** If recording a charge takes longer, the answer does not wait for it. */
+const MAX_RECORDING_MS = 2_000;
 
 export interface TextService {
   /**
@@ -30,12 +30,12 @@ export interface TextService {
   track<Result>(call: Promise<Result>): Promise<Result>;
   /** Resolves when no call is running, including those whose client has left. */
   idle(): Promise<void>;
-  /** To be called before all connections are closed in `graceMs`: clients that are disconnected then have not left. */
+  /** Call it before closing all connections in `graceMs`: clients that lose the connection then have not left. */
   stop(graceMs: number): void;
 }
 
 export function createTextService(services: TextServices): TextService {
-  const underWay = new Set<Promise<unknown>>();
+  const running = new Set<Promise<unknown>>();
   const departures = watchDepartures(services.settings.readOnMs);
   return {
     serve: async (ask) => {
@@ -45,16 +45,16 @@ export function createTextService(services: TextServices): TextService {
       const reply = new KeptReply();
       const { recorded } = await deliver(await admit(ask, services), services, departures, reply);
       // A page that shows the answer also shows its cost.
-      await Promise.race([recorded, sleep(LONGEST_RECORDING_MS, undefined, { ref: false })]);
+      await Promise.race([recorded, sleep(MAX_RECORDING_MS, undefined, { ref: false })]);
       return reply.take();
     },
     countInput: (ask) => countInput(ask, services),
     track: (call) => {
-      underWay.add(call);
-      return call.finally(() => underWay.delete(call));
+      running.add(call);
+      return call.finally(() => running.delete(call));
     },
     idle: async () => {
-      await Promise.allSettled(underWay);
+      await Promise.allSettled(running);
     },
     stop: (graceMs) => departures.stop(graceMs),
   };

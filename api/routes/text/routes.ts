@@ -50,7 +50,7 @@ export const createResponse = textEndpoint({
   answers: wholeOrStreamed('ResponsesResponse'),
 });
 
-/** One of these is required: contract 9. The second is what the vendor's own clients send. */
+/** One of these headers is required: contract 9. The vendor's own clients send the second. */
 const VERSION_HEADERS = ['msgfmt-version', 'anthropic-version'];
 
 export const createMessage = textEndpoint({

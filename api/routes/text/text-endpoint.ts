@@ -57,13 +57,13 @@ export function textEndpoint<const Path extends RequestLine, Query extends objec
     serve: (context, services) => {
       context.state.presentError = (error, requestId) =>
         error.code === 'bad_request' ? format.client.renderError(error, requestId) : presentError(error, requestId);
-      return services.text.track(countedAnyway(context, defined.serve(context, services)));
+      return services.text.track(countIfRefused(context, defined.serve(context, services)));
     },
   };
 }
 
-/** A request that is refused before its money would be held counts as well, and its limit is the first thing to refuse it. */
-async function countedAnyway(context: Context, served: Promise<void>): Promise<void> {
+/** Also counts a request that is refused before its hold. The refusal for its limit replaces the other refusal. */
+async function countIfRefused(context: Context, served: Promise<void>): Promise<void> {
   try {
     await served;
   } catch (error) {
@@ -72,7 +72,7 @@ async function countedAnyway(context: Context, served: Promise<void>): Promise<v
   }
 }
 
-/** A body that is read only once the payer is known. @param schema its name in the API description */
+/** A body that the handler reads, once the payer is known. @param schema its name in the API description */
 export function textBody(schema: string, example: JsonObject): RequestBody<void> {
   return {
     description: { required: true, content: json(ref(schema), { text: { value: example } }) },

@@ -79,7 +79,7 @@ function durationOf({ durationSeconds: { min, max, values } }: VideoModel): Joi.
 }
 
 /**
- * Makes the check of create calls for videos.
+ * Creates the check of create calls for videos.
  *
  * @returns a function from a parsed JSON body to the request with its defaults; throws ServiceError `bad_request`
  */
@@ -93,9 +93,9 @@ export function createVideoRequestParser(
       return [id, { model, validate: createValidator(videoRequestSchema(model, context), unsupported) }];
     }),
   );
-  const elsewhere = { models: catalogue.imageModels, endpoint: 'POST /v1/images/tasks' };
+  const otherEndpoint = { models: catalogue.imageModels, endpoint: 'POST /v1/images/tasks' };
   return (body) => {
-    const { model, validate } = chooseByModel(body, choices, elsewhere);
+    const { model, validate } = chooseByModel(body, choices, otherEndpoint);
     return complete(model, validate(body));
   };
 }

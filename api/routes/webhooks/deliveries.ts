@@ -32,7 +32,7 @@ export const REDELIVERY = nested<Awaited<ReturnType<typeof requestRedeliveries>>
   has_more: field.boolean(({ left }) => left > 0),
 });
 
-/** Requests the deliveries to an endpoint that a body names again. */
+/** Requests another attempt for the deliveries to an endpoint that a body selects. */
 export async function redeliverSome(
   database: Database,
   { accountId, id: endpointId }: WebhookEndpoint,

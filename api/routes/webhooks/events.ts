@@ -19,7 +19,7 @@ interface TestEvent {
   readonly endpoint: WebhookEndpoint;
 }
 
-/** A test event. It concerns no task, so its data is the endpoint. */
+/** A test event. Its data is the endpoint, since it has no task. */
 export const TEST_EVENT = resource<TestEvent>('TestEvent', {
   id: field.id('event')('id'),
   object: field.constant('event'),

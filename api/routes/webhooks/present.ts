@@ -7,7 +7,7 @@ import { deletionOf, nested, resource } from '../../../domain/resource/resource.
 import { historyUrl, type HistoryLinks } from '../../history-link.ts';
 import { oneOfTexts } from '../../../domain/json-schema.ts';
 
-/** An endpoint; its secret only in the answers that create or replace it. */
+/** An endpoint. Only the answers that create or replace the secret contain it. */
 type ShownEndpoint = WebhookEndpoint & { readonly secret?: string };
 
 export const ENDPOINT = resource<ShownEndpoint>(
@@ -68,7 +68,7 @@ export const DELIVERY = resource<Delivery>(
   'The delivery of one event to one endpoint.',
 );
 
-/** The delivery as its owner sees it, with what only operators see. */
+/** The delivery as its owner sees it, with the details that only operators see. */
 export const ADMIN_DELIVERY = resource<Delivery & { readonly temporal: HistoryLinks }>('AdminDelivery', {
   ...DELIVERY.fields,
   account_id: field.id('account')('accountId'),

@@ -1,4 +1,4 @@
-/** Registers a webhook endpoint, for calls of the account and of the administration. */
+/** Registers a webhook endpoint, for calls by the account and by the administration. */
 import type { Database } from '../../../db/database.ts';
 import type { Encryption } from '../../../db/encryption.ts';
 import { insertWebhookEndpoint, type WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';

@@ -29,7 +29,7 @@ export type UpdateEndpointBody = BodyOf<typeof updateEndpointSchema>;
 
 const LAST_SECOND = 99_999_999_999;
 
-/** Years 0 to 9999. Years outside this range start with a sign and may be more than the database can compare. */
+/** Years 0 to 9999. Years outside this range start with a sign and may exceed what the database can compare. */
 const moment: Joi.AnySchema<string | number> = Joi.alternatives(
   Joi.string().isoDate().pattern(/^\d/),
   Joi.number().integer().min(0).max(LAST_SECOND),
