@@ -45,18 +45,18 @@ import type { RequestState } from './state.ts';
 export interface AppDependencies extends GivenServices {
   /** The current catalogue. */
   readonly catalogue: () => Catalogue;
-  /** The database's clock; the process uses the machine's own clock without it. */
+  /** The database's clock; by default a new one, created from the database. */
   readonly clock?: DatabaseClock;
-  /** Each checks one more connection pool for readiness. */
+  /** Readiness checks of further connection pools. */
   readonly pings?: readonly (() => Promise<unknown>)[];
   /** Moderates the inputs of media requests; null without moderation. */
   readonly moderator: Moderator | null;
   /** Fetches links that clients send. */
   readonly guardedClient: GuardedClient;
   readonly tracing: Tracing;
-  /** Learns who sends requests; without it, nothing is refused for overload. */
+  /** Learns the senders of requests. If absent, the process refuses no request for overload. */
   readonly overload?: Overload;
-  /** Puts pages for people beside the endpoints. */
+  /** Adds pages for people to the router. */
   readonly mountPages?: (router: Router<RequestState>, services: ApiServices) => void;
   readonly settings: AppSettings;
 }
@@ -72,7 +72,7 @@ export interface AppSettings extends Pick<
   | 'temporal'
   | 'topUpUrl'
 > {
-  /** The tokens in the environment: today's, and another while it is being replaced. */
+  /** The tokens in the environment: the current one, and a second one during a replacement. */
   readonly adminTokens: readonly string[];
   /** The bearer token that Prometheus sends. */
   readonly metricsToken: string;
@@ -123,7 +123,7 @@ function createFrame(
 ): Koa<RequestState> {
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
-    // Without this Koa would trust the left-most address, which the client chooses.
+    // By default, Koa trusts the left-most address, which the client chooses.
     maxIpsCount: settings.trustedProxies,
   });
   app.silent = true;

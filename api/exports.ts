@@ -1,4 +1,4 @@
-/** Exports of whole lists, streamed row by row: CSV for spreadsheets, one JSON object a line for programs. */
+/** Exports of whole lists, streamed row by row: CSV for spreadsheets, one JSON object per line for programs. */
 import { Readable } from 'node:stream';
 import type { Answer } from './endpoint/answers.ts';
 import { formatUsd } from '../domain/money.ts';
@@ -13,7 +13,7 @@ export const CSV = 'text/csv; charset=utf-8; header=present';
 
 /** The media type for clients whose spreadsheets have decimal commas. */
 export const CSV_WITH_COMMAS = 'text/csv;decimal=comma';
-/** How decimals are written. */
+/** The decimal mark of numbers. */
 export type DecimalMark = 'point' | 'comma';
 
 /** Explains exports in the descriptions of endpoints that use {@link sendAll}. */
@@ -38,8 +38,8 @@ export type Rows<Row> = Iterable<Row> | AsyncIterable<Row>;
 /**
  * Sends all rows if the client's `Accept` header asks for them.
  *
- * @param rows called when the client wants all rows; rows are read no faster than the client takes them
- * @returns whether it did
+ * @param rows called when the client wants all rows; the rows are read no faster than the client accepts them
+ * @returns whether it sends the rows
  */
 export function sendAll<Row>(
   context: Context,
@@ -68,10 +68,11 @@ export function sendLines<Row>(context: Context, rows: () => Rows<Row>, present:
 }
 
 /**
- * RFC 4180, line by line (https://www.rfc-editor.org/rfc/rfc4180), so that spreadsheets read numbers as numbers and times as
- * times: amounts have all digits, and times are `YYYY-MM-DD HH:MM:SS` in UTC, which spreadsheets know in every language.
+ * RFC 4180, line by line (https://www.rfc-editor.org/rfc/rfc4180), so that spreadsheets read numbers as numbers and
+ * times as times: amounts have all digits, and times are `YYYY-MM-DD HH:MM:SS` in UTC, which spreadsheets know in every
+ * language.
  *
- * @param decimal where `comma`, cells are separated by semicolons, as spreadsheets of such languages expect
+ * @param decimal with `comma`, semicolons separate the cells, as spreadsheets in such languages expect
  */
 export async function* toCsv<Row>(
   rows: Rows<Row>,
@@ -89,7 +90,7 @@ export async function* toCsv<Row>(
     );
 }
 
-/** One JSON object a line. */
+/** One JSON object per line. */
 export async function* toNdjson<Row>(rows: Rows<Row>, present: (row: Row) => object): AsyncIterable<string> {
   for await (const row of rows) yield `${JSON.stringify(present(row))}\n`;
 }
@@ -110,10 +111,10 @@ function textOf(cell: Cell, decimal: DecimalMark, separator: Separator): string 
 /** The length of `YYYY-MM-DDTHH:MM:SS`. */
 const SECONDS_END = 19;
 
-/** The characters that some spreadsheet takes for the start of a formula, full-width signs too. */
+/** The characters that start a formula in some spreadsheet, including full-width signs. */
 const FORMULA = String.raw`[=+\-@\t\r\n＝＋－＠]`;
 const STARTS_FORMULA = new RegExp(`^${FORMULA}`);
-/** Spreadsheets whose list separator is another one split cells there, and drop quotation marks around them. */
+/** Spreadsheets with another list separator split cells there, and drop the quotation marks around them. */
 const HIDDEN_FORMULA = {
   ',': new RegExp(String.raw`([;\t][\s"']*)(?=${FORMULA})`, 'g'),
   ';': new RegExp(String.raw`([,;\t][\s"']*)(?=${FORMULA})`, 'g'),
@@ -121,7 +122,7 @@ const HIDDEN_FORMULA = {
 type Separator = keyof typeof HIDDEN_FORMULA;
 
 /**
- * Quotes a text. One that a spreadsheet would run as a formula is escaped; negative numbers are left alone:
+ * Quotes a text. Escapes a text that a spreadsheet would run as a formula, but not negative numbers:
  * https://owasp.org/www-community/attacks/CSV_Injection
  */
 function quoted(cell: string, separator: Separator): string {

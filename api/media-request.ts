@@ -10,18 +10,18 @@ import { catalogueComponent } from './openapi/components.ts';
 import { toJsonSchema } from './openapi/joi-schema.ts';
 import { requireObject } from './validation.ts';
 
-/** The I/O that a check needs. */
+/** The functions that a check needs. */
 export interface MediaRequestContext {
   /** Whether a text is, by its syntax, a link that upstreams and the gateway may follow. */
   readonly isInputLink: (text: string) => boolean;
 }
 
-/** A valid create call: its model, what its price depends on, and the render request with defaults filled in. */
+/** A valid create call: its model, the order that sets its price, and the render request with defaults. */
 export interface ValidatedMediaRequest<Model extends MediaModel> {
   readonly model: Model;
   readonly order: MediaOrder;
   readonly render: RenderInputs;
-  /** The end user whom it names; null for none. */
+  /** The name of the end user; null for none. */
   readonly endUser: string | null;
 }
 
@@ -40,10 +40,10 @@ export function endUserOf({ user }: CommonFields): string | null {
 }
 
 /**
- * Picks the entry for the model that a body names.
+ * Returns the entry for the model that a body names.
  *
- * @param choices by model id: the models of this endpoint
- * @param elsewhere the models that another endpoint serves, and that endpoint
+ * @param choices the entries of this endpoint's models, by model id
+ * @param elsewhere another endpoint, and its models
  * @throws ServiceError `bad_request` when the body names no model of this endpoint
  */
 export function chooseByModel<Choice>(
@@ -63,11 +63,11 @@ export function chooseByModel<Choice>(
   return choice;
 }
 
-/** Accepts any link, since nothing is sent while a schema is described. */
+/** Accepts any link. For descriptions of schemas, which check no body. */
 export const ANY_LINK: MediaRequestContext = { isInputLink: () => true };
 
 /**
- * Adds the bodies of a create call to the API description: one schema for each model, and one that covers them all.
+ * Adds the bodies of a create call to the API description: one schema for each model, and one for all models.
  *
  * @param schemaOf the check of a model's bodies
  */

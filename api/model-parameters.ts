@@ -1,4 +1,4 @@
-/** The check of the input fields that only one media model has. */
+/** Checks the input fields that only one media model has. */
 import Joi from 'joi';
 import type { MediaModel } from '../catalogue/types.ts';
 import { badRequest } from '../domain/errors.ts';
@@ -11,7 +11,7 @@ import { choice, freeText, link, linkList } from './validation.ts';
 /** Describing all faults of a hundred thousand items would take too long. */
 const FIRST_FAULT = { abortEarly: true };
 
-/** The keys of a body that the parameters add. */
+/** The keys that the parameters add to a body. */
 export function parameterKeys(
   { properties, required }: ModelParameters,
   context: MediaRequestContext,
@@ -61,7 +61,7 @@ function numberOf({ type, enum: values, minimum, maximum }: Extract<ParameterSch
 /**
  * The parameters of a checked body, with defaults.
  *
- * @throws ServiceError `bad_request` if no upstream of the model has all of them
+ * @throws ServiceError `bad_request` if no upstream of the model supports all of them
  */
 export function chooseParameters(
   { id, parameters, routes }: MediaModel,

@@ -1,4 +1,4 @@
-/** Refuses requests, the least important ones first, while more arrive than the process can answer. */
+/** Refuses requests while more arrive than the process can answer, the least important ones first. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Admission, type Importance, WINDOW_MS } from '../domain/admission.ts';
 import { errorHeaders, presentTypedError } from '../domain/error-envelope.ts';
@@ -8,9 +8,9 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { Caller } from '../db/queries/api-keys.ts';
 
 export interface Overload {
-  /** Refuses requests with 503 that the process has no time for, and passes the others on. */
+  /** Answers excess requests with 503, and passes the others on. */
   guard(handler: Handler): Handler;
-  /** Remembers whose credential a request had. */
+  /** Remembers the account of a request's credential. */
   learn(request: IncomingMessage, account: Pick<Caller['account'], 'id' | 'toppedUpAt'>): void;
   stop(): void;
 }
@@ -22,46 +22,46 @@ interface Customer {
   readonly hasPaid: boolean;
 }
 
-/** Strangers, who may send any credential, count as one customer. */
-const STRANGER: Customer = { id: 'stranger', hasPaid: false };
-const MOST_CUSTOMERS = 10_000;
-/** The delay of the event loop is how long requests wait in its sockets. The histogram counts its own interval as delay. */
+/** All senders of unknown credentials count as one customer. */
+const UNKNOWN_CUSTOMER: Customer = { id: 'stranger', hasPaid: false };
+const MAX_CUSTOMERS = 10_000;
+/** The interval of the meter, which is not part of the event loop's delay. Requests wait in sockets for that delay. */
 const RESOLUTION_MS = 10;
 const RETRY_AFTER_S = 2;
-/** A body of this size has arrived, or nearly; without reading a longer one, the connection ends. */
+/** A body up to this size has almost arrived. A longer one is not read, so the connection closes. */
 const SMALL_BODY_BYTES = 65_536;
-/** Operators, probes and vendors, who are few. */
+/** Paths of operators, probes and vendors, who send few requests. */
 const ALWAYS_ADMITTED = /^\/(admin|console|healthz|readyz|metrics|status|v1\/provider-callbacks|v1\/payment-events)\b/;
-/** One resource, such as `/v1/tasks/{id}`, or what belongs to it. */
+/** The path of one resource, such as `/v1/tasks/{id}`, or of a part of it. */
 const ONE_RESOURCE = /^\/(v1|v1beta)\/[^/?]+\/[^/?]+|^\/files\//;
 const READS: readonly (string | undefined)[] = ['GET', 'HEAD'];
-/** Where credentials are, in the order of their frequency. */
+/** Headers of credentials, the most frequent first. */
 const CREDENTIAL_HEADERS = ['authorization', 'x-api-key', 'x-goog-api-key', 'x-native-api-key'] as const;
 
-/** How long requests wait. */
+/** Measures how long requests wait. */
 interface WaitMeter {
   /** The average since the last call, in milliseconds. */
   read(): number;
   stop(): void;
 }
 
-/** Decides which requests to answer by how long they wait in this process. */
+/** Decides which requests to answer, by the time that requests wait in this process. */
 export function createOverload(
   metrics: Metrics,
   { admission = new Admission(), wait = meterEventLoop() }: { admission?: Admission; wait?: WaitMeter } = {},
 ): Overload {
   const customers = new Map<string, Customer>();
-  let beganAtMs = performance.now();
+  let startedAtMs = performance.now();
   const timer = setInterval(() => {
     const endedAtMs = performance.now();
-    admission.endWindow(wait.read(), endedAtMs - beganAtMs);
-    beganAtMs = endedAtMs;
+    admission.endWindow(wait.read(), endedAtMs - startedAtMs);
+    startedAtMs = endedAtMs;
   }, WINDOW_MS).unref();
 
   return {
     guard: (handler) => async (request, response) => {
       if (ALWAYS_ADMITTED.test(request.url ?? '')) return handler(request, response);
-      const { id, hasPaid } = customers.get(credentialOf(request)) ?? STRANGER;
+      const { id, hasPaid } = customers.get(credentialOf(request)) ?? UNKNOWN_CUSTOMER;
       const importance = importanceOf(request, hasPaid);
       if (admission.takes(importance, id)) return handler(request, response);
       metrics.requestShed(importance);
@@ -72,7 +72,7 @@ export function createOverload(
       const hasPaid = toppedUpAt !== null;
       const known = customers.get(credential);
       if (known?.id === id && known.hasPaid === hasPaid) return;
-      if (!known && customers.size >= MOST_CUSTOMERS) customers.clear();
+      if (!known && customers.size >= MAX_CUSTOMERS) customers.clear();
       customers.set(credential, { id, hasPaid });
     },
     stop: () => {
@@ -82,16 +82,16 @@ export function createOverload(
   };
 }
 
-/** Averages over time, not over turns of the event loop: more requests arrive during a long turn. */
+/** Averages over time, not over iterations of the event loop: more requests arrive during a long iteration. */
 function meterEventLoop(): WaitMeter {
-  let beganAtMs = performance.now();
+  let startedAtMs = performance.now();
   let [weightedMs, lengthMs] = [0, 0];
   const timer = setInterval(() => {
     const endedAtMs = performance.now();
-    const turnMs = endedAtMs - beganAtMs;
+    const turnMs = endedAtMs - startedAtMs;
     weightedMs += turnMs * Math.max(0, turnMs - RESOLUTION_MS);
     lengthMs += turnMs;
-    beganAtMs = endedAtMs;
+    startedAtMs = endedAtMs;
   }, RESOLUTION_MS).unref();
   return {
     read: () => {
@@ -116,7 +116,7 @@ function importanceOf({ method, url = '' }: IncomingMessage, hasPaid: boolean): 
   return hasPaid ? what : `free ${what}`;
 }
 
-/** Costs a fraction of an answer of the application. The body has the fields that clients of every format read. */
+/** Answers at a fraction of the application's cost, with the fields that clients of every format read. */
 function refuse(request: IncomingMessage, response: ServerResponse): void {
   const refusal = new ServiceError(
     'processing_unavailable',
@@ -134,7 +134,7 @@ function refuse(request: IncomingMessage, response: ServerResponse): void {
     });
     response.end(body);
   };
-  // An answer before the end of the body would end the connection, and a new one costs more than the rest of a small body.
+  // An answer before the end of the body closes the connection. A new one costs more than the rest of a small body.
   if (Number(request.headers['content-length'] ?? 0) <= SMALL_BODY_BYTES) request.resume().once('end', answer);
   else answer();
 }

@@ -1,24 +1,24 @@
 /**
- * Incoming bodies. Each must keep up a minimum pace, and the bytes that all bodies of this process hold together are
- * limited, so a client that starts many large bodies and finishes none does not harm the others.
+ * Receives request bodies. Each body must keep a minimum pace, and all bodies of this process share a memory limit, so
+ * that a client that starts many large bodies and finishes none does not harm other clients.
  */
 import type { IncomingMessage } from 'node:http';
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import { BodyBytes } from '../net/body-bytes.ts';
 
 export const PACE_CHECK_MS = 10_000;
-/** Slower than any connection on which a prompt would be worth waiting for. */
+/** Slower than any usable connection. */
 export const SLOWEST_BYTES_PER_SECOND = 2_048;
 /** Limits all bodies that have not been read yet. Only bytes that have arrived count, not announced lengths. */
 const MAX_HELD_BYTES = 256 * 2 ** 20;
 const FULL_RETRY_SECONDS = 5;
-/** A few milliseconds of work. */
+/** The bytes that take a few milliseconds to process. */
 const MAX_BYTES_PER_TURN = 2 ** 20;
 
 export interface ReceivingLimits {
   readonly maxHeldBytes: number;
   readonly paceCheckMs: number;
-  /** About how many bytes are read from all bodies in one turn of the event loop; the rest waits for the next turn. */
+  /** About how many bytes one iteration of the event loop reads from all bodies; the rest waits for the next one. */
   readonly maxBytesPerTurn: number;
 }
 
@@ -115,7 +115,7 @@ function watchPace(request: IncomingMessage, paceCheckMs: number): { readonly to
   const tooSlow = new Promise<never>((_resolve, reject) => {
     timer = setInterval(() => {
       const { bytesRead } = request.socket;
-      // If data is waiting to be read, the client is not the slow one.
+      // If data is waiting to be read, the process is slow, not the client.
       const isSlow = bytesRead - seenBytes < (SLOWEST_BYTES_PER_SECOND * paceCheckMs) / 1000;
       seenBytes = bytesRead;
       if (isSlow && !request.complete && request.readableLength === 0) reject(bodyTooSlow());
@@ -126,8 +126,8 @@ function watchPace(request: IncomingMessage, paceCheckMs: number): { readonly to
 }
 
 /**
- * Makes bodies wait for the next turn of the event loop once enough was read in this one. Otherwise a client that sends
- * faster than its body is processed would starve the others.
+ * Makes bodies wait for the next iteration of the event loop once this one has read enough. Otherwise a client that
+ * sends faster than the process works would starve the others.
  */
 class Turns {
   readonly #waiting = new Set<IncomingMessage>();
@@ -166,7 +166,7 @@ export const receiving: Receiving = createReceiving({
 
 const EMPTY = Buffer.alloc(0);
 
-/** The body, if all of it is there already, as a short one is that came with its headers; otherwise null. */
+/** Returns a body that has arrived completely, as a short one does with its headers; otherwise null. */
 function readArrived(request: IncomingMessage): Buffer | null {
   const { complete, destroyed, readableLength, headers } = request;
   if (destroyed || !(complete || readableLength === Number(headers['content-length']))) return null;
@@ -204,7 +204,7 @@ function withRejection(): { readonly promise: Promise<never>; readonly reject: (
   return { promise, reject: (error) => reject(error) };
 }
 
-/** The slowest of the bodies that hold at least an even share: refusing smaller ones would free little. */
+/** The slowest of the bodies of at least average size: refusing smaller bodies would free little memory. */
 function slowestOf(bodies: ReadonlySet<IncomingBody>): IncomingBody | null {
   const nowMs = performance.now();
   const all = [...bodies];

@@ -1,4 +1,4 @@
-/** Request state that middlewares leave for later ones. */
+/** The state that a middleware passes to later ones. */
 import type Koa from 'koa';
 import type { RouterContext } from '@koa/router';
 import type { Caller } from '../db/queries/api-keys.ts';
@@ -14,15 +14,15 @@ export interface RequestState {
   receivedAtMs: number;
   /** The endpoint that answers. */
   endpoint?: Pick<Operation, 'path' | 'tag'>;
-  /** Set for an endpoint whose method does not show that it changes nothing and costs nothing. */
+  /** Set if the endpoint changes nothing and costs nothing, although its method suggests a change. */
   isRead?: boolean;
-  /** Renders errors, where not in the common envelope. */
+  /** Renders errors, if they do not have the common envelope. */
   presentError?: (error: ServiceError, requestId: string) => object;
   /** Set by access rules that require a key. */
   caller?: Caller;
   /** Set by access rules for text until the request is counted against its key's limit. */
   uncounted?: UncountedRequest | undefined;
-  /** Set by the rules of access that ask for an admin token. */
+  /** Set by access rules that require an admin token. */
   administrator?: Administrator;
   /** Set when a task is created, for the log. */
   createdTaskId?: string;

@@ -2,7 +2,7 @@
 import Joi from 'joi';
 import { parseUsd } from '../domain/money.ts';
 
-/** Above any real top-up, and small enough for every column. */
+/** More than any real top-up, and within the range of every column. */
 const MAX_AMOUNT_USD = 10 ** 12;
 const MAX_AMOUNT = parseUsd(MAX_AMOUNT_USD);
 

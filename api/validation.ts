@@ -1,6 +1,6 @@
 /**
  * Checks JSON request bodies. The rules are Joi schemas, which also generate the API description; all messages come
- * from one table. What `describe()` does not reveal about a rule is added by the schema's `meta`, under `openapi`.
+ * from one table. The schema's `meta` adds, under `openapi`, the parts of a rule that `describe()` omits.
  */
 import Joi from 'joi';
 import { badRequest, type ServiceError } from '../domain/errors.ts';
@@ -34,7 +34,7 @@ const SENTENCES = {
 const OPTIONS: Joi.ValidationOptions = {
   abortEarly: false,
   convert: false,
-  // Compiled once instead of for each body.
+  // Compiles the messages once instead of for each body.
   messages: Object.fromEntries(Object.entries(SENTENCES).map(([fault, text]) => [fault, Joi.expression(text)])),
 };
 
@@ -45,8 +45,8 @@ export interface UnsupportedFields {
 }
 
 /**
- * Makes the check of a kind of body. Of several errors, the one whose field comes first in the schema is reported;
- * fields outside the schema come last, those of other models before unknown ones.
+ * Creates the check of a kind of body. Of several errors, it reports the one whose field comes first in the schema.
+ * Fields outside the schema come last, fields of other models before unknown ones.
  *
  * @param schema an object whose keys are in the order in which errors are reported
  * @param unsupported fields with a message of their own
@@ -59,8 +59,8 @@ export function createValidator<Body>(
   const fields = Object.keys(schema.describe().keys ?? {});
   return (body) => {
     const given = requireObject(body);
-    // Joi gets only known fields: it would lose a field named __proto__, and would describe each of a hundred thousand
-    // others.
+    // Joi gets only known fields: it would lose a field named __proto__, and would describe each of up to a
+    // hundred thousand unknown fields.
     const known = Object.fromEntries(
       fields.filter((field) => Object.hasOwn(given, field)).map((field) => [field, given[field]]),
     );
@@ -71,7 +71,7 @@ export function createValidator<Body>(
   };
 }
 
-/** The error contains the rule, and no part of the client's value. */
+/** Makes an error that contains the rule, and no part of the client's value. */
 function refusalOf({ message, path, type, context = {} }: Joi.ValidationErrorItem): ServiceError {
   const kind = type === 'string.pattern.name' ? `pattern.${String(context['name'])}` : type;
   const { limit, min, max, valids, index } = context;
@@ -92,7 +92,7 @@ export function orNull<Value>(schema: Joi.AnySchema<Value>): Joi.AnySchema<Value
   return schema.allow(null);
 }
 
-/** The fields of a body in the order in which their errors are reported. Those that are not {@link sent} may be left out. */
+/** The fields of a body, in the order of their errors. Fields that are not {@link sent} are optional. */
 type BodyFields = Readonly<Record<string, Joi.AnySchema | SentField<unknown>>>;
 
 /** The type of a body with such fields. */
@@ -124,7 +124,7 @@ export function requireObject(body: unknown): JsonObject {
   return body;
 }
 
-/** One of a few strings; for anything else, of whatever type, the message lists them. */
+/** One of a few strings. For any other value of any type, the message lists the strings. */
 export function choice<const Value extends string>(values: readonly Value[]): Joi.AnySchema<Value> {
   return Joi.valid(...values).messages({ 'any.only': `{{#label}} must be one of: [${values.join(' ')}]` });
 }
@@ -132,13 +132,13 @@ export function choice<const Value extends string>(values: readonly Value[]): Jo
 /**
  * Free text, counted in code points: a CJK character or an emoji is one.
  *
- * @param length `max` is left out where nothing but the body's size limits the text
+ * @param length `max` is absent if only the body's size limits the text
  */
 export function freeText(length: { readonly min: number; readonly max?: number }): Joi.StringSchema {
   const { min, max = Number.POSITIVE_INFINITY } = length;
   return Joi.string()
     .custom((text: string, helpers) => {
-      // Only a text near its limit is taken apart, which takes long for a file.
+      // Counts code points only near the limit, since counting takes long for a large text.
       const characters = length.max === undefined || text.length > 2 * max ? text.length : Array.from(text).length;
       if (characters < min || characters > max) return helpers.error('text.length', { min, max });
       return isStorable(text) ? text : helpers.error('text.unstorable');
@@ -147,8 +147,8 @@ export function freeText(length: { readonly min: number; readonly max?: number }
 }
 
 /**
- * A list of links to files that upstreams will read. Only the first bad one is reported; checking item by item, Joi
- * would describe all of a hundred thousand.
+ * A list of links to files that upstreams read. Reports only the first bad link; with a check for each item, Joi would
+ * describe every bad link, of which there may be a hundred thousand.
  *
  * @param isInputLink whether a text is, by its syntax, a link that may be followed; `http` links included if the
  *   service's own files have them
@@ -184,9 +184,9 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && !/\p{Surrogate}/u.test(text);
 }
 
-/** Sorted by field; errors of one field stay in the order in which its rules found them. */
+/** Returns the first fault by field; faults of one field stay in the order of its rules. */
 function firstFault(faults: readonly Joi.ValidationErrorItem[], fields: readonly string[]): Joi.ValidationErrorItem {
-  // A rule between fields has no path: it belongs to the field that it concerns, after that field's own errors.
+  // A rule between fields has no path. Its error comes after the errors of its main field.
   const rank = ({ path, context }: Joi.ValidationErrorItem): number =>
     path.length > 0 ? fields.indexOf(String(path[0])) : fields.indexOf(String(context?.['main'])) + 0.5;
   return faults.reduce((first, fault) => (rank(fault) < rank(first) ? fault : first));

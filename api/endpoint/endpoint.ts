@@ -1,6 +1,6 @@
 /**
- * An endpoint is one definition: its path, who may call it, what it takes and answers, and what it does. The router
- * (`mount.ts`) and the API description (`openapi/document.ts`) are both derived from it, so they cannot disagree.
+ * An endpoint is one definition of its path, access, body, answers and handler. The router (`mount.ts`) and the API
+ * description (`openapi/document.ts`) are both derived from the definition, so they cannot disagree.
  */
 import type { Method, Operation, Tag } from '../openapi/operation.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
@@ -15,7 +15,7 @@ import { describeQuery, type QueryParameters, readQuery } from './query.ts';
 
 /** An endpoint that can be mounted on a router. */
 export interface Endpoint extends Operation {
-  /** Another path that is answered in the same way. */
+  /** Another path with the same handler. */
   readonly alias?: string;
   /** Answers a request, or throws a ServiceError. */
   readonly serve: (context: Context, services: ApiServices) => Promise<void>;
@@ -24,7 +24,7 @@ export interface Endpoint extends Operation {
 /** A method and a path, with parameters in braces: `GET /v1/tasks/{task_id}`. */
 export type RequestLine = `${Uppercase<Method>} /${string}`;
 
-/** A request as a handler sees it, with everything checked. */
+/** A request as a handler gets it, fully checked. */
 export interface EndpointRequest<Path extends string, Rule extends Access, Query> {
   readonly caller: CallerBy[Rule];
   readonly params: PathParameters<Path>;
@@ -37,20 +37,20 @@ export interface Definition<Path extends RequestLine, Rule extends Access, Query
   Operation,
   'id' | 'summary' | 'description' | 'answers' | 'isRead'
 > {
-  /** By default, {@link TAGS_OF_PATHS} has it. */
+  /** By default, the tag of the path in {@link TAGS_OF_PATHS}. */
   readonly tag?: Operation['tag'];
   readonly request: Path;
   /** Another path with the same parameters, which some clients use; it is not described. */
   readonly alias?: string;
   readonly access: Rule;
   readonly query?: QueryParameters<Query>;
-  /** Whether other parameters of the query are refused. A list needs it whose clients turn pages by names of their own. */
+  /** Whether to refuse unknown query parameters. A list needs it if clients may send page parameters of other APIs. */
   readonly isQueryClosed?: boolean;
   /** Descriptions of the headers that the handler reads. */
   readonly headers?: readonly JsonSchema[];
   /** Refusals that do not follow from the access, the path, the query or the body. */
   readonly refusals?: readonly Refusal[];
-  /** Renders errors, where the envelope has more than the common one. */
+  /** Renders errors, if the envelope has more fields than the common one. */
   readonly presentError?: RequestState['presentError'];
 }
 
@@ -70,7 +70,7 @@ interface WithBody<Path extends RequestLine, Rule extends Access, Query, Body> e
   readonly handle: Handler<EndpointRequest<Path, Rule, Query> & { readonly body: Body }>;
 }
 
-/** Defines an endpoint. Access is checked first, then path, query and body; the handler gets only what passed. */
+/** Defines an endpoint. Access is checked first, then path, query and body; the handler gets only checked values. */
 export function endpoint<const Path extends RequestLine, Rule extends Access, Body, Query extends object = object>(
   definition: WithBody<Path, Rule, Query, Body>,
 ): Endpoint;
@@ -121,7 +121,7 @@ async function noteAdministrator(
   await noteAction(database, administrator, { action: id, path: context.path, body, requestId });
 }
 
-/** The tags of paths that begin so; the first match counts. */
+/** The tags of paths, by their prefix; the first match applies. */
 const TAGS_OF_PATHS: readonly (readonly [start: string, tag: Tag])[] = [
   ['/admin/', 'Administration'],
   ['/v1/tasks', 'Media tasks'],
@@ -153,7 +153,7 @@ function splitRequest(request: RequestLine): { readonly method: Method; readonly
   return { method, path };
 }
 
-/** The definition with everything that the API description derives from it. */
+/** Derives the operation of the API description from the definition. */
 function describe<Path extends RequestLine, Rule extends Access, Query extends object>(
   definition: Definition<Path, Rule, Query>,
   body: RequestBody<unknown> | undefined,

@@ -17,12 +17,12 @@ import type { FindCaller } from '../services/find-caller.ts';
 import type { Context } from '../state.ts';
 import { type Access, type CallerBy, ROLES } from './access.ts';
 
-/** Each lets a request in or throws a ServiceError: 401, 403 or 429. */
+/** The access check of each rule. It returns the caller, or throws ServiceError 401, 403 or 429. */
 export type Gates = { readonly [Rule in Access]: (context: Context) => Promise<CallerBy[Rule]> };
 
 export interface GateSettings {
   readonly findCaller: FindCaller;
-  /** May lag a little behind the database. */
+  /** May return a caller that is a few seconds old. */
   readonly findTextCaller: FindCaller;
   readonly clock: Clock;
   readonly requestLimit: RequestLimit;
@@ -35,7 +35,7 @@ const WRONG_ADMIN_TOKEN =
   'GENWAY_ADMIN_TOKEN.';
 
 const MESSAGES: CredentialPlaces = { before: ['x-api-key'] };
-// The last header is the one that the vendor's own clients send.
+// The vendor's own clients send the last header.
 const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog-api-key'], parameter: 'key' };
 const ANY: CredentialPlaces = { ...NATIVE, before: ['x-api-key', 'x-native-api-key'] };
 
@@ -64,7 +64,7 @@ export function createGates(settings: GateSettings): Gates {
   };
 }
 
-/** Requires an admin token with one of the roles, and notes its holder in `state.administrator`. */
+/** Requires an admin token with one of the roles, and records its holder in `state.administrator`. */
 function requireRole(
   find: FindAdministrator,
   roles: readonly AdminRole[],

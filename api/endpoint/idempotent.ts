@@ -1,4 +1,4 @@
-/** Endpoints that create something once, however often a client repeats the request under one key: contract 4.1. */
+/** Endpoints that create a resource once, even if a client repeats the request under one key: contract 4.1. */
 import { assertNotExhausted } from '../../domain/api-key.ts';
 import { type JsonSchema, text } from '../../domain/json-schema.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
@@ -19,7 +19,7 @@ const IDEMPOTENCY_KEY: JsonSchema = {
 
 export interface CreateRequest<Body> extends EndpointRequest<string, 'create-key', object> {
   readonly body: Body;
-  /** To be completed in the transaction that creates the resource; null when the client sent no key. */
+  /** The claim to complete in the transaction that creates the resource; null when the client sent no key. */
   readonly claim: IdempotencyClaim | null;
 }
 
@@ -28,15 +28,15 @@ interface CreateDefinition<Body> extends Pick<
   'id' | 'tag' | 'request' | 'summary' | 'description'
 > {
   readonly body: JsonBody<Body>;
-  /** The answer to a request that created something. */
+  /** The answer to a request that created a resource. */
   readonly created: Answer;
   readonly refusals?: readonly Refusal[];
   readonly handle: (request: CreateRequest<Body>, services: ApiServices) => Promise<CreatedResponse>;
 }
 
 /**
- * Defines an endpoint that creates something. The key is claimed before the body is checked, so a repeated request gets
- * the first answer even if its body or its API key would be refused by now.
+ * Defines an endpoint that creates a resource. The key is claimed before the body is checked, so a repeated request
+ * gets the first answer even if its body or its API key is no longer accepted.
  */
 export function idempotentEndpoint<Body>(definition: CreateDefinition<Body>): Endpoint {
   const { body, created, refusals = [], handle, ...head } = definition;

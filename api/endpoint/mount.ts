@@ -5,8 +5,8 @@ import type { Endpoint } from './endpoint.ts';
 import { parameterNames } from './path.ts';
 
 /**
- * Adds endpoints to a router. If two paths match a request, the first one answers, but a path without parameters keeps its
- * name: `GET /v1/videos/tasks` is not `GET /v1/videos/{task_id}`, although only `POST` is served there.
+ * Adds endpoints to a router. If two paths match a request, the first one answers, but a path without parameters takes
+ * precedence for all methods: `GET /v1/videos/tasks` is never `GET /v1/videos/{task_id}`, although it only has `POST`.
  */
 export function mount(router: Router<RequestState>, endpoints: readonly Endpoint[], services: ApiServices): void {
   const exactPaths = new Set(endpoints.map(({ path }) => path).filter((path) => parameterNames(path).length === 0));

@@ -6,7 +6,7 @@ import { PAGES } from '../../domain/policy.ts';
 import { type Answer, json } from './answers.ts';
 import type { QueryParameter } from './query.ts';
 
-/** Reads the values that end the previous page; null when they do not belong to this list. */
+/** Reads the values of a cursor, which end the previous page; null when they do not belong to this list. */
 type ReadPosition<Position> = (values: readonly string[]) => Position | null;
 
 /** The parameters of a list. */
@@ -54,7 +54,7 @@ export interface Slice<Position = string> {
 }
 
 /**
- * Reads a page with one row more than it shows, which tells whether another page follows.
+ * Reads one row more than the page shows, to find out whether another page follows.
  *
  * @returns the last row only if another page follows it
  */
@@ -74,7 +74,7 @@ interface Page<Item> {
 }
 
 /**
- * Reads the page that a query asks for, and presents it.
+ * Reads the requested page, and presents it.
  *
  * @param positionOf the values after which the next page continues
  */
@@ -92,7 +92,7 @@ function encodeCursor(values: readonly string[]): string {
   return Buffer.from(JSON.stringify(values)).toString('base64url');
 }
 
-/** The values in a cursor; null for one that was not made here. */
+/** Returns the values in a cursor; null if the gateway did not make it. */
 function decodeCursor(cursor: string): readonly string[] | null {
   try {
     const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));

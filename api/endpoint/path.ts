@@ -69,7 +69,7 @@ export function parameterNames(path: string): string[] {
 /**
  * Reads the parameters of a path from a request.
  *
- * @param given as the router found them
+ * @param given the values, as the router found them
  * @param caller the account to search; null to search all accounts
  * @throws ServiceError `not_found` for a value that cannot be an id of its kind, or that PostgreSQL cannot store
  */

@@ -14,7 +14,7 @@ export interface QueryParameter<Value> {
    * Reads a value.
    *
    * @param given undefined when the parameter is absent or empty
-   * @param name of the parameter, for error messages
+   * @param name the name of the parameter, for error messages
    * @throws ServiceError `bad_request`
    */
   readonly read: (given: string | undefined, name: string) => Value;
@@ -26,7 +26,7 @@ export type QueryParameters<Values> = { readonly [Name in keyof Values]: QueryPa
 /**
  * Reads the query of a request, which Koa parses on first use.
  *
- * @param isClosed whether parameters without a definition are refused; they have no effect otherwise
+ * @param isClosed whether parameters without a definition are refused; otherwise they have no effect
  * @throws ServiceError `bad_request` for the first wrong parameter
  */
 export function readQuery<Values extends object>(
@@ -124,7 +124,7 @@ export function anId(kind: IdKind, description: string): QueryParameter<string |
   };
 }
 
-/** Years 0 to 9999. Years outside this range start with a sign and may be more than the database can compare. */
+/** Years 0 to 9999. Years outside this range start with a sign and may exceed what the database can compare. */
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T|$)/;
 const UNIX_SECONDS = /^\d{1,11}$/;
 const MOMENT: JsonSchema = {
@@ -150,7 +150,7 @@ function moment(description: string): QueryParameter<Date | undefined> {
   };
 }
 
-/** A required day in UTC. */
+/** A day in UTC. */
 export function aDay(description: string): QueryParameter<string | undefined> {
   return {
     description,
@@ -167,7 +167,7 @@ export function aDay(description: string): QueryParameter<string | undefined> {
   };
 }
 
-/** A month in UTC, which may be left out. */
+/** A month in UTC. */
 export function aMonth(description: string): QueryParameter<Month | undefined> {
   return {
     description,

@@ -1,4 +1,4 @@
-/** The API description as it is sent: the whole document, and the parts that the reference pages show. */
+/** The API description as JSON: the whole document, and the parts that the reference pages show. */
 import type { OpenApiDocument } from './document.ts';
 import { type DescriptionPart, partOf } from './parts.ts';
 
@@ -7,7 +7,7 @@ export interface Descriptions {
   readonly parts: Readonly<Record<DescriptionPart, () => string>>;
 }
 
-/** @param describe makes the API description on first use */
+/** @param describe creates the API description; called on first use */
 export function createDescriptions(describe: () => OpenApiDocument): Descriptions {
   const document = once(describe);
   return {
@@ -19,7 +19,7 @@ export function createDescriptions(describe: () => OpenApiDocument): Description
   };
 }
 
-/** Makes a value on first use and keeps it. */
+/** Creates a value on first use and keeps it. */
 function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined;
   return () => (made ??= { value: make() }).value;

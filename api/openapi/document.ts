@@ -1,6 +1,6 @@
 /**
- * The contract as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0). Requests are described by their own
- * checks, answers by schemas that the compiler compares with the code that writes them.
+ * The contract as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0). The schemas of requests follow from
+ * their checks. The compiler compares the schemas of answers with the code that writes the answers.
  */
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';

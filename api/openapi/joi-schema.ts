@@ -37,7 +37,7 @@ interface Dependency {
  * Converts a schema. Rules that cannot be converted (those made with `custom`) can be described by its `meta`, under
  * `openapi`.
  *
- * @throws Error for a kind of schema or a rule without a conversion, so that none is silently lost
+ * @throws Error for a kind of schema or a rule without a conversion, so that no rule is silently lost
  */
 export function toJsonSchema(schema: Joi.Schema): JsonSchema {
   return translate(schema.describe());
@@ -61,7 +61,7 @@ function typeOf(description: Description, added: JsonSchema): JsonSchema {
   return allow.includes(null) ? nullable(translated) : translated;
 }
 
-/** The default stands among the words: generators of TypeScript require fields that have the keyword. */
+/** Adds the default to the description: with the keyword `default`, TypeScript generators make the field required. */
 function wordsOf({ description, default: value }: NonNullable<Description['flags']>): JsonSchema {
   const byDefault =
     value === undefined ? [] : [`${typeof value === 'string' ? value : JSON.stringify(value)} by default`];
@@ -71,7 +71,7 @@ function wordsOf({ description, default: value }: NonNullable<Description['flags
 
 function enumOf(values: readonly unknown[]): JsonSchema {
   const [type, ...otherTypes] = new Set(values.map((value) => typeof value));
-  // Generators make no type of values of several types.
+  // Generators make no type for an enum with values of several types.
   if (otherTypes.length > 0) return { oneOf: values.map((value) => enumOf([value])) };
   return { ...(type === 'string' && { type }), ...(values.length === 1 ? { const: values[0] } : { enum: values }) };
 }
@@ -118,7 +118,7 @@ function exclusionsOf({ rel, key, peers = [] }: Dependency): JsonSchema[] {
 
 type RuleTable = Readonly<Record<string, (limit: unknown) => JsonSchema>>;
 
-/** Described by the schema's `meta`, if at all. */
+/** Only the schema's `meta` can describe a custom rule. */
 const custom = (): JsonSchema => ({});
 
 const ARRAY_RULES: RuleTable = {

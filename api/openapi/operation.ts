@@ -37,13 +37,13 @@ export interface Operation {
   readonly summary: string;
   readonly description?: string;
   readonly access: Access;
-  /** Whether it changes nothing and costs nothing, although its method does not show it. */
+  /** Whether the operation changes nothing and costs nothing, although its method suggests a change. */
   readonly isRead?: boolean;
   /** Headers and query parameters; path parameters follow from the path. */
   readonly parameters: readonly JsonSchema[];
   readonly body?: BodyDescription;
   readonly answers: Answers;
-  /** Refusals besides those that follow from `access` and `body`. */
+  /** Refusals that do not follow from `access` and `body`. */
   readonly refusals: readonly RefusalStatus[];
   /** Refusals that do not use the common envelope, by status; names under `components.responses`. */
   readonly refusalsInFormat?: Readonly<Partial<Record<RefusalStatus, string>>>;
@@ -64,7 +64,7 @@ export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
   503: 'Unavailable',
 };
 
-/** Sent with every answer to a key. */
+/** Headers of every answer to a key. */
 export const RATE_LIMIT_HEADERS = [
   'RateLimit-Limit',
   'RateLimit-Remaining',
@@ -79,7 +79,7 @@ interface AccessDescription {
   /** Any one of these credentials is enough. */
   readonly security: readonly JsonSchema[];
   readonly refusals: readonly RefusalStatus[];
-  /** Sent with every answer. */
+  /** Headers of every answer. */
   readonly headers: readonly string[];
 }
 
@@ -92,7 +92,7 @@ function withToken(scheme: string): AccessDescription {
   return { security: [{ [scheme]: [] }], refusals: [401, 500], headers: [] };
 }
 
-/** @param roles a token needs one of them */
+/** @param roles the roles of which a token needs one */
 function withRole(roles: readonly AdminRole[]): AccessDescription {
   const refusals: RefusalStatus[] = roles.length < ADMIN_ROLES.length ? [401, 403, 500] : [401, 500];
   return { security: roles.map((role) => ({ adminToken: [role] })), refusals, headers: [] };
@@ -112,7 +112,7 @@ const ACCESS: Readonly<Record<Access, AccessDescription>> = {
   open: { security: [], refusals: [], headers: [] },
 };
 
-/** For bodies that are wrong, too slow, too large, or one too many. */
+/** The refusals of bodies that are invalid, too slow, too large, or over the memory limit. */
 const REFUSALS_OF_BODIES: readonly RefusalStatus[] = [400, 408, 413, 503];
 
 /** The operation object of OpenAPI. */

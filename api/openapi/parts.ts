@@ -24,7 +24,7 @@ export function partOf(document: OpenApiDocument, part: DescriptionPart): OpenAp
   return { ...shown, components: componentsOf(shown, components) };
 }
 
-/** The components that are referred to, directly or through each other. */
+/** The components to which the root refers, directly or through other components. */
 function componentsOf(root: unknown, components: OpenApiDocument['components']): OpenApiDocument['components'] {
   const used = new Set<string>();
   const waiting: unknown[] = [root];
@@ -43,7 +43,7 @@ function componentsOf(root: unknown, components: OpenApiDocument['components']):
     Object.fromEntries(Object.entries(members).filter(([name]) => used.has(`#/components/${section}/${name}`)));
   const kept = Object.entries(components).map(([section, members]) => [
     section,
-    // Operations name these without a reference.
+    // Operations name security schemes without a reference.
     section === 'securitySchemes' ? members : keptIn(section, Object(members)),
   ]);
   return { schemas: {}, ...Object.fromEntries(kept) };

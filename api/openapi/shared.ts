@@ -109,7 +109,7 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
   ],
 };
 
-/** Headers besides `x-request-id` that some refusals carry. */
+/** Headers of some refusals, besides `x-request-id`. */
 const HEADERS_OF_REFUSALS: Readonly<Partial<Record<RefusalStatus, readonly string[]>>> = {
   429: ['Retry-After', ...RATE_LIMIT_HEADERS],
   503: ['Retry-After'],
@@ -146,7 +146,7 @@ const EXAMPLE_MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   rate_limit_exceeded: 'The API key may make 600 requests a minute. Wait 12 s and send fewer requests.',
 };
 
-/** An error in the common envelope. A body that came too slowly is the one refusal that may be retried as it was. */
+/** An error in the common envelope. A body that arrived too slowly (408) can be retried unchanged. */
 export const exampleError = (code: ErrorCode, message: string, status?: RefusalStatus) => ({
   error: {
     code,

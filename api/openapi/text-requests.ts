@@ -1,4 +1,4 @@
-/** Requests of the text formats: contract 4.8. Their readers carry the schemas; the catalogue adds its models. */
+/** Requests of the text formats: contract 4.8. The formats' readers define the schemas; the catalogue adds models. */
 import { answersFormat, type Catalogue } from '../../catalogue/types.ts';
 import { type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
 import type { RequestFormatName } from '../../domain/wire-format-name.ts';

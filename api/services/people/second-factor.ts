@@ -33,7 +33,7 @@ export function isAppCode(typed: string): boolean {
  */
 export function stepOfCode(secret: string, code: string, nowMs: number): number | null {
   const token = code.replaceAll(/\s/g, '');
-  // The library throws on other digits, such as Arabic ones.
+  // The library throws on digits other than 0 to 9.
   if (!/^[0-9]{6}$/.test(token)) return null;
   const totp = new TOTP({ secret });
   const delta = totp.validate({ token, timestamp: nowMs, window: 1 });
