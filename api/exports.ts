@@ -61,7 +61,7 @@ export function sendAll<Row>(
   }
 }
 
-/** Sends all rows as JSON lines, whatever the client prefers. */
+/** Sends all rows as JSON lines, without regard to `Accept`. */
 export function sendLines<Row>(context: Context, rows: () => Rows<Row>, present: (row: Row) => object): void {
   context.type = NDJSON;
   context.body = Readable.from(toNdjson(rows(), present));

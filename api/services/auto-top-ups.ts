@@ -1,4 +1,4 @@
-/** Automatic top-ups: customers agree to them on the payment provider's pages; low balances charge the card. */
+/** Automatic top-ups: customers agree to them on the payment provider's pages, and pay by card at a low balance. */
 import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
 import { acceptAutoTopUp, claimTopUps, endTopUp, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';

@@ -14,7 +14,7 @@ export interface Chat {
   readonly body: JsonObject;
 }
 
-/** Streams the answer to the client as server-sent events. @throws ServiceError for every reason not to call the model */
+/** Streams the answer to the client as server-sent events. @throws ServiceError if it cannot call the model */
 export function streamChat({ text }: Pick<ApiServices, 'text'>, chat: Chat): Promise<void> {
   const body = { ...chat.body, stream: true, stream_options: { include_usage: true } };
   return text.track(text.serve(askOf({ ...chat, body })));

@@ -232,7 +232,7 @@ const findFileTimeline = createFinder(findUploadById, (file) => {
   return {
     verdict: `${filename ?? 'a file without a name'}, ${mimeType}, ${bytes} bytes.`,
     events: oldestFirst([
-      { at: createdAt, source: 'file', text: 'The upload started' },
+      { at: createdAt, source: 'file', text: 'The upload began' },
       ...at(storedAt, 'file', 'Stored'),
       ...at(usedAt, 'file', 'Used by a task for the first time'),
       ...at(deletedAt, 'file', 'Deleted'),

@@ -11,7 +11,7 @@ import { BodyTooLargeError, type GuardedClient } from '../../net/address-guard.t
 const MAX_HEADER_BYTES = 8 * 2 ** 20;
 /** For all links of a request together. */
 const MAX_BYTES = 32 * 2 ** 20;
-/** A refused link is not fetched again for this long; repeating the same request would not change the result. */
+/** How long a refused link is not fetched again: another fetch would rarely change the result. */
 export const REFUSED_FOR_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
@@ -27,7 +27,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 export interface ImageLinkCheckOptions {
   readonly client: GuardedClient;
-  /** Recognises links to its own objects, which are read directly, whatever host they name. */
+  /** Recognises links to its own objects, on any host. The check reads these objects directly. */
   readonly storage: Pick<Storage, 'keyOf' | 'read'>;
   /** For all links of a request together; 10 seconds by default. */
   readonly timeoutMs?: number;

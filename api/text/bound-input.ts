@@ -87,7 +87,7 @@ function tokensOfReferences({ tools, outputFormat }: TextRequest, { routes }: Te
   return permitted - growth.characters;
 }
 
-/** Links to this site are read as videos, whatever type is declared. */
+/** Upstreams read links to this site as videos, even with another declared type. */
 const VIDEO_SITE = /(?:^|\.)(?:youtube|youtube-nocookie|youtu)\.[a-z]+\.?$/;
 /** Types that upstreams read as pages or text. Content of any other type is unknown. */
 const DOCUMENT_TYPE =

@@ -213,7 +213,7 @@ function callOnce(
       keepFailed(progress, choice === 0 ? progress.meter : progress.others[choice - 1]);
       if (choice === 0) {
         progress.answer = null;
-        // No further upstream is tried for a client that is gone.
+        // Tries no further upstream for a client that has disconnected.
         if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
         progress.joined = joinedCalls(route, read.request);
       }

@@ -22,7 +22,7 @@ export class ClientGoneError extends Error {
 }
 
 export interface Departures {
-  /** Whether the service is closing all connections itself. */
+  /** Whether the service is closing all connections. */
   readonly isCutting: boolean;
   /**
    * Lets the call of a departed client continue.

@@ -28,7 +28,7 @@ export interface Reply {
   finish(): void;
   /** Ends the reply with an error: as an error body, an error event, or a broken connection. */
   fail(error: ServiceError): void;
-  /** Ends the reply to a client that is gone. */
+  /** Ends the reply to a client that has disconnected. */
   giveUp(): void;
 }
 

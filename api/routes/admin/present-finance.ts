@@ -107,7 +107,7 @@ export async function* streamShownRefunds(
   for await (const refund of streamRefunds(database, filter)) yield { ...refund, temporal };
 }
 
-/** A text request as its account sees it, and the operators' view: route, hold, and the cost that the operator bore. */
+/** A text request as its account sees it, with its route, its hold, and the cost that the operator bore. */
 export const ADMIN_TEXT_REQUEST = resource<TextUsage>(
   'AdminTextRequest',
   {

@@ -140,8 +140,8 @@ export async function run(
   const order = { ...inputs, model: id };
   const parse = () => (model.kind === 'video' ? services.parseVideoRequest(order) : services.parseImageRequest(order));
   const checkLinks = model.kind === 'image' ? services.checkImageLinks : undefined;
-  const ask = { caller, context, body: order, parse, key: idempotency_key };
-  const task = await taskOfRequest(ask, services, checkLinks);
+  const taskRequest = { caller, context, body: order, parse, key: idempotency_key };
+  const task = await taskOfRequest(taskRequest, services, checkLinks);
   const untilMs = performance.now() + wait_seconds * 1_000;
   return TASK.present(await untilFinal(task, { untilMs, socket: context.req.socket }, services));
 }

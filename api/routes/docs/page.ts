@@ -15,7 +15,7 @@ export function docsOf(tag: Tag): string {
   return `${DOCS_PATH}#/${encodeURIComponent(tag)}`;
 }
 
-/** The sources that the pages may load from. Swagger UI embeds small images in its style sheet and sets a few inline styles. */
+/** The sources that the pages may load from. Swagger UI has images in its style sheet, and sets inline styles. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

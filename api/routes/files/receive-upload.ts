@@ -39,8 +39,8 @@ export const uploadBody: RequestBody<ReceiveUpload> = {
 
 /**
  * Streams the file of a form to `store`. Its type is detected from its content; other fields are ignored. The stream
- * ends only when the whole form has arrived and was well formed, and fails otherwise, so that an upload that stops or
- * is refused leaves nothing behind.
+ * ends only when the whole form has arrived and is well formed, and fails otherwise, so that an upload that stops or
+ * is refused stores nothing.
  *
  * @returns the result of `store`
  * @throws ServiceError 400 `bad_request` when the form is not one file of a known type; 413 when the file is too large

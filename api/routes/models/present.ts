@@ -178,7 +178,7 @@ export const MODEL_SCHEMA = component('Model', {
   },
 });
 
-/** Presents a model, with the reason if it cannot be called now. SDKs expect a creation date, which nobody publishes, so the catalogue's edition provides it. */
+/** Presents a model. SDKs expect a creation date, which vendors do not publish: the catalogue's version provides it. */
 export function presentModel(
   model: MediaModel | TextModel,
   { version }: Pick<Catalogue, 'version'>,

@@ -106,8 +106,8 @@ function imageEndpoint({ id, request, summary, reader, requiresPicture = false }
         ...(fields.user !== undefined && { user: fields.user }),
       };
       const parse = () => services.parseImageRequest(order);
-      const ask = { caller, context, body: identity, parse };
-      const tasks = await tasksOfRequest(ask, Number(fields.n ?? 1), services, services.checkImageLinks);
+      const taskRequest = { caller, context, body: identity, parse };
+      const tasks = await tasksOfRequest(taskRequest, Number(fields.n ?? 1), services, services.checkImageLinks);
       const succeeded = await succeededOf(tasks, { untilMs, socket }, services);
       const pictures = succeeded.flatMap(({ output }) => output ?? []);
       const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);

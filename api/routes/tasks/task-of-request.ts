@@ -14,7 +14,7 @@ import { type CheckLinks, placeTask, type Series } from '../../services/place-ta
 import type { ApiServices } from '../../services/services.ts';
 import type { Context } from '../../state.ts';
 
-interface MediaAsk {
+interface MediaTaskRequest {
   readonly caller: Caller;
   readonly context: Context;
   /** The request that an `Idempotency-Key` identifies. */
@@ -26,8 +26,12 @@ interface MediaAsk {
 }
 
 /** Creates the task once for each `Idempotency-Key`. @returns the task, as created */
-export async function taskOfRequest(ask: MediaAsk, services: ApiServices, checkLinks?: CheckLinks): Promise<Task> {
-  return createOneOf(ask, { index: 0, count: 1 }, services, checkLinks);
+export async function taskOfRequest(
+  request: MediaTaskRequest,
+  services: ApiServices,
+  checkLinks?: CheckLinks,
+): Promise<Task> {
+  return createOneOf(request, { index: 0, count: 1 }, services, checkLinks);
 }
 
 /**
@@ -38,14 +42,14 @@ export async function taskOfRequest(ask: MediaAsk, services: ApiServices, checkL
  *   them
  */
 export async function tasksOfRequest(
-  ask: MediaAsk,
+  request: MediaTaskRequest,
   count: number,
   services: ApiServices,
   checkLinks?: CheckLinks,
 ): Promise<readonly Task[]> {
-  const first = await createOneOf(ask, { index: 0, count }, services, checkLinks);
+  const first = await createOneOf(request, { index: 0, count }, services, checkLinks);
   const others = await Promise.allSettled(
-    Array.from({ length: count - 1 }, (_, before) => createOneOf(ask, { index: before + 1, count }, services)),
+    Array.from({ length: count - 1 }, (_, before) => createOneOf(request, { index: before + 1, count }, services)),
   );
   const conflict = others.find(
     (other) => other.status === 'rejected' && toServiceError(other.reason).code === 'idempotency_conflict',
@@ -55,7 +59,7 @@ export async function tasksOfRequest(
 }
 
 async function createOneOf(
-  { parse, caller, context, body, key }: MediaAsk,
+  { parse, caller, context, body, key }: MediaTaskRequest,
   series: Series,
   services: ApiServices,
   checkLinks?: CheckLinks,

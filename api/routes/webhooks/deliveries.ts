@@ -92,10 +92,10 @@ export const redeliverMany = endpoint({
     202: dataOf(REDELIVERY.schema, 'Number of deliveries that are pending again'),
   },
   handle: async ({ caller, params, body }, { database }) => {
-    const asked = await ownEndpoint(database, caller, params.webhook_id);
-    if (asked.disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
-    await countRedelivery(database, asked.accountId);
-    return { data: await redeliverSome(database, asked, body) };
+    const owned = await ownEndpoint(database, caller, params.webhook_id);
+    if (owned.disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
+    await countRedelivery(database, owned.accountId);
+    return { data: await redeliverSome(database, owned, body) };
   },
 });
 

@@ -26,17 +26,17 @@ import { type DualControl, SecondApprovalRequiredError } from './dual-control.ts
  * Corrects a balance at once if one person may; otherwise requests a second approval. A form takes effect once: if it
  * has requested approval, sending it again books nothing, even when recent adjustments no longer count.
  *
- * @param asked the correction to request, if it needs a second approval
+ * @param correction the correction to request, if it needs a second approval
  * @param adjustmentId the id of the adjustment, if it needs none
  * @throws ServiceError `not_found`; `bad_request` for a form that is too old; `idempotency_conflict` for a form that
  *   was sent before with another correction; `insufficient_credits`
  */
 export async function correct(
   { database, ...dualControl }: DualControl & { readonly database: Database },
-  asked: NewCorrection,
+  correction: NewCorrection,
   adjustmentId: string,
 ): Promise<void> {
-  const { id, accountId, reference } = asked;
+  const { id, accountId, reference } = correction;
   assertFreshForm('correction', id);
   assertFreshForm('transfer', adjustmentId);
   await existingAccount(database, accountId);
@@ -47,8 +47,8 @@ export async function correct(
       await lockAccount(transaction, accountId);
       const isBooked =
         !(await hasCorrection(transaction, id)) &&
-        (await isBookedAlone({ database: transaction, ...dualControl }, asked, adjustmentId));
-      if (!isBooked) await requestCorrection(transaction, asked);
+        (await isBookedAlone({ database: transaction, ...dualControl }, correction, adjustmentId));
+      if (!isBooked) await requestCorrection(transaction, correction);
     }),
   );
 }
@@ -72,9 +72,10 @@ async function isBookedAlone(
   }
 }
 
-async function requestCorrection(database: Database, asked: NewCorrection): Promise<void> {
-  const made = await insertCorrection(database, asked, CORRECTIONS.pendingDays);
-  if (made.accountId === asked.accountId && made.amount === asked.amount && made.author === asked.author) return;
+async function requestCorrection(database: Database, correction: NewCorrection): Promise<void> {
+  const made = await insertCorrection(database, correction, CORRECTIONS.pendingDays);
+  if (made.accountId === correction.accountId && made.amount === correction.amount && made.author === correction.author)
+    return;
   throw new ServiceError(
     'idempotency_conflict',
     'This form was sent before and has asked for another correction. Open the page again to ask once more.',

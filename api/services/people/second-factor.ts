@@ -1,4 +1,4 @@
-/** Codes from an authenticator app: RFC 6238 (TOTP) with SHA-1, six digits and 30 seconds, which all apps understand. */
+/** Codes from an authenticator app: RFC 6238 (TOTP) with SHA-1, six digits and 30 seconds, which all apps support. */
 import { Secret, TOTP } from 'otpauth';
 import type { Session } from '../../../db/queries/sessions.ts';
 import { type Encryption, DecryptionError } from '../../../db/encryption.ts';
@@ -41,7 +41,7 @@ export function stepOfCode(secret: string, code: string, nowMs: number): number 
 }
 
 /**
- * Encrypts an offered secret for a form: nobody but Genway can have made the value, and only the session of the form
+ * Encrypts an offered secret for a form: only Genway can make the value, and only the session of the form
  * can return it.
  */
 export function encryptOffer(encryption: Encryption, session: Session, secret: string): string {
