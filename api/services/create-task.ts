@@ -49,7 +49,7 @@ const MAX_TASKS_PER_TRANSACTION = 50;
 const UNCONFIRMED_RETRY_SECONDS = 10;
 
 /**
- * Creates the create call. Calls that arrive while a transaction is running share the next one.
+ * Creates the function that creates tasks. Calls that arrive while a transaction is running share the next one.
  *
  * @returns a function that answers 201 with the new task, or throws the ServiceError that says why nothing was created
  */

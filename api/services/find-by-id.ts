@@ -283,7 +283,7 @@ export const FINDABLE_KINDS = Object.keys(FINDERS).filter((kind): kind is Findab
 /** The prefixes of ids that can be found, including the ids of answers. */
 export const FINDABLE_PREFIXES = [...FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]), 'chatcmpl-', 'resp_', 'msg_'];
 
-/** The id of an answer that Genway writes itself has the letters of its request's id. */
+/** The id of an answer that Genway writes itself has the characters of its request's id. */
 const ANSWER_ID = /^(?:chatcmpl-|resp_|msg_)([0-9a-z]{32})$/;
 
 /** @returns null for an unknown id, and for a request that created nothing */

@@ -1,7 +1,7 @@
 import { badRequest } from '../../domain/errors.ts';
 import { createdAtMsOf, type IdKind, isId } from '../../domain/ids.ts';
 
-/** How long a form is valid. Its page put the id of the new object into it. */
+/** How long a form is valid, which contains the id of the object that it creates. */
 const FORM_LIFETIME_MS = 86_400_000;
 const MAX_CLOCK_SKEW_MS = 60_000;
 

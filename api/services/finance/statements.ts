@@ -11,7 +11,7 @@ import { ServiceError } from '../../../domain/errors.ts';
 export type InTurn = <Report>(holder: string, report: () => Promise<Report>) => Promise<Report>;
 export type ReadStatement = (asked: Parameters<typeof readStatement>[1]) => Promise<Statement>;
 
-/** Connections that these reports use at once. Other reports use the remaining connections. */
+/** Connections that these reports use at once. Other reports use the remaining ones. */
 const MAX_AT_ONCE = 2;
 const MAX_WAITING_PER_HOLDER = 5;
 const RETRY_SECONDS = 5;
