@@ -7,7 +7,7 @@ import type { Administrator } from '../services/administrator.ts';
 export interface CallerBy {
   /** An API key as a bearer token; an exhausted one may only read. */
   readonly key: Caller;
-  /** The same for idempotent create calls, which answer a repeated request before they refuse an exhausted key. */
+  /** Like `key`, for idempotent create calls, which answer a repeated request before they refuse an exhausted key. */
   readonly 'create-key': Caller;
   /** An API key in the header of any text format, for calls that clients of every format make. */
   readonly 'any-key': Caller;

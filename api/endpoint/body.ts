@@ -74,7 +74,7 @@ export function optionalJsonBody<Body>(name: string, schema: Joi.ObjectSchema<Bo
   };
 }
 
-/** Signed JSON. The handler reads the body once it knows the secret of the sender. */
+/** Signed JSON. The handler reads the body after it has found the configuration of the sender. */
 export function signedBody(maxBytes: number): RequestBody<() => Promise<Buffer>> {
   return {
     description: { required: true, content: json(ANY_OBJECT) },

@@ -31,7 +31,7 @@ export async function confirmAutoTopUp(
   if (card?.accountId === accountId) await acceptAutoTopUp(services.database, checkoutId, card);
 }
 
-/** Charges the cards of accounts whose balance is low, in every api process. Its stop waits for payments in progress. */
+/** Charges the cards of accounts with a low balance, in every api process. Its stop waits for payments in progress. */
 export function startAutoTopUps(payer: Payer): Repetition {
   return repeat(() => topUpSome(payer), {
     pauseMs: PAUSE_MS,

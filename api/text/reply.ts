@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts';
 import type { TextSettings } from './services.ts';
 import { StreamReading } from './stream-reading.ts';
 
-/** Reads an answer to its end, even if the client is gone, and sends the parts that need not wait for settlement. */
+/** Reads an answer to its end, even without the client, and sends the parts that need not wait for settlement. */
 export type ReadOn = () => Promise<void>;
 
 /** Does nothing, since a whole answer was already read to its end. */

@@ -62,7 +62,7 @@ export function textEndpoint<const Path extends RequestLine, Query extends objec
   };
 }
 
-/** Also counts a request that is refused before its hold. The refusal for its limit replaces the other refusal. */
+/** Also counts a request that is refused before its hold. A 429 replaces the other refusal. */
 async function countIfRefused(context: Context, served: Promise<void>): Promise<void> {
   try {
     await served;

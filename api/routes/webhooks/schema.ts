@@ -52,7 +52,7 @@ export const redeliverSchema = bodySchema({
 });
 export type RedeliverBody = BodyOf<typeof redeliverSchema>;
 
-/** Converts a moment that the schema accepted. */
+/** Converts a time that the schema accepted. */
 export function toDate(given: string | number): Date {
   return new Date(typeof given === 'number' ? given * 1000 : given);
 }

@@ -34,7 +34,7 @@ import { inOpenSession, newToken } from './sessions.ts';
 import { forgetLinkAttempt, hashChosenPassword, makeLink } from './sign-in.ts';
 
 const MAX_LINKS = 20;
-/** A lower limit for one address, since each invitation is an e-mail. */
+/** Invitations to one address. The limit is lower, since each invitation is an e-mail. */
 const MAX_MAILS = 3;
 const LINKS_WINDOW_SECONDS = 15 * 60;
 const INVITATION_LIFETIME_SECONDS = 3 * 24 * 3600;

@@ -25,7 +25,7 @@ export const SESSION_COOKIE = '__Host-genway-session';
 const TOKEN_BYTES = 32;
 export const SESSION_LIFETIME_SECONDS = 30 * 24 * 3600;
 const IDLE_SECONDS = 7 * 24 * 3600;
-/** Each browser has a session. Above this number, the sessions used last stay. */
+/** Sessions of a user, one per browser. Above this number, the least recently used sessions end. */
 const MAX_SESSIONS = 50;
 /** The time for entering the code of the second factor. */
 const PENDING_LIFETIME_SECONDS = 10 * 60;

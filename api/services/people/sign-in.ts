@@ -33,17 +33,17 @@ import { takeRecoveryCode } from './recovery-codes.ts';
 import { isAppCode, stepOfCode } from './second-factor.ts';
 import { inOpenSession, newToken } from './sessions.ts';
 
-/** In 15 minutes, on one user from one network. An attacker on another network locks nobody out. */
+/** Attempts on one user from one network in 15 minutes. An attacker on another network locks nobody out. */
 const MAX_ATTEMPTS = 10;
-/** From one network on all users: many people may share a network. */
+/** Attempts from one network on all users: many people may share a network. */
 const MAX_NETWORK_ATTEMPTS = 50;
-/** From all networks on one user. Each further attempt waits longer than the one before. */
+/** Attempts on one user from all networks, after which each attempt waits longer than the one before. */
 const MAX_QUICK_ATTEMPTS = 10;
 const SLOWER_BY_MS = 200;
 const MAX_PAUSE_MS = 5_000;
-/** A higher limit, since nothing can be guessed: an answer only costs a request to the provider. */
+/** Answers of a provider. The limit is higher, since nothing can be guessed: an answer only costs a request. */
 const MAX_PROVIDER_ANSWERS = 100;
-/** A lower limit, since each link is an e-mail. */
+/** Links to one address. The limit is lower, since each link is an e-mail. */
 const MAX_LINKS = 3;
 /**
  * Wrong codes of one user in a day. Three of a million codes are right at a time, so that an attacker who knows the
