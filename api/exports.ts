@@ -46,12 +46,12 @@ export function sendAll<Row>(
   rows: () => Rows<Row>,
   { columns, present }: Presentation<Row>,
 ): boolean {
-  const asked = context.accepts('json', 'csv', CSV_WITH_COMMAS, NDJSON);
-  switch (asked) {
+  const mediaType = context.accepts('json', 'csv', CSV_WITH_COMMAS, NDJSON);
+  switch (mediaType) {
     case 'csv':
     case CSV_WITH_COMMAS:
       context.type = CSV;
-      context.body = Readable.from(toCsv(rows(), columns, asked === 'csv' ? 'point' : 'comma'));
+      context.body = Readable.from(toCsv(rows(), columns, mediaType === 'csv' ? 'point' : 'comma'));
       return true;
     case NDJSON:
       sendLines(context, rows, present);

@@ -19,11 +19,11 @@ export interface InputTokens {
 
 /** Lets the vendor of the model's first route count the converted request, or else estimates the count. */
 export async function countInput(
-  { accountId, ...asked }: CountAsk,
+  { accountId, ...counted }: CountAsk,
   { upstreams, assertEnabled }: Pick<TextServices, 'upstreams' | 'assertEnabled'>,
 ): Promise<InputTokens> {
-  const { request, model, body } = asked;
-  const read = { ...asked, streamsArray: false };
+  const { request, model, body } = counted;
+  const read = { ...counted, streamsArray: false };
   const context: RenderContext = { request, responseId: '', createdAtSeconds: 0, nowSeconds: () => 0 };
   const tokens = await upstreams.countInput({
     routes: model.routes,

@@ -66,10 +66,10 @@ export const getCatalogue = endpoint({
   answers: { 200: dataOf(CATALOGUE.schema, 'The catalogue') },
   handle: async ({ query: { version } }, { catalogue, reports }) => {
     const offer = offerOf(catalogue);
-    const asked = version ?? offer.version;
+    const requestedVersion = version ?? offer.version;
     const [cards, recordedCosts] = await Promise.all([
-      listRateCardsOf(reports, asked),
-      listTextCostsOf(reports, asked),
+      listRateCardsOf(reports, requestedVersion),
+      listTextCostsOf(reports, requestedVersion),
     ]);
     return { data: CATALOGUE.present({ ...offer, cards, recordedCosts }) };
   },

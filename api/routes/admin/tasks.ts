@@ -94,8 +94,8 @@ export const cancelTask = endpoint({
   refusals: ['processing_unavailable'],
   handle: async ({ params, caller, body }, services) => {
     const { database, temporal } = services;
-    const asked = await existingTask(database, params.task_id);
-    const action = await cancel(services, asked, authorshipOf(caller, body));
+    const found = await existingTask(database, params.task_id);
+    const action = await cancel(services, found, authorshipOf(caller, body));
     const task = await readAdminTask(database, params.task_id, temporal);
     return { data: { ...OPERATOR_ACTION.present(action), task } };
   },

@@ -54,8 +54,8 @@ export const sumUsageByEndUser = endpoint({
   query: PERIOD,
   answers: { 200: END_USERS_ANSWER },
   handle: async ({ caller, query }, { reports, inTurn }) => {
-    const asked = { accountId: caller.account.id, ...usagePeriod(query) };
-    const users = await inTurn(asked.accountId, () => sumEndUserUsage(reports, asked));
+    const filter = { accountId: caller.account.id, ...usagePeriod(query) };
+    const users = await inTurn(filter.accountId, () => sumEndUserUsage(reports, filter));
     return { data: users.map(END_USER_USAGE.present) };
   },
 });

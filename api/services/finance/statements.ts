@@ -9,7 +9,7 @@ import { ServiceError } from '../../../domain/errors.ts';
  * @throws ServiceError `rate_limit_exceeded` when many reports of the holder wait
  */
 export type InTurn = <Report>(holder: string, report: () => Promise<Report>) => Promise<Report>;
-export type ReadStatement = (asked: Parameters<typeof readStatement>[1]) => Promise<Statement>;
+export type ReadStatement = (statement: Parameters<typeof readStatement>[1]) => Promise<Statement>;
 
 /** Connections that these reports use at once. Other reports use the remaining ones. */
 const MAX_AT_ONCE = 2;
@@ -59,7 +59,7 @@ export function createTurns(): InTurn {
 export function createReadStatement(
   reports: Database,
   inTurn: InTurn,
-  read: (reports: Database, ...asked: Parameters<ReadStatement>) => Promise<Statement> = readStatement,
+  read: (reports: Database, ...statement: Parameters<ReadStatement>) => Promise<Statement> = readStatement,
 ): ReadStatement {
-  return (asked) => inTurn(asked.accountId, () => read(reports, asked));
+  return (statement) => inTurn(statement.accountId, () => read(reports, statement));
 }
