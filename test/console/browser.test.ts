@@ -1,15 +1,18 @@
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
+import { createPriceList } from '../../db/queries/price-lists.ts';
 import { findTask } from '../../db/queries/tasks.ts';
 import { newId } from '../../domain/ids.ts';
+import { make } from '../../lab/stack/accounts.ts';
 import { invite, PASSWORD, Visitor } from '../support/console.ts';
 import { pngFile } from '../support/media-files.ts';
 import type { Page } from 'playwright-core';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
-import { startRecordingReceiver } from '../support/receiver.ts';
+import { type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
 import { call, useTestStack } from '../support/stack.ts';
-import { createTask, taskWhen } from '../support/tasks.ts';
+import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
+import { CUSTOMER_EMAIL, FAILED_PROMPT, Hand, HOOK_PATH, JOBS, OLDEST_MONTH, type Person } from './jobs.ts';
 
 const WAIT_MS = 60_000;
 
@@ -353,20 +356,13 @@ describeInBrowser('the console in a browser', (browser) => {
     await taskBesideForm(page);
   });
 
-  /** Signs in as staff of the gateway, without an account. */
-  async function signUpAsStaff(role: 'operator' | 'finance'): Promise<void> {
-    invitations += 1;
-    const email = `staff-${invitations}@example.com`;
-    await tab.signIn(await Visitor.invited(stack, { email, staff_role: role }));
-    await tab.page.goto('/console');
-  }
-
   it('shows an operator a task’s timeline, who cancels the task and sees the refund', async () => {
     const { apiKey } = await stack.createAccount({ fundedUsd: 5 });
     const { id } = await createTask(stack, apiKey, 'A boat that never leaves [sim:stuck]');
     await taskWhen(stack, apiKey, id, 'processing');
-    await signUpAsStaff('operator');
+    await tab.signIn(await Visitor.invited(stack, { email: 'staff@example.com', staff_role: 'operator' }));
     const { page } = tab;
+    await page.goto('/console');
     await page.getByRole('link', { name: 'All tasks' }).click();
     await page.getByRole('link', { name: id }).first().click();
     await page.getByText('Accepted').first().waitFor();
@@ -378,20 +374,58 @@ describeInBrowser('the console in a browser', (browser) => {
     expect((await findTask(stack.database, id))?.status).to.equal('failed');
   });
 
-  it('guides finance through closing a past month', async () => {
-    const now = new Date();
-    const past = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 2, 15));
-    const month = past.toISOString().slice(0, 7);
-    await ensurePartitions(stack.database, past);
-    await stack.database('accounts').insert({ id: newId('account', past.getTime()), name: 'Oldest', created_at: past });
-    await signUpAsStaff('finance');
-    const { page } = tab;
-    await page.getByRole('link', { name: 'Months' }).click();
-    await page.locator(`a[href$="/months/${month}"]`).click();
-    await page.getByRole('link', { name: 'Close the month' }).click();
-    await page.getByText('It cannot be undone.').waitFor();
-    await page.getByRole('button', { name: 'Close the month' }).click();
-    await page.getByText('Closed by').waitFor();
-    expect(await stack.database('closed_months').pluck('author')).to.deep.equal([`staff-${invitations}@example.com`]);
+  describe('for the jobs of a day:', () => {
+    const people = new Map<Person, Visitor>();
+    let receiver: RecordingReceiver;
+
+    before(async function () {
+      this.timeout(180_000);
+      receiver = await startRecordingReceiver((response) => response.writeHead(204).end());
+      const customerId = await makeCustomer(receiver.url + HOOK_PATH);
+      for (const [by, role] of [
+        ['owner', { account_id: customerId }],
+        ['operator', { staff_role: 'operator' }],
+        ['finance', { staff_role: 'finance' }],
+      ] as const) {
+        people.set(by, await Visitor.invited(stack, { email: `${by}@people.example`, ...role }));
+      }
+    });
+    after(() => receiver.close());
+
+    /** The data of a day: an account with tasks, an endpoint and a price list; an account in arrears; an open month. */
+    async function makeCustomer(hookUrl: string): Promise<string> {
+      const { baseUrl, adminToken, database } = stack;
+      const accounts = `${baseUrl}/admin/v1/accounts`;
+      await make(accounts, adminToken, { name: 'Late payers' });
+      const { id: accountId } = await make(accounts, adminToken, { name: 'Kites', email: CUSTOMER_EMAIL });
+      await make(`${accounts}/${accountId}/topups`, adminToken, { amount_usd: 25, reference: 'invoice-2031' });
+      const { api_key: apiKey } = await make(`${accounts}/${accountId}/keys`, adminToken, {});
+      const tasks = [await createTask(stack, apiKey, FAILED_PROMPT), await createTask(stack, apiKey, 'A kite')];
+      for (const { id } of tasks) await taskWhenFinal(stack, apiKey, id);
+      await make(`${baseUrl}/v1/webhooks`, apiKey, { url: hookUrl });
+      await createPriceList(database, 'partners', {
+        factor: '0.9',
+        rules: [],
+        author: 'Ada',
+        reason: 'They buy much.',
+      });
+      await ensurePartitions(database, OLDEST_MONTH);
+      const oldest = { id: newId('account', OLDEST_MONTH.getTime()), name: 'Oldest', created_at: OLDEST_MONTH };
+      await database('accounts').insert(oldest);
+      return accountId;
+    }
+
+    for (const { by, job, most, steps, seen } of JOBS) {
+      it(`${by === 'finance' ? by : `an ${by}`} ${job} in at most ${most} ${most === 1 ? 'click' : 'clicks'}`, async () => {
+        const { page } = tab;
+        await page.route('**/namespaces/**', (route) => route.fulfill({ body: 'A history of Temporal' }));
+        await tab.signIn(people.get(by) ?? expect.fail(`nobody is ${by}`));
+        await page.goto('/console');
+        const hand = new Hand(page);
+        for (const step of steps) await step(hand);
+        await seen(page).first().waitFor({ timeout: WAIT_MS });
+        expect(hand.clicks).to.be.at.most(most);
+      });
+    }
   });
 });

@@ -1,27 +1,18 @@
+/** The jobs of a day in the console, and the steps of each: `browser.test.ts` does them. */
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import { monthName } from '../../console/html/months.ts';
-import { ensurePartitions } from '../../db/partitions.ts';
-import { createPriceList } from '../../db/queries/price-lists.ts';
-import { newId } from '../../domain/ids.ts';
-import { make } from '../../lab/stack/accounts.ts';
-import { describeInBrowser, type Tab } from '../support/browser.ts';
-import { Visitor } from '../support/console.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { useTestStack } from '../support/stack.ts';
-import { createTask, taskWhenFinal } from '../support/tasks.ts';
 
-const WAIT_MS = 60_000;
-const CUSTOMER_EMAIL = 'billing@kites.example';
-const FAILED_PROMPT = 'A kite that tears [sim:fail=processing_failed]';
-const HOOK_PATH = '/hooks';
+export const CUSTOMER_EMAIL = 'billing@kites.example';
+export const FAILED_PROMPT = 'A kite that tears [sim:fail=processing_failed]';
+export const HOOK_PATH = '/hooks';
 
 const now = new Date();
-const OLDEST_MONTH = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 2, 15));
+export const OLDEST_MONTH = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 2, 15));
 const nameOf = (month: Date) => monthName(month.toISOString().slice(0, 7), 'en');
 
 /** The mouse and keyboard of a user. Typing is free, and so are the keys that lead to a field; Enter is a click. */
-class Hand {
+export class Hand {
   readonly page: Page;
   clicks = 0;
 
@@ -70,7 +61,7 @@ const download =
     expect(await file.failure()).to.equal(null);
   };
 
-type Person = 'owner' | 'operator' | 'finance';
+export type Person = 'owner' | 'operator' | 'finance';
 
 interface Job {
   readonly by: Person;
@@ -83,7 +74,7 @@ interface Job {
 }
 
 // oxfmt-ignore
-const JOBS: readonly Job[] = [
+export const JOBS: readonly Job[] = [
   { by: 'owner', job: 'makes a video', most: 2,
     steps: [follow('Playground'), fill('Prompt', 'A red kite over the sea', 'Create'), press('Create')],
     seen: (page) => page.locator('video[controls]') },
@@ -137,62 +128,3 @@ const JOBS: readonly Job[] = [
     steps: [follow(nameOf(OLDEST_MONTH)), follow('Close the month'), press('Close the month')],
     seen: (page) => page.getByText('Closed by') },
 ];
-
-describeInBrowser('the jobs of a day in the console', (browser) => {
-  const stack = useTestStack();
-  const tabs = new Map<Person, Tab>();
-  let receiver: Receiver | undefined;
-
-  before(async function () {
-    this.timeout(180_000);
-    receiver = await startReceiver((_, response) => void response.writeHead(204).end());
-    await Promise.all([stack.api.start(), stack.worker.start()]);
-    const accountId = await makeCustomer(receiver.url + HOOK_PATH);
-    const people = {
-      owner: { account_id: accountId },
-      operator: { staff_role: 'operator' },
-      finance: { staff_role: 'finance' },
-    } as const;
-    for (const by of ['owner', 'operator', 'finance'] as const) {
-      const tab = await browser.open(stack.baseUrl);
-      tabs.set(by, tab);
-      await tab.signIn(await Visitor.invited(stack, { email: `${by}@people.example`, ...people[by] }));
-      await tab.page.route('**/namespaces/**', (route) => route.fulfill({ body: 'A history of Temporal' }));
-    }
-  });
-  after(async () => {
-    await Promise.all(Array.from(tabs.values(), (tab) => tab.close()));
-    await receiver?.close();
-  });
-
-  /** The data of a day: an account with tasks, an endpoint and a price list; an account in arrears; an open month. */
-  async function makeCustomer(hookUrl: string): Promise<string> {
-    const { baseUrl, adminToken, database } = stack;
-    const accounts = `${baseUrl}/admin/v1/accounts`;
-    await make(accounts, adminToken, { name: 'Late payers' });
-    const { id: accountId } = await make(accounts, adminToken, { name: 'Kites', email: CUSTOMER_EMAIL });
-    await make(`${accounts}/${accountId}/topups`, adminToken, { amount_usd: 25, reference: 'invoice-2031' });
-    const { api_key: apiKey } = await make(`${accounts}/${accountId}/keys`, adminToken, {});
-    const tasks = [await createTask(stack, apiKey, FAILED_PROMPT), await createTask(stack, apiKey, 'A kite')];
-    for (const { id } of tasks) await taskWhenFinal(stack, apiKey, id);
-    await make(`${baseUrl}/v1/webhooks`, apiKey, { url: hookUrl });
-    await createPriceList(database, 'partners', { factor: '0.9', rules: [], author: 'Ada', reason: 'They buy much.' });
-    await ensurePartitions(database, OLDEST_MONTH);
-    const oldest = { id: newId('account', OLDEST_MONTH.getTime()), name: 'Oldest', created_at: OLDEST_MONTH };
-    await database('accounts').insert(oldest);
-    return accountId;
-  }
-
-  for (const { by, job, most, steps, seen } of JOBS) {
-    it(`${by === 'finance' ? by : `an ${by}`} ${job} in at most ${most} ${most === 1 ? 'click' : 'clicks'}`, async () => {
-      const tab = tabs.get(by);
-      if (!tab) throw new Error(`nobody is signed in as ${by}`);
-      await tab.page.goto('/console');
-      const hand = new Hand(tab.page);
-      for (const step of steps) await step(hand);
-      await seen(tab.page).first().waitFor({ timeout: WAIT_MS });
-      expect(hand.clicks).to.be.at.most(most);
-      expect(tab.complaints).to.deep.equal([]);
-    });
-  }
-});
