@@ -6,8 +6,7 @@
  */
 import { Agent, request } from 'undici';
 import { percentile, rounded } from './statistics.ts';
-import { keepOnCore } from './load/cores.ts';
-import { residentMegabytesOf } from './load/memory.ts';
+import { keepOnCore, residentMegabytesOf } from './load/processes.ts';
 import { arriveAt } from './load/steady.ts';
 import { type LoadTarget, putLoad } from './load/wrk.ts';
 import { MODEL, startTextStack, type Target } from './text-stack.ts';

@@ -12,9 +12,8 @@ import { type RunningProcess, startProcess } from '../../bin/stack/child-process
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { childEnvironment } from '../../config.ts';
 import { nodeWith, pythonWith } from '../stack/packages.ts';
-import { cpuTimeUs } from './load/cpu-time.ts';
 import { firstBytesMs } from './load/first-bytes.ts';
-import { residentMegabytesOf } from './load/memory.ts';
+import { cpuTimeUs, residentMegabytesOf } from './load/processes.ts';
 import type { Load } from './load/wrk.ts';
 import { mean, percentile, rounded } from './statistics.ts';
 import { load, loadAtAnyRate, MODEL, startTextStack, type Target } from './text-stack.ts';

@@ -9,6 +9,7 @@
 import { cpus } from 'node:os';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { parseUsd } from '../../domain/money.ts';
+import { bytesOf } from './load/database.ts';
 import { loadLedger } from './ledger-load/run.ts';
 import { mean, rounded } from './statistics.ts';
 import { loadAtAnyRate, startTextStack, type Target } from './text-stack.ts';
@@ -78,14 +79,6 @@ async function measureTextProcesses(): Promise<void> {
   );
 }
 
-/** Requests and their money, with indexes. */
-async function bytesOfRequests(): Promise<number> {
-  const { rows } = await stack.database.raw<{ rows: { bytes: string }[] }>(/* sql */ `
-    SELECT sum(pg_total_relation_size(part.relid)) AS bytes
-    FROM unnest(ARRAY['text_requests', 'transfers']::regclass[]) AS whole, pg_partition_tree(whole) AS part WHERE part.isleaf`);
-  return Number(rows[0]?.bytes);
-}
-
 /** @throws Error when a task was not rendered once, or a balance is wrong */
 async function measureTasks(): Promise<void> {
   const measured = await measureManyProcesses();
@@ -115,10 +108,11 @@ async function expectNothingLost(): Promise<void> {
     [parseUsd(1_000_000).toString()],
   );
   const [found] = rows;
+  const bytes = await bytesOf(stack.database, ['text_requests', 'transfers']);
   console.log(
     JSON.stringify({
       requests: Number(found?.requests),
-      database_bytes_of_a_request: Math.round((await bytesOfRequests()) / Number(found?.requests)),
+      database_bytes_of_a_request: Math.round(bytes / Number(found?.requests)),
       accounts: Number(found?.accounts),
       wrong: Number(found?.wrong),
     }),

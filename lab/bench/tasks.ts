@@ -12,11 +12,11 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
-import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { createDatabase } from '../../db/database.ts';
 import { openAccount } from '../stack/accounts.ts';
 import { build } from '../stack/build.ts';
 import { startStack } from '../stack/stack.ts';
+import { bytesOf, whenAllFinal } from './load/database.ts';
 import { mean, percentile, rounded } from './statistics.ts';
 import { startCeiling } from './task-load/ceiling.ts';
 import { type CpuTimes, cpuTimesBetween, cpuTimesOf } from './task-load/cpu-of-stack.ts';
@@ -27,7 +27,8 @@ const CLIENTS = 32;
 const STEADY = { perSecond: 300, seconds: 5 } as const;
 /** Of tasks and of bare workflows: a worker needs fewer and fewer milliseconds for each of its first few hundred. */
 const WARM_UP = 400;
-const TIMEOUT_MS = 180_000;
+/** What a task leaves in the database. */
+const TABLES = ['tasks', 'transfers', 'submissions', 'events', 'result_files'];
 
 const { values } = parseArgs({
   options: {
@@ -56,15 +57,17 @@ try {
   const { apiKey } = await openAccount({ apiUrl, adminToken: stack.adminToken }, 1_000_000);
   const target = { apiUrl, apiKey };
   await createInClosedLoop(target, { clients: CLIENTS, count: WARM_UP });
-  await allFinal();
+  await whenAllFinal(database);
   await ceiling.run(WARM_UP);
-  const bytesBefore = await databaseBytes();
+  const bytesBefore = await bytesOf(database, TABLES);
   const rounds: Round[] = [];
   while (rounds.length < Number(values.rounds)) {
     rounds.push({ ...(await measureCeiling()), ...(await measureTasks(target)) });
   }
   report(rounds);
-  print({ database_bytes_of_a_task: Math.round(((await databaseBytes()) - bytesBefore) / (TASKS * rounds.length)) });
+  print({
+    database_bytes_of_a_task: Math.round(((await bytesOf(database, TABLES)) - bytesBefore) / (TASKS * rounds.length)),
+  });
   await reportHistories();
   // Last, since it may leave tasks behind that have not ended.
   reportSteady(await createInOpenLoop(target, STEADY));
@@ -100,16 +103,9 @@ async function measureTasks(target: CreateTarget): Promise<Omit<Round, 'barePerS
   const cpuBefore = cpuTimesOf(stack);
   const startedAt = performance.now();
   const creates = await createInClosedLoop(target, { clients: CLIENTS, count: TASKS });
-  await allFinal();
+  await whenAllFinal(database);
   const finishedPerSecond = TASKS / seconds(startedAt);
   return { creates, finishedPerSecond, taskCpuMs: cpuTimesBetween(cpuBefore, cpuTimesOf(stack), TASKS) };
-}
-
-async function allFinal(): Promise<void> {
-  await until(async () => {
-    const [left] = await database('tasks').whereIn('status', ['queued', 'processing']).count('* as running');
-    return Number(left?.['running']) === 0;
-  });
 }
 
 function report(rounds: readonly Round[]): void {
@@ -142,21 +138,13 @@ function reportSteady(steady: Creates): void {
   });
 }
 
-/** Returns the bytes of a task in PostgreSQL, with indexes. */
-async function databaseBytes(): Promise<number> {
-  const { rows } = await database.raw<{ rows: { bytes: string }[] }>(/* sql */ `
-    SELECT sum(pg_total_relation_size(part.relid)) AS bytes
-    FROM unnest(ARRAY['tasks', 'transfers', 'submissions', 'events', 'result_files']::regclass[]) AS whole,
-      pg_partition_tree(whole) AS part WHERE part.isleaf`);
-  return Number(rows[0]?.bytes);
-}
-
 async function reportHistories(): Promise<void> {
   const task = await database<{ id: string; status: string }>('tasks')
     .where({ status: 'succeeded' })
     .orderBy('id')
     .first('id');
-  await until(async () => (await temporal.workflow.getHandle(task?.id ?? '').describe()).closeTime !== undefined);
+  // Its workflow ends a moment after the task.
+  await temporal.workflow.getHandle(task?.id ?? '').result();
   print({ history_of_a_task: await readHistoryCost(temporal, task?.id ?? '') });
   print({ history_of_a_bare_workflow: await readHistoryCost(temporal, await ceiling.run(1)) });
 }
@@ -168,13 +156,6 @@ function meanOf(times: readonly CpuTimes[]): CpuTimes {
 
 function print(line: object): void {
   console.log(JSON.stringify(line));
-}
-
-async function until(isReached: () => Promise<boolean>): Promise<void> {
-  const attempt = async (): Promise<void> => {
-    if (!(await isReached())) throw new Error('the tasks did not finish in time');
-  };
-  await waitUntil(attempt, { timeoutMs: TIMEOUT_MS, pauseMs: 250 });
 }
 
 function seconds(since: number): number {

@@ -13,12 +13,10 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import { DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
 import { childEnvironment } from '../../config.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
-import { insertApiKey } from '../../db/queries/api-keys.ts';
-import { newId } from '../../domain/ids.ts';
-import { createAccount } from '../../test/support/factories.ts';
+import { createAccount, createKey } from '../../test/support/factories.ts';
 import { type Load, putLoad } from './load/wrk.ts';
 import type { Role } from '../stack/member.ts';
-import { runNode, startServer } from '../stack/node-process.ts';
+import { expectAnswer, runNode, startUntil } from '../stack/node-process.ts';
 import { startStack } from '../stack/stack.ts';
 
 export const MODEL = 'textd-v2.5';
@@ -81,9 +79,11 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
   const servers: RunningProcess[] = [];
 
   async function serve(file: string, port: number, args: readonly string[]): Promise<string> {
-    const options = { env: childEnvironment({}), logFile: join(stack.home, 'servers.log'), url: urlOf(port) };
-    servers.push(await startServer(`${BUILD}/lab/bench/text-servers/${file}`, [String(port), ...args], options));
-    return options.url;
+    const url = urlOf(port);
+    const options = { env: childEnvironment({}), logFile: join(stack.home, 'servers.log') };
+    const program = `${BUILD}/lab/bench/text-servers/${file}`;
+    servers.push(await startUntil(() => expectAnswer(url), program, [String(port), ...args], options));
+    return url;
   }
 
   function digest(apiKey: string): Buffer {
@@ -93,14 +93,7 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
   async function createApiKey(): Promise<string> {
     const apiKey = newApiKey();
     const account = await createAccount(database, { fundedUsd: 1_000_000 });
-    await insertApiKey(database, {
-      id: newId('apiKey'),
-      accountId: account.id,
-      digest: digest(apiKey),
-      pepperMark: '',
-      hint: 'bench',
-      settings: {},
-    });
+    await createKey(database, account, {}, digest(apiKey));
     return apiKey;
   }
 

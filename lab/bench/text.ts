@@ -9,9 +9,8 @@ import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { mean, percentile, rounded } from './statistics.ts';
-import { cpuTimeUs } from './load/cpu-time.ts';
 import { firstBytesMs } from './load/first-bytes.ts';
-import { residentMegabytesOf } from './load/memory.ts';
+import { cpuTimeUs, residentMegabytesOf } from './load/processes.ts';
 import { arriveAt } from './load/steady.ts';
 import { load, startTextStack, type Target } from './text-stack.ts';
 

@@ -41,20 +41,6 @@ export async function runNode(file: string, args: readonly string[], options: No
   if ((await child.exited) !== 0) throw new Error(`${file} failed:\n${await logTail(options.logFile)}`);
 }
 
-/**
- * Starts a file that serves HTTP, and waits until it answers.
- *
- * @param url of anything that it answers, with any status
- * @throws Error with the end of its log when it does not; it has been stopped then
- */
-export async function startServer(
-  file: string,
-  args: readonly string[],
-  { url, ...options }: NodeOptions & { readonly url: string },
-): Promise<RunningProcess> {
-  return startUntil(() => expectAnswer(url), file, args, options);
-}
-
 /** Resolves once the address answers, with any status. @throws Error when it does not */
 export async function expectAnswer(url: string): Promise<void> {
   await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });

@@ -11,7 +11,7 @@ import { childEnvironment } from '../../config.ts';
 import { createSimulator } from '../simulator/simulator.ts';
 import { type Ground, layClusterGround, layDevelopmentGround } from './ground.ts';
 import { type Killable, type Member, startMember } from './member.ts';
-import { NODE_OPTIONS, runNode, startServer } from './node-process.ts';
+import { expectAnswer, NODE_OPTIONS, runNode, startUntil } from './node-process.ts';
 import type { PostgresPair } from './postgres-pair.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
 
@@ -287,7 +287,7 @@ async function startRole(
   const url = urlOf(port);
   const start = async (preload: readonly string[]): Promise<Killable> => {
     const logFile = join(home, `${name}.log`);
-    const child = await startServer(file, [], { env, logFile, preload, url: `${url}/healthz` });
+    const child = await startUntil(() => expectAnswer(`${url}/healthz`), file, [], { env, logFile, preload });
     return { ...child, stop: () => child.stop(STOP_GRACE_MS) };
   };
   return startMember({

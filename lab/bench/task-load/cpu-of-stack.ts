@@ -1,6 +1,6 @@
 /** The CPU time of everything that takes part in a task. */
 import { rounded } from '../statistics.ts';
-import { cpuTimeUs } from '../load/cpu-time.ts';
+import { cpuTimeUs } from '../load/processes.ts';
 import type { Stack } from '../../stack/stack.ts';
 
 /** Milliseconds by process; `bench` is this one, with the clients and the simulator. */

@@ -1,11 +1,11 @@
 /** Whether two api processes and two workers share media tasks: each rendered and charged once, and no account served before others. */
 import { Client, Connection } from '@temporalio/client';
 import Joi from 'joi';
-import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { createDatabase, type Database } from '../../../db/database.ts';
 import { openAccount } from '../../stack/accounts.ts';
 import { listReader } from '../../stack/answers.ts';
 import { type Stack, startStack } from '../../stack/stack.ts';
+import { whenAllFinal } from '../load/database.ts';
 import { rounded } from '../statistics.ts';
 import { createInClosedLoop } from './creates.ts';
 
@@ -14,7 +14,6 @@ const ACCOUNTS = 4;
 const TASKS_EACH = 40;
 const CLIENTS_EACH = 4;
 const TOP_UP_USD = 1_000;
-const TIMEOUT_MS = 180_000;
 
 const readJobs = listReader<{ key: string; submissions: number }>({ key: Joi.string(), submissions: Joi.number() });
 
@@ -43,7 +42,7 @@ export async function measureManyProcesses(): Promise<ManyProcesses> {
   try {
     const startedAt = performance.now();
     await createForAll(stack);
-    await waitUntil(() => expectAllFinal(database), { timeoutMs: TIMEOUT_MS });
+    await whenAllFinal(database);
     const tasks = await database<{ id: string; account_id: string }>('tasks')
       .orderBy('completed_at')
       .select('id', 'account_id');
@@ -82,11 +81,6 @@ async function createForAll({ apiUrls, adminToken }: Stack): Promise<void> {
       ),
     ),
   );
-}
-
-async function expectAllFinal(database: Database): Promise<void> {
-  const [left] = await database('tasks').whereIn('status', ['queued', 'processing']).count('* as running');
-  if (Number(left?.['running']) > 0) throw new Error('some tasks have not ended');
 }
 
 /** Which worker took each step: `pid@host`. */

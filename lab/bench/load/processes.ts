@@ -1,5 +1,24 @@
-/** The CPU time that processes use. */
+/** What processes use, and where they run. */
+import { execFile, execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/**
+ * Keeps a process, and the children that it starts from then on, on one core, so that what puts load on a process takes none of
+ * its time; on Linux only.
+ *
+ * @param core from 0
+ */
+export async function keepOnCore(pid: number, core: number): Promise<void> {
+  await run('taskset', ['--all-tasks', '--pid', '--cpu-list', String(core), String(pid)]);
+}
+
+/** The memory of a process that is not swapped out. */
+export function residentMegabytesOf(pid: number): number {
+  return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)])) / 1024;
+}
 
 /** Linux reports in these units to programs, whatever its own tick is. */
 const TICKS_PER_SECOND = 100;
