@@ -29,11 +29,17 @@ export interface Correction extends NewCorrection {
   readonly transferId: string | null;
 }
 
-type CorrectionRow = RowOf<Correction>;
-
-const COLUMNS = /* sql */ `correction.*, account.name AS account_name,
-  CASE WHEN outcome IS NULL AND expires_at <= now() THEN 'expired' ELSE outcome END AS outcome`;
-const FROM = 'FROM corrections AS correction JOIN accounts AS account ON account.id = correction.account_id';
+/** Reads corrections with the names of their accounts. @param rest SQL for the conditions, the order and a lock */
+async function readCorrections(database: Database, rest: string, binding: string | number): Promise<Correction[]> {
+  const { rows } = await database.raw<{ rows: RowOf<Correction>[] }>(
+    /* sql */ `
+    SELECT correction.*, account.name AS account_name,
+      CASE WHEN outcome IS NULL AND expires_at <= now() THEN 'expired' ELSE outcome END AS outcome
+    FROM corrections AS correction JOIN accounts AS account ON account.id = correction.account_id ${rest}`,
+    [binding],
+  );
+  return rows.map((row) => readRow(row, { amounts: ['amount'] }));
+}
 
 /**
  * Requests a correction, once per id.
@@ -63,19 +69,14 @@ export async function hasCorrection(database: Database, id: string): Promise<boo
 }
 
 async function findCorrection(database: Database, id: string): Promise<Correction | null> {
-  const { rows } = await database.raw<{ rows: CorrectionRow[] }>(`SELECT ${COLUMNS} ${FROM} WHERE correction.id = ?`, [
-    id,
-  ]);
-  return rows[0] ? toCorrection(rows[0]) : null;
+  const [found] = await readCorrections(database, 'WHERE correction.id = ?', id);
+  return found ?? null;
 }
 
 /** Locks a correction, so that nobody else decides it until the transaction ends; null if there is none. */
 export async function lockCorrection(transaction: Database, id: string): Promise<Correction | null> {
-  const { rows } = await transaction.raw<{ rows: CorrectionRow[] }>(
-    `SELECT ${COLUMNS} ${FROM} WHERE correction.id = ? FOR UPDATE OF correction`,
-    [id],
-  );
-  return rows[0] ? toCorrection(rows[0]) : null;
+  const [locked] = await readCorrections(transaction, 'WHERE correction.id = ? FOR UPDATE OF correction', id);
+  return locked ?? null;
 }
 
 /** Decides a pending correction. @param transferId the transfer of an approved correction */
@@ -93,23 +94,13 @@ export async function decideCorrection(
 }
 
 /** Lists the corrections that wait for a second person, oldest first. */
-export async function listPendingCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
-  const { rows } = await database.raw<{ rows: CorrectionRow[] }>(
-    `SELECT ${COLUMNS} ${FROM} WHERE outcome IS NULL AND expires_at > now() ORDER BY correction.id LIMIT ?`,
-    [limit],
-  );
-  return rows.map(toCorrection);
+export function listPendingCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
+  const rest = 'WHERE outcome IS NULL AND expires_at > now() ORDER BY correction.id LIMIT ?';
+  return readCorrections(database, rest, limit);
 }
 
 /** Lists the approved, rejected, withdrawn and expired corrections, newest first. */
-export async function listDecidedCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
-  const { rows } = await database.raw<{ rows: CorrectionRow[] }>(
-    `SELECT ${COLUMNS} ${FROM} WHERE outcome IS NOT NULL OR expires_at <= now() ORDER BY correction.id DESC LIMIT ?`,
-    [limit],
-  );
-  return rows.map(toCorrection);
-}
-
-function toCorrection(row: CorrectionRow): Correction {
-  return readRow(row, { amounts: ['amount'] });
+export function listDecidedCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
+  const rest = 'WHERE outcome IS NOT NULL OR expires_at <= now() ORDER BY correction.id DESC LIMIT ?';
+  return readCorrections(database, rest, limit);
 }
