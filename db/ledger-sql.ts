@@ -12,6 +12,9 @@ export const CHANGE = {
   reserved: `(amount * ${signOf('reserved')})`,
 };
 
+/** SQL for the balance of a row of `accounts`, held money included. */
+export const BALANCE = 'signup_available + signup_reserved + funded_available + funded_reserved';
+
 /**
  * SQL for whether a transfer is the first that charges its text request, so that sums count the request once. A request
  * whose allowance was lost has no `charge`.

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { PicoUsd } from '../../domain/money.ts';
 import { AUTO_TOP_UP } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
+import { BALANCE } from '../ledger-sql.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 export interface AutoTopUp {
@@ -84,7 +85,7 @@ export async function claimTopUps(database: Database, limit: number): Promise<re
       SELECT due.account_id AS owner_id, (:ids::text[])[row_number() OVER ()] AS id FROM (
         SELECT top_up.account_id FROM auto_top_ups AS top_up JOIN accounts ON accounts.id = top_up.account_id
         WHERE stopped_because IS NULL AND suspended_at IS NULL
-          AND signup_available + signup_reserved + funded_available + funded_reserved < threshold
+          AND ${BALANCE} < threshold
           AND (attempted_at IS NULL OR attempted_at < now() - interval '${AUTO_TOP_UP.retrySeconds} seconds')
           AND (paid_on IS DISTINCT FROM (now() AT TIME ZONE 'UTC')::date OR paid_count < ${AUTO_TOP_UP.maxPerDay})
         ORDER BY top_up.account_id LIMIT :limit FOR NO KEY UPDATE OF top_up SKIP LOCKED) AS due) AS ids

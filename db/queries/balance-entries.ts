@@ -7,7 +7,7 @@ import { ENTRY_OF, type EntryType } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { TaskKind } from '../../domain/task.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
-import { CHANGE } from '../ledger-sql.ts';
+import { BALANCE, CHANGE } from '../ledger-sql.ts';
 import type { Period } from '../period.ts';
 import { readRow, type RowOf } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';
@@ -137,7 +137,7 @@ const SUMMED_BALANCE = /* sql */ `
       WHERE account_id = :accountId AND created_at >= :since AND created_at < :moment AND ${OPENED} AND opened_at < :moment)
     AS balance`;
 const PRESENT_BALANCE = /* sql */ `
-  SELECT (SELECT funded_available + funded_reserved + signup_available + signup_reserved FROM accounts WHERE id = :accountId)
+  SELECT (SELECT ${BALANCE} FROM accounts WHERE id = :accountId)
     - (SELECT coalesce(sum(${TOTAL}), 0) FROM transfers
       WHERE account_id = :accountId AND created_at >= :moment AND ${OPENED}) AS balance`;
 

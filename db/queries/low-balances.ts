@@ -3,13 +3,14 @@ import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { LOW_BALANCE_EVENT, renderLowBalanceEvent } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
+import { BALANCE } from '../ledger-sql.ts';
 import { readRow, type RowOf } from '../row.ts';
 import { type Account, BALANCES } from './accounts.ts';
 import { insertEvent } from './events.ts';
 
 /** The balance is below the threshold, and was not announced since it was last above the threshold. */
 const IS_NEWLY_LOW = /* sql */ `low_balance IS NOT NULL AND low_balance_since IS NULL
-  AND signup_available + signup_reserved + funded_available + funded_reserved < low_balance`;
+  AND ${BALANCE} < low_balance`;
 
 /** @param threshold null for no warnings; a balance that is already below the threshold is announced */
 export async function setLowBalance(database: Database, accountId: string, threshold: PicoUsd | null): Promise<void> {
