@@ -1,4 +1,4 @@
-import { FAILED_ATTEMPTS_WITH_RATES } from './text-costs.ts';
+import { FAILED_ATTEMPTS_WITH_RATES, joinRates } from './text-costs.ts';
 import { BILL_TOLERANCES as TOLERANCES } from '../../domain/vendor-bill.ts';
 
 /** Functions that compare the bill of a vendor with the recorded cost of its renders and text requests. */
@@ -42,8 +42,7 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
     FROM billed_jobs LEFT JOIN submitted USING (job_id)
   ), costs AS (
     SELECT request.upstream_model AS model, cost_of_text(request.*, rates.*) AS cost, ${TOLERANCES.text} AS tolerance
-    FROM period, text_requests AS request LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version
-      AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
+    FROM period, text_requests AS request ${joinRates('request')}
     WHERE request.upstream = ANY (bill.upstreams) AND request.upstream_model IS NOT NULL
       AND request.created_at >= begins_at AND request.created_at < ends_at
     UNION ALL

@@ -9,10 +9,14 @@ function costOf(used: string, promptTokens: string): string {
       ELSE text_cost_factor(rates.tiers, rates.peaks, ${promptTokens}, ${used}.created_at) END`;
 }
 
+/** SQL that joins the operator's `rates`. @param used a text request or a failed attempt */
+export function joinRates(used: string): string {
+  return `LEFT JOIN text_costs AS rates ON rates.version = ${used}.catalogue_version AND rates.model = ${used}.model
+    AND rates.upstream = ${used}.upstream AND rates.upstream_model = ${used}.upstream_model`;
+}
+
 /** Failed attempts with their rates, for a `FROM` clause. */
-export const FAILED_ATTEMPTS_WITH_RATES = /* sql */ `failed_text_attempts AS attempt
-  LEFT JOIN text_costs AS rates ON rates.version = attempt.catalogue_version AND rates.model = attempt.model
-    AND rates.upstream = attempt.upstream AND rates.upstream_model = attempt.upstream_model`;
+export const FAILED_ATTEMPTS_WITH_RATES = `failed_text_attempts AS attempt ${joinRates('attempt')}`;
 
 /** The operator's cost of a text request, computed as `domain/pricing.ts` computes prices. */
 export const TEXT_COSTS = /* sql */ `

@@ -4,6 +4,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import { SUMMED_TOKEN_COUNTS, type SummedTokens } from '../../domain/text-tokens.ts';
 import type { Database } from '../database.ts';
+import { joinRates } from '../functions/text-costs.ts';
 import { isFirstCharge } from '../ledger-sql.ts';
 import { readRow } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';
@@ -90,8 +91,7 @@ const PAGE = /* sql */ `
     SELECT sum(cost) AS cost, max(model) FILTER (WHERE outcome = 'accepted') AS model FROM submissions
     WHERE task_id = page.task_id AND task_created_at = page.opened_at
   ) AS spent ON page.kind IN ('settlement', 'refund') AND page.task_id IS NOT NULL
-  LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version AND rates.model = request.model
-    AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
+  ${joinRates('request')}
   LEFT JOIN LATERAL (
     SELECT true AS has_cost FROM text_requests AS used JOIN text_costs AS known ON known.version = used.catalogue_version
       AND known.model = used.model AND known.upstream = used.upstream AND known.upstream_model = used.upstream_model

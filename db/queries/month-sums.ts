@@ -4,7 +4,7 @@ import type { Month } from '../../domain/month.ts';
 import type { TaskKind } from '../../domain/task.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
-import { FAILED_ATTEMPTS_WITH_RATES } from '../functions/text-costs.ts';
+import { FAILED_ATTEMPTS_WITH_RATES, joinRates } from '../functions/text-costs.ts';
 import type { RowOf } from '../row.ts';
 import { MAX_CHAIN_MS } from './month-export.ts';
 import { readStatementOfAll, type Statement } from './statements.ts';
@@ -133,8 +133,7 @@ const SUMS = /* sql */ `
     LEFT JOIN spent ON spent.task_id = transfer.task_id
     LEFT JOIN text_requests AS request ON request.id = transfer.text_request_id
       AND request.created_at >= :opened AND request.created_at < :to
-    LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version AND rates.model = request.model
-      AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
+    ${joinRates('request')}
     WHERE transfer.created_at >= :from AND transfer.created_at < :to
       AND transfer.opened_at >= :opened AND transfer.opened_at < :to
       AND (transfer.kind IN ${CHARGES} OR transfer.kind = 'refund')
