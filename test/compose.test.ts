@@ -35,7 +35,7 @@ const services = Object.entries(compose.services);
 const ownServices = services.filter(([, { image }]) => image?.startsWith('genway'));
 const variables: ReadonlyMap<string, Variable> = new Map(Object.values(VARIABLE_GROUPS).flatMap(Object.entries));
 
-/** The variables that compose takes from `.env`: written as `${NAME…}`, or passed on without a value. */
+/** The variables that compose reads from `.env`: written as `${NAME…}`, or passed on without a value. */
 function namesFromOutside(): Set<string> {
   const interpolated = [...text.matchAll(/(?<!\$)\$\{(\w+)/g)].map(([, name = '']) => name);
   const passedOn = services.flatMap(([, { environment = {} }]) =>
@@ -58,7 +58,7 @@ function maxConnections(service: string): number {
 }
 
 describe('docker-compose.temporal.yml', () => {
-  it('is a compose file, to the letter of its specification', () => {
+  it('is a valid compose file by the specification', () => {
     const { $schema: _, ...schema }: Record<string, unknown> = JSON.parse(read('test/fixtures/compose-spec.json'));
     const ajv = new Ajv({ strict: false, allErrors: true });
     formats.default(ajv);
@@ -73,7 +73,7 @@ describe('docker-compose.temporal.yml', () => {
   });
 
   it('passes on every variable that an operator may set', () => {
-    // What the image and this file settle for containers, what only `npm start` reads, and what opens the network to clients.
+    // Except those set by the image and this file, those only for `npm start`, and those that open the network.
     const settled = new Set([
       'GENWAY_HOST',
       'GENWAY_API_PORT',
@@ -96,7 +96,7 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
-  it('gives every process with an environment what is required', () => {
+  it('gives every process with an environment its required variables', () => {
     const required = [...variables].filter(([, row]) => row.required).map(([name]) => name);
     for (const [, { environment }] of ownServices) {
       if (environment) expect(environment).to.include.keys(required);
@@ -129,7 +129,7 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
-  it('runs its own processes without rights, on a file system that they cannot write, but for volumes', () => {
+  it('runs its own processes without rights, on a read-only file system apart from volumes', () => {
     expect(ownServices.map(([name]) => name)).to.include.members([
       'api',
       'text',
@@ -163,7 +163,7 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
-  it('gives each process longer to stop than the process gives itself', () => {
+  it("gives each process a longer stop timeout than the process's own grace", () => {
     const secondsOf = (name: 'GENWAY_SHUTDOWN_GRACE_S' | 'GENWAY_RENDER_GRACE_S') =>
       Number(VARIABLE_GROUPS.Running[name].defaultText);
     for (const [name, { stop_grace_period: period }] of ownServices) {
@@ -182,7 +182,7 @@ describe('docker-compose.temporal.yml', () => {
     );
   });
 
-  it('waits only for services that are there, and for the health of those that are checked', () => {
+  it('waits only for existing services, and for the health of checked ones', () => {
     for (const [name, { depends_on: dependencies = {} }] of services) {
       for (const [other, { condition }] of Object.entries(dependencies)) {
         expect(compose.services, `${name} waits for ${other}`).to.have.property(other);
@@ -206,7 +206,7 @@ describe('docker-compose.temporal.yml', () => {
     );
   });
 
-  it('opens to the world what Caddy serves, which is neither the administration nor metrics', () => {
+  it('publishes only the paths of Caddy, without the administration and metrics', () => {
     for (const [name, { ports = [] }] of services) {
       if (name === 'caddy') continue;
       for (const port of ports) expect(port, name).to.match(/^127\.0\.0\.1:/);
@@ -216,14 +216,14 @@ describe('docker-compose.temporal.yml', () => {
     expect(caddyfile.match(/^\$\{\w+(:-[^}]*)?\} \{\n {2}import genway\n/gm)).to.have.length(2);
   });
 
-  it('has enough connections for the scales that it names', () => {
+  it('has enough connections for the documented scales', () => {
     const scales = [...text.matchAll(/--scale (\w+)=(\d+)/g)].map(
       ([, name = '', count]) => [name, Number(count)] as const,
     );
     expect(scales.map(([name]) => name)).to.have.members(['api', 'text', 'worker']);
     const poolSize = Number(VARIABLE_GROUPS.Database.GENWAY_DATABASE_POOL.defaultText);
     const processes = scales.reduce((sum, [, count]) => sum + count, 0);
-    // Beside their pools processes have a few for reports and the money of text; commands of operators come on top.
+    // Beside their pools, processes have a few for reports and the money of text; commands of operators need more.
     const needed = processes * (poolSize + MOST_BESIDE_THE_POOL) + poolSize;
     expect(maxConnections('database')).to.be.above(needed);
     const { SQL_MAX_CONNS: state, SQL_VIS_MAX_CONNS: visibility } = compose.services['temporal']?.environment ?? {};
@@ -254,7 +254,7 @@ describe('docker-compose.temporal.yml', () => {
 });
 
 describe('.env.example', () => {
-  it('lists exactly what the compose file takes from outside', () => {
+  it('lists exactly the variables that the compose file reads', () => {
     const listed = [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z0-9_]+)=/gm)].map(([, name]) => name);
     expect(listed).to.have.members(['COMPOSE_PROFILES', ...namesFromOutside()]);
   });

@@ -40,7 +40,7 @@ describe('configuration', () => {
     expect(config.storage.kind).to.equal('local');
   });
 
-  it('lets the default limit of reading on outlast the slowest answer that the catalogue sells', async () => {
+  it('lets the default limit of reading on exceed the slowest answer of the catalogue', async () => {
     const slowTokensPerSecond = 20;
     const longest = Math.max(...[...loadCatalogue().textModels.values()].map((model) => model.outputTokenLimit));
     expect(loadConfig(REQUIRED).text.readOnMs).to.be.at.least((longest / slowTokensPerSecond) * 1000);
@@ -52,7 +52,7 @@ describe('configuration', () => {
     expect(loadConfig(REQUIRED).secrets.encryptionKeys).to.deep.equal([Buffer.alloc(32, 0xab)]);
   });
 
-  it('names everything that is missing at once, and how to set it', () => {
+  it('names every missing variable at once, and how to set it', () => {
     for (const name of SECRETS) expect(() => loadConfig({})).to.throw(`${name} is not set: set it to `);
   });
 
@@ -69,7 +69,7 @@ describe('configuration', () => {
       .that.does.not.include('swordfish');
   });
 
-  it('takes an empty variable for one that is not set', () => {
+  it('treats an empty variable as unset', () => {
     expect(loadConfig({ ...REQUIRED, GENWAY_API_PORT: '', GENWAY_PROVIDERS: '' })).to.deep.equal(loadConfig(REQUIRED));
   });
 
@@ -107,7 +107,7 @@ describe('configuration', () => {
   }
 
   for (const text of ['https://pay.example/?client_reference_id={account_id}', 'http://127.0.0.1:1/{account_id}/pay']) {
-    it(`takes GENWAY_TOP_UP_URL=${text}`, () => {
+    it(`accepts GENWAY_TOP_UP_URL=${text}`, () => {
       expect(loadConfig({ ...REQUIRED, GENWAY_TOP_UP_URL: text }).payments.topUpUrl).to.equal(text);
     });
   }
@@ -156,19 +156,19 @@ describe('configuration', () => {
     });
   });
 
-  it('asks a process for no more than it uses', () => {
+  it('requires of a process only the variables that it uses', () => {
     expect(loadDatabaseConfig({ DATABASE_URL: REQUIRED.DATABASE_URL }).poolSize).to.equal(20);
     expect(() => loadDatabaseConfig({})).to.throw('DATABASE_URL is not set');
     expect(loadSimulatorConfig({}).simulator.url).to.equal('http://127.0.0.1:8090');
     expect(loadStackConfig({}).databaseUrl).to.equal(undefined);
   });
 
-  it('lets the local stack run its own server unless it is given one', () => {
+  it('lets the local stack run its own server unless one is configured', () => {
     expect(loadStackConfig({}).temporal).to.equal(undefined);
     expect(loadStackConfig({ TEMPORAL_ADDRESS: 'temporal:7233' }).temporal?.address).to.equal('temporal:7233');
   });
 
-  it('gives a child what it inherits, with the additions over it', () => {
+  it('passes the inherited environment to a child, overridden by additions', () => {
     expect(childEnvironment({ GENWAY_HOME: '/new' }, { GENWAY_HOME: '/old', PATH: '/bin' })).to.deep.equal({
       GENWAY_HOME: '/new',
       PATH: '/bin',

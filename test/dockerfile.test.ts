@@ -38,7 +38,7 @@ const stages = instructions.reduce<readonly Stage[]>((known, instruction) => {
   if (!last) throw new Error('a Dockerfile begins with FROM');
   return [...known.slice(0, -1), { ...last, instructions: [...last.instructions, instruction] }];
 }, []);
-/** The images that are run: of Genway, and of the simulator. */
+/** The final images: of Genway, and of the simulator. */
 const images = stages.filter(({ name }) => name === null || name === 'simulator');
 
 /** The instructions of a stage, after those of the stages that it is built on. */
@@ -52,25 +52,25 @@ const built = allOf(stages.find(({ name }) => name === 'build') ?? { name: '', f
 const variables: ReadonlyMap<string, Variable> = new Map(Object.values(VARIABLE_GROUPS).flatMap(Object.entries));
 const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trim().split('\n');
 const ignored = read('.dockerignore').trim().split('\n');
-/** Whether `COPY . .` leaves a file out. The patterns are names of folders, and of files with or without a suffix. */
+/** Whether `COPY . .` excludes a file. The patterns are names of folders, and of files with or without a suffix. */
 const isIgnored = (file: string): boolean =>
   ignored.some((pattern) =>
     pattern.startsWith('*.')
       ? !file.includes('/') && file.endsWith(pattern.slice(1))
       : file === pattern || file.startsWith(`${pattern}/`),
   );
-/** The sources of the programs that `command` and health checks name. */
+/** The sources of the programs in `command` and in health checks. */
 const sourceOf = (program: string): string => program.replace(/^dist\/(.*)\.js$/, '$1.ts');
 const programsIn = (texts: readonly string[]): readonly string[] =>
   texts.flatMap((text) => [...text.matchAll(/"(dist\/[\w/]+\.js)"/g)].map(([, program = '']) => program));
 
-/** Whether a path with `*` for a part of a name means the file. */
+/** Whether a path with `*` for a part of a name matches the file. */
 function matchesGlob(path: string, file: string): boolean {
   return new RegExp(`^${path.replaceAll('.', String.raw`\.`).replaceAll('*', '[^/]*')}$`).test(file);
 }
 
 describe('the Dockerfile', () => {
-  it('copies only what exists and is not left out, from stages that are built before', () => {
+  it('copies only files that exist and are not ignored, from stages that are built before', () => {
     const seen: string[] = [];
     for (const { name, instructions: own } of stages) {
       for (const { text } of own.filter((instruction) => instruction.name === 'COPY')) {
@@ -107,11 +107,11 @@ describe('the Dockerfile', () => {
     const missing = besides.filter(
       (file) => !copied.some((path) => matchesGlob(path, file) || file.startsWith(`${path}/`)),
     );
-    // What `npm start` runs first.
+    // The scripts that `npm start` runs first.
     expect(missing).to.deep.equal(['bin/bootstrap.mjs']);
   });
 
-  it('leaves no source of a program out of the build', () => {
+  it('includes every source of a program in the build', () => {
     const programs = images.flatMap((image) =>
       programsIn([...textsOf(image, 'CMD'), ...textsOf(image, 'HEALTHCHECK')]),
     );
@@ -121,11 +121,11 @@ describe('the Dockerfile', () => {
     }
   });
 
-  it('gives processes the options of Node with which the laboratory measures them', () => {
+  it('gives processes the Node options with which the laboratory measures them', () => {
     for (const image of images) expect(textsOf(image, 'ENV').join(' ')).to.include(`NODE_OPTIONS=${NODE_OPTIONS}`);
   });
 
-  it('runs nothing as root, and lets nothing be written but the folder of files', () => {
+  it('runs nothing as root, and makes only the folder of files writable', () => {
     for (const image of images) {
       expect(textsOf(image, 'USER')).to.deep.equal(['node']);
       expect(textsOf(image, 'RUN')).to.deep.equal([

@@ -10,7 +10,7 @@ interface Layer {
   readonly imports: readonly string[];
   /** The folders of which it may import types only. */
   readonly types?: readonly string[];
-  /** Pure layers import neither modules of Node nor packages, but for pure ones. */
+  /** Pure layers import neither modules of Node nor packages, apart from pure ones. */
   readonly pure?: true;
   readonly purePackages?: readonly string[];
 }
@@ -59,7 +59,7 @@ function show({ file, from }: Import): string {
   return `${file} imports ${from}`;
 }
 
-/** A file through which imports, of types included, lead back to itself, with the files on the way; null without one. */
+/** The files of an import cycle through this file, type imports included; null if there is none. */
 function findCircle(files: readonly string[]): string[] | null {
   const done = new Set<string>();
   const path: string[] = [];
@@ -125,12 +125,12 @@ describe('the direction of imports', () => {
     expect(reached).to.include('domain/money.ts');
   });
 
-  it('never leads in a circle, not even through types', () => {
+  it('has no cycles, not even through types', () => {
     const circle = findCircle([...Object.keys(LAYERS), 'lab', 'bin', 'test'].flatMap(sourceFiles));
     expect(circle ?? []).to.deep.equal([]);
   });
 
-  it('sees imports in every form', () => {
+  it('finds imports in every form', () => {
     const found = importsOf(relative(root, import.meta.filename)).map(({ from }) => from);
     expect(found).to.deep.equal(['node:fs', 'node:path', 'chai', '../bin/tools/imports.ts']);
     expect(importsOf('bin/stack/temporal-server.ts').map(({ from }) => from)).to.include('./find-temporal-server.ts');
@@ -139,7 +139,7 @@ describe('the direction of imports', () => {
 });
 
 describe('the environment', () => {
-  it('is read by config.ts alone, besides what runs before it and the packages for clients', () => {
+  it('is read only by config.ts, by programs that run before it and by the packages for clients', () => {
     const offenders = [...Object.keys(LAYERS), 'bin']
       .flatMap(sourceFiles)
       .filter((file) => file !== 'bin/bootstrap.mjs' && !file.startsWith('clients/'))

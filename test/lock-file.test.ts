@@ -16,7 +16,7 @@ describe('package-lock.json', () => {
   });
 });
 
-/** A package lies beside the one that needs it, or in a folder above. */
+/** A package is in the folder of the one that needs it, or in a folder above. */
 function isLocked(place: string, name: string): boolean {
   return `node_modules/${name}` in lock.packages || `${place}/node_modules/${name}` in lock.packages;
 }

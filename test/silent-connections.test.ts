@@ -3,7 +3,7 @@ import { waitUntil } from '../bin/stack/wait-until.ts';
 import { call, startTestStack, type TestStack } from './support/stack.ts';
 import { startTcpProxy, type TcpProxy } from '../lab/stack/tcp-proxy.ts';
 
-/** How long the silence of all connections to the database may be felt: as long as was promised. */
+/** How long the silence of all connections to the database may affect requests: the documented limit. */
 const RECOVERED_MS = 10_000;
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
 const QUESTION = { model: 'textg-6-sol', messages: [{ role: 'user', content: 'Say exactly: hello' }] };
@@ -68,7 +68,7 @@ describe('when every connection to the database goes silent and new ones work', 
     ]);
     const statuses = (await Promise.all(calls)).map(({ status }) => status);
     expect(performance.now() - startedAt, 'nothing hangs').to.be.below(RECOVERED_MS);
-    // A busy machine may take longer for a new connection than a request waits for it; then it is told to come again.
+    // A busy machine may take longer for a new connection than a request waits; the client is then told to retry.
     expect(statuses.filter((status) => ![200, 201, 503].includes(status))).to.deep.equal([]);
     await waitUntil(
       async () => {

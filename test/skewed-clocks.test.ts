@@ -44,7 +44,7 @@ for (const [where, aheadMs] of [
       await receiver.close();
     });
 
-    it('sign webhooks with the time of everybody else', async function () {
+    it('sign webhooks with the correct time', async function () {
       this.timeout(180_000);
       const { secret } = await createWebhookClient(stack, key).create(receiver.url);
       await call(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO });
@@ -60,7 +60,7 @@ for (const [where, aheadMs] of [
       expect(isSigned, JSON.stringify(request?.headers)).to.equal(true);
     });
 
-    it('date tasks, their deadlines and text requests by the database, and lose no time over it', async function () {
+    it('date tasks, their deadlines and text requests by the database, and delay nothing', async function () {
       this.timeout(180_000);
       const created = await call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO });
       const { id } = created.body.data;
@@ -90,12 +90,12 @@ for (const [where, aheadMs] of [
       expect(request.latency_ms).to.be.within(0, about);
     });
 
-    it('accept what other processes signed just now', async () => {
+    it('accept recent signatures of other processes', async () => {
       const event = { type: 'charge.updated', data: { object: {} } };
       expect((await announcePaymentEvent(stack.baseUrl, PAYMENT_SECRET, event)).status).to.equal(200);
     });
 
-    it('say at /readyz that the clocks differ', async () => {
+    it('report at /readyz that the clocks differ', async () => {
       for (const url of [stack.baseUrl, stack.textBaseUrl, workerUrl]) {
         const { status, body } = await call<{ status: string; database: string }>(`${url}/readyz`);
         expect(status, url).to.equal(503);

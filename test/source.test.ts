@@ -7,7 +7,7 @@ const run = promisify(execFile);
 const root = join(import.meta.dirname, '..');
 const TIMEOUT_MS = 600_000;
 
-/** The types are checked with a cache: a second run looks only at what has changed. */
+/** The types are checked with a cache: a second run checks only what has changed. */
 const checks: readonly [string, readonly [string, ...string[]]][] = [
   ['has no type errors', ['tsc', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/types.tsbuildinfo']],
   ['has nothing that the linter finds', ['oxlint', '--type-aware', '--deny-warnings']],

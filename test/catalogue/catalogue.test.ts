@@ -9,14 +9,14 @@ const idsWhere = (holds: (model: TextModel) => boolean): string[] => textModels.
 
 const idsOf = (...families: readonly string[]): string[] => idsWhere(({ family }) => families.includes(family));
 
-/** Its models, limits and prices are compared with `docs/contract.md`: test/docs/contract.test.ts. */
+/** test/docs/contract.test.ts compares the models, limits and prices with `docs/contract.md`. */
 describe('the catalogue', () => {
   it('has a version', () => {
     expect(catalogue.version).to.match(/\S/);
   });
 
   describe('text models', () => {
-    it('answers every family on three formats, and texth on the native one too', () => {
+    it('answer every family on three formats, and texth on the native one too', () => {
       // contract 1:3 2.6:1
       for (const model of textModels.filter(({ family }) => family !== 'embeddings')) {
         const formats = WIRE_FORMAT_NAMES.filter((format) => answersFormat(model, format));
@@ -33,21 +33,21 @@ describe('the catalogue', () => {
       expect(makers[0]?.routes.map(({ format }) => format)).to.deep.equal(['chat-completions']);
     });
 
-    it('has upstreams of all four formats', () => {
+    it('have upstreams of all four formats', () => {
       expect(new Set(textModels.map(({ routes }) => routes[0].format))).to.have.all.keys(...WIRE_FORMAT_NAMES);
     });
 
-    it("uses the model's id as the upstream's name for it unless the route has another", () => {
+    it("use the model's id as the upstream's name for it unless the route has another", () => {
       for (const { id, routes } of textModels) expect(routes[0].model).to.equal(id);
     });
 
-    it('takes reasoning and text on responses for textg alone', () => {
+    it('accept reasoning and text on responses for textg alone', () => {
       const takesAny = idsWhere(({ responsesFields }) => responsesFields.length > 0);
       expect(takesAny).to.deep.equal(idsOf('textg'));
       expect(catalogue.textModels.get('textg-6-sol')?.responsesFields).to.deep.equal(['reasoning', 'text']);
     });
 
-    it('takes low to max as reasoning effort on textg-6.1-sol, and none to max on the other textg models', () => {
+    it('accept low to max as reasoning effort on textg-6.1-sol, and none to max on the other textg models', () => {
       // contract 4.8.2:15
       for (const id of idsOf('textg')) {
         const efforts = ['low', 'medium', 'high', 'xhigh', 'max'];
@@ -57,20 +57,20 @@ describe('the catalogue', () => {
       }
     });
 
-    it('knows that texth and texti models reason', () => {
+    it('reason in the families texth and texti', () => {
       // contract 4.8.4:11
       for (const id of idsOf('texth', 'texti')) {
         expect(catalogue.textModels.get(id)?.reasoning, id).to.equal(true);
       }
     });
 
-    it('requires a funded account for texth-4-argon and a top-up for textk-5.3-flashx', () => {
+    it('require a funded account for texth-4-argon and a top-up for textk-5.3-flashx', () => {
       // contract 5:21
       expect(idsWhere(({ fundedOnly }) => fundedOnly)).to.deep.equal(['texth-4-argon']);
       expect(idsWhere(({ requiresTopUp }) => requiresTopUp)).to.deep.equal(['textk-5.3-flashx']);
     });
 
-    it('holds output for a request without a bound', () => {
+    it('have a hold for the output of a request without a bound', () => {
       for (const { id, assumedOutputTokens, family } of textModels) {
         if (family !== 'embeddings') expect(assumedOutputTokens, id).to.be.above(0);
       }
@@ -78,28 +78,28 @@ describe('the catalogue', () => {
   });
 
   describe('lookups', () => {
-    it('recognise ids that the responses format does not answer', () => {
+    it('recognise ids that the responses format does not serve', () => {
       expect(isClaudeStyle(catalogue, 'claude-4')).to.equal(true);
       expect(textModels.filter(({ id }) => isClaudeStyle(catalogue, id))).to.deep.equal([]);
     });
   });
 
   describe('media models', () => {
-    it('carry a version of their capabilities if they make videos', () => {
+    it('have a version of their capabilities if they make videos', () => {
       // contract 9:2
       const { videoModels, imageModels } = catalogue;
       expect([...videoModels.values()].every(({ capabilityVersion }) => capabilityVersion !== null)).to.equal(true);
       expect([...imageModels.values()].every(({ capabilityVersion }) => capabilityVersion === null)).to.equal(true);
     });
 
-    it('gives vidone-3.0-prime the limits and list price of vidone-3.0', () => {
+    it('give vidone-3.0-prime the limits and list price of vidone-3.0', () => {
       // contract 2.5:2
       const model = catalogue.videoModels.get('vidone-3.0');
       const prime = catalogue.videoModels.get('vidone-3.0-prime');
       expect({ ...prime, id: '', routes: [] }).to.deep.equal({ ...model, id: '', routes: [] });
     });
 
-    it('charges more for a second of 1080p than of 720p', () => {
+    it('charge more for a second of 1080p than of 720p', () => {
       for (const { pricing } of catalogue.videoModels.values()) {
         expect((pricing.byResolution['1080p'] ?? 0n) > (pricing.byResolution['720p'] ?? 0n)).to.equal(true);
       }

@@ -6,7 +6,7 @@ import { parseFactor } from '../../domain/pricing.ts';
 
 const text = readFileSync(new URL('../../catalogue/catalogue.yaml', import.meta.url), 'utf8');
 
-/** The catalogue with one place changed; the place must exist. */
+/** The catalogue with one replacement; the replaced text must exist. */
 function changed(from: string, to: string): string {
   if (!text.includes(from)) throw new Error(`the catalogue has no ${from}`);
   return text.replace(from, to);
@@ -27,7 +27,7 @@ describe('loading a catalogue', () => {
     expect(loadCatalogue().version).to.equal(parseCatalogue(text, 'test.yaml').version);
   });
 
-  it('names a file that cannot be read', () => {
+  it('names an unreadable file', () => {
     expect(() => loadCatalogue('/nowhere/catalogue.yaml')).to.throw(CatalogueError, '/nowhere/catalogue.yaml');
   });
 
@@ -120,7 +120,7 @@ describe('loading a catalogue', () => {
     ]);
   });
 
-  it('takes one route where there are no several', () => {
+  it('uses one route where there are no several', () => {
     const route = 'route: { provider: a, format: messages }';
     const catalogue = parseCatalogue(changed('id: textd-v2.5', `id: textd-v2.5\n          ${route}`), 'test.yaml');
     expect(catalogue.textModels.get('textd-v2.5')?.routes.map(({ provider }) => provider)).to.deep.equal(['a']);
@@ -128,7 +128,7 @@ describe('loading a catalogue', () => {
     expect(faultsOf(changed('id: textd-v2.5', both))).to.include('routes');
   });
 
-  it('lets routes name their order, their share, and how long a stream may take to begin and a whole answer may be silent', () => {
+  it('lets routes set their order, their share, and limits on the start of a stream and on silence in a whole answer', () => {
     const routes =
       '[{ provider: a, format: messages, order: 1, weight: 3 }, { provider: b, format: responses, first_byte_timeout_s: 0.5, silence_timeout_s: 600 }]';
     const catalogue = parseCatalogue(
@@ -174,7 +174,7 @@ describe('loading a catalogue', () => {
     expect(faultsOf(written.replace("input: '0.05', ", ''))).to.include('routes[0].cost.input');
   });
 
-  describe('what vendors sell', () => {
+  describe('the products of vendors', () => {
     const VIDEO = `
 version: '1'
 media:
@@ -217,7 +217,7 @@ media:
       expect(model()?.resultCheck).to.equal('ratio');
     });
 
-    it('may have several routes, in the order of the list unless they say otherwise', () => {
+    it('may have several routes, in the order of the list by default', () => {
       expect(model()?.routes).to.deep.equal([
         {
           provider: 'a',
@@ -268,7 +268,7 @@ media:
       ['colour', 'duration: length', 'colour: length'],
       ['cost', "cost: { usd_per_render: '0.2' }", "cost: { usd_per_render: '0.2', usd_per_second: '0.1' }"],
     ] as const) {
-      it(`is refused with a wrong ${what}, which is named`, () => {
+      it(`are refused with a wrong ${what}, which is named`, () => {
         expect(faultsOf(VIDEO.replace(from, to))).to.contain(what);
       });
     }

@@ -4,7 +4,7 @@ import type { TextModel } from '../../catalogue/types.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { type TokenUsage, assertExactPricing, priceText } from '../../domain/pricing.ts';
 
-/** Every expected amount below was worked out by hand, in USD. The listed prices: test/docs/contract.test.ts. */
+/** Every expected amount below was calculated by hand, in USD. The listed prices: test/docs/contract.test.ts. */
 
 const catalogue = loadCatalogue();
 const SUNDAY_NIGHT = '2026-10-04T03:00:00+08:00';
@@ -72,7 +72,7 @@ describe('the prices of the catalogue', () => {
       ['texte-3', '2026-10-09T23:59:59.999+08:00', '0.000462'],
       ['texte-3', '2026-10-10T00:00:00.000+08:00', '0.00028875'],
       ['texte-3', '2026-10-10T08:00:00.000+08:00', '0.000462'],
-      // The same edge on the clock of UTC: it is Saturday there, and Sunday in UTC+8.
+      // The same boundary in UTC: Saturday in UTC, and Sunday in UTC+8.
       ['texte-3', '2026-10-03T23:59:59.999Z', '0.00028875'],
       ['texte-3', '2026-10-04T00:00:00.000Z', '0.000462'],
       ['texte-4-preview', '2026-10-05T12:00:00.000+08:00', '0.0023345'],

@@ -6,7 +6,7 @@ import { saveDescription, tryGeneratedPython, tryGeneratedTypeScript } from '../
 import { pngFile } from '../support/media-files.ts';
 import { useTestStack } from '../support/stack.ts';
 
-describe('clients that are generated from the API description', function () {
+describe('clients generated from the API description', function () {
   this.timeout(240_000);
   const stack = useTestStack();
   let folder: string;

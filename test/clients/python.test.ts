@@ -25,12 +25,12 @@ function hasPython(): boolean {
 }
 
 describe('clients/python', () => {
-  it('has types of answers and a synchronous client that follow from their sources', async () => {
+  it('has types of answers and a synchronous client generated from their sources', async () => {
     for (const [file, text] of await writePython(clientSchemas())) expect(await readFile(file, 'utf8')).to.equal(text);
   });
 });
 
-/** Posts a signed event once somebody listens. @returns the status of the answer */
+/** Posts a signed event once a receiver listens. @returns the status of the answer */
 async function postEvent(url: string, secret: string): Promise<number> {
   const body = '{"id":"evt_1","type":"webhook.test"}';
   const timestamp = String(Math.floor(Date.now() / 1000));
@@ -75,7 +75,7 @@ async function postEvent(url: string, secret: string): Promise<number> {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it('holds its own tests, installed from its archive', async () => {
+  it('passes its own tests, installed from its archive', async () => {
     expect(await run(python, [join(PACKAGE, 'tests/test_genway.py')], env)).to.match(/Ran \d+ tests.*\n\nOK/);
   });
 

@@ -17,7 +17,7 @@ const PACKAGE = join(ROOT, 'clients/typescript');
 const { Genway } = genway;
 
 describe('clients/typescript', () => {
-  it('has types of answers that follow from the API description', async () => {
+  it('has types of answers generated from the API description', async () => {
     expect(await readFile(TYPESCRIPT_FILE, 'utf8')).to.equal(await writeTypeScript(clientSchemas()));
   });
 
@@ -77,7 +77,7 @@ describe('clients/typescript', () => {
       }
     });
 
-    it('goes on through all pages of a list', async () => {
+    it('continues through all pages of a list', async () => {
       const { apiKey: key } = await stack.createAccount({ fundedUsd: 10 });
       const own = client({ apiKey: key });
       const made = [];
@@ -115,7 +115,7 @@ describe('clients/typescript', () => {
       expect(seen.at(-1)).to.equal('succeeded');
     });
 
-    it('tells a task that is not final in time, and stops waiting when it is told to', async () => {
+    it('reports a task that is not final in time, and stops waiting when aborted', async () => {
       const stuck = await client().videos.create({ model: 'vidone-3.0', prompt: 'x [sim:stuck]' });
       expect(await rejectionOf(client().tasks.wait(stuck, { timeoutMs: 200, pollMs: 50 }))).to.be.instanceOf(
         genway.WaitTimeoutError,
@@ -222,7 +222,7 @@ describe('clients/typescript', () => {
       expect(keys).to.have.length(4);
     });
 
-    it('does not repeat what may have been done and has no idempotency key', async () => {
+    it('does not repeat a call that may have taken effect and has no idempotency key', async () => {
       answers = ['reset'];
       expect(await rejectionOf(client().webhooks.rotateSecret('we_1'))).to.be.instanceOf(genway.APIConnectionError);
       expect(keys).to.deep.equal([undefined]);
@@ -232,7 +232,7 @@ describe('clients/typescript', () => {
       ['text that a proxy gave up', 504, () => client().chat.completions.create({ model: 'm' })],
       ['a call that ended with 500', 500, () => client().webhooks.rotateSecret('we_1')],
     ] as const) {
-      it(`does not repeat ${what}, which may have been done`, async () => {
+      it(`does not repeat ${what}, which may have taken effect`, async () => {
         answers = [failure];
         expect(await rejectionOf(call())).to.be.instanceOf(genway.APIError);
         expect(keys).to.have.length(1);
@@ -251,14 +251,14 @@ describe('clients/typescript', () => {
       expect(await rejectionOf(call)).to.be.instanceOf(genway.APITimeoutError);
     });
 
-    it('ends an answer that stalls when the caller aborts, with the reason of the caller', async () => {
+    it('ends a stalled answer when the caller aborts, with the caller’s reason', async () => {
       answers = ['stall'];
       const [caller, reason] = [new AbortController(), new Error('no longer needed')];
       setTimeout(() => caller.abort(reason), 100);
       expect(await rejectionOf(client().balance.get({ signal: caller.signal }))).to.equal(reason);
     });
 
-    it('waits for a task no longer than it is told to, whatever the API asks for', async () => {
+    it('waits for a task no longer than the caller’s limit, whatever the API asks for', async () => {
       answers = Array.from({ length: 20 }, () => 503);
       const task = Object.assign(Object.create(null), { id: 'task_1', status: 'processing' });
       expect(await rejectionOf(client().tasks.wait(task, { timeoutMs: 300, pollMs: 50 }))).to.be.instanceOf(
@@ -266,7 +266,7 @@ describe('clients/typescript', () => {
       );
     });
 
-    it('does not repeat what is refused', async () => {
+    it('does not repeat refused calls', async () => {
       answers = [409];
       expect(await rejectionOf(Promise.resolve(create()))).to.be.instanceOf(genway.ConflictError);
       expect(keys).to.have.length(1);
@@ -285,7 +285,7 @@ describe('clients/typescript', () => {
     });
     const refusalOf = (...args: Parameters<typeof genway.verifyWebhook>) => rejectionOf(genway.verifyWebhook(...args));
 
-    it('accepts what the secret signed, with headers of any framework', async () => {
+    it('accepts payloads signed with the secret, with headers of any framework', async () => {
       for (const headers of [signed(), new Headers(signed())]) {
         expect(await genway.verifyWebhook(Buffer.from(body), headers, secret)).to.include({ id: 'evt_1' });
       }

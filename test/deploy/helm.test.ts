@@ -157,7 +157,7 @@ describeWithHelm('the chart', (tools) => {
       .map(({ metadata, spec }) => ({ name: metadata.name, pod: spec.template.spec }));
 
   for (const [title, values] of Object.entries(VALUES)) {
-    it(`is valid Kubernetes to the letter, with settings that Genway reads: ${title}`, async function () {
+    it(`is valid Kubernetes, with settings that Genway reads: ${title}`, async function () {
       this.timeout(60_000);
       await helm('lint', '--strict', chart, '--values', await writeValues(values));
       const { text, resources } = await render(values);
@@ -192,7 +192,7 @@ describeWithHelm('the chart', (tools) => {
     }
   });
 
-  it('runs programs that exist, without rights, for as long as they need to stop', async () => {
+  it('runs existing programs, without rights, with enough time to stop', async () => {
     const { resources } = await render(
       VALUES['Temporal Cloud, with workers of two versions that follow its backlog'] ?? {},
     );
@@ -228,7 +228,7 @@ describeWithHelm('the chart', (tools) => {
     expect(triggers.map(({ metadata }) => metadata.taskQueue)).to.deep.equal([TASK_QUEUES.media, TASK_QUEUES.webhooks]);
   });
 
-  it('opens to clients every path of theirs, and neither the administration nor metrics', async () => {
+  it('exposes every path of clients, and neither the administration nor metrics', async () => {
     const { resources } = await render(VALUES['certificates, files of the operator, and addresses for clients'] ?? {});
     const open = (name: string): readonly string[] =>
       resources
@@ -257,7 +257,7 @@ describeWithHelm('the chart', (tools) => {
     }
   });
 
-  it('passes the alerts and the dashboard on as they are', async () => {
+  it('includes the alerts and the dashboard unchanged', async () => {
     const { resources } = await render(VALUES['everything that watches it'] ?? {});
     const named = (kind: string, name: string) =>
       resources.find((one) => one.kind === kind && one.metadata.name === name);
@@ -267,7 +267,7 @@ describeWithHelm('the chart', (tools) => {
     );
   });
 
-  it('says what is missing', async () => {
+  it('names missing values', async () => {
     for (const [values, message] of [
       [{}, 'Set config.GENWAY_PUBLIC_URL'],
       [{ config: OUTSIDE }, 'Set existingSecret to a Secret with DATABASE_URL'],
@@ -283,7 +283,7 @@ describeWithHelm('the chart', (tools) => {
 });
 
 describe('the version of the chart', () => {
-  it('is that of package.json', () => {
+  it('is the version of package.json', () => {
     const { version }: { version: string } = JSON.parse(read('package.json'));
     const versions: { version: string; appVersion: string } = parse(read('deploy/helm/genway/Chart.yaml'));
     expect([versions.version, versions.appVersion]).to.deep.equal([version, version]);

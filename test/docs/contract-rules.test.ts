@@ -4,9 +4,9 @@ import { expect } from 'chai';
 import { NUMBERED_CONTRACT, numbersIn } from './contract-page.ts';
 
 const tests = join(import.meta.dirname, '..');
-/** Tables whose rows are data that a test compares whole, or history. */
+/** Tables whose rows are history, or data that a test compares as a whole. */
 const UNNUMBERED_TABLES = /^\| (model|video model|image model|since) \|/;
-/** A comment with the rules that a test holds, as `section:number`. */
+/** A comment with the rules that a test checks, as `section:number`. */
 const HELD = /\/\/ contract ((?:\d[\d.]*:\d+ ?)+)$/gm;
 
 /** The sections by their numbers. */
@@ -17,7 +17,7 @@ const sections = new Map(
   }),
 );
 
-/** The rules of the page as `section:number`, in their order. */
+/** The rules of the page as `section:number`, in order. */
 const rules = [...sections].flatMap(([section, text]) => numbersIn(text).map((number) => `${section}:${number}`));
 
 const held = readdirSync(tests, { recursive: true, encoding: 'utf8' })
@@ -25,7 +25,7 @@ const held = readdirSync(tests, { recursive: true, encoding: 'utf8' })
   .flatMap((file) => Array.from(readFileSync(join(tests, file), 'utf8').matchAll(HELD), ([, named = '']) => named))
   .flatMap((named) => named.split(' '));
 
-/** The list items and the rows of tables that do not begin with a number. */
+/** The list items and the rows of tables that do not start with a number. */
 function unnumberedIn(text: string): readonly string[] {
   let header = '';
   return text.split('\n').filter((line, index, lines) => {
@@ -36,12 +36,12 @@ function unnumberedIn(text: string): readonly string[] {
 }
 
 describe('the rules of docs/contract.md', () => {
-  it('are numbered, each once within its section, and every list item and row of a table is one', () => {
+  it('are numbered, each once within its section, and every list item and row of a table is a rule', () => {
     expect(rules.filter((rule, index) => rules.indexOf(rule) !== index)).to.deep.equal([]);
     expect([...sections.values()].flatMap(unnumberedIn)).to.deep.equal([]);
   });
 
-  it('have a test each, and no test names a rule that is not there', () => {
+  it('have a test each, and no test names a rule that does not exist', () => {
     expect(
       rules.filter((rule) => !held.includes(rule)),
       'without a test',

@@ -44,16 +44,16 @@ const CITATION = /\bcontract (\d[\d.]*\d|\d)((?:(?:, | and | to )\d(?:[\d.]*\d)?
 /** The older form, written so that this file does not contain it. */
 const OLD_CITATION = /specification[ ]section/i;
 
-/** Served beside the endpoints: pages to read. */
+/** Pages to read, served beside the endpoints. */
 const NOT_IN_DESCRIPTION = ['GET /docs', 'GET /docs/administration', 'GET /status'];
 
 interface Source {
   readonly file: string;
-  /** Its words, with line breaks and the marks of comments taken out. */
+  /** The words of a text, without line breaks and the marks of comments. */
   readonly text: string;
 }
 
-/** Everything that people wrote, from the root on. */
+/** Every source and document of the repository. */
 function listFiles(): readonly string[] {
   const entries = readdirSync(root).filter((name) => !/^(\..*|node_modules|dist)$/.test(name));
   return entries.flatMap((name) =>
@@ -88,7 +88,7 @@ function namesAfter(words: string, section: string): readonly string[] {
   return Array.from(sentence.matchAll(/`([^`]+)`/g), ([, name = '']) => name);
 }
 
-/** The cells of the tables in a section, without quotes and daggers, by what stands in the first column. */
+/** The cells of the tables in a section, without quotes and daggers, by the first column. */
 function rowsIn(section: string): ReadonlyMap<string, readonly string[]> {
   const rows = textOf(section)
     .split('\n')
@@ -130,7 +130,7 @@ function written(count: number | string): string {
   return Number(count).toLocaleString('en-US');
 }
 
-/** Parts of sentences with the numbers that the code has, by section. */
+/** Parts of sentences with the numbers of the code, by section. */
 function numbersInForce(): Readonly<Record<string, readonly string[]>> {
   const quota = (what: string): string => written(defaultOf(`GENWAY_UPLOAD_QUOTA_${what}`));
   const waits = defaultOf('GENWAY_WEBHOOK_SCHEDULE_S').split(',').map(Number);
@@ -279,27 +279,27 @@ describe('docs/contract.md', () => {
     expect(olderNamed).to.have.members(older.map(({ id }) => id));
   });
 
-  it('says in 9 with what the paths of endpoints begin', () => {
+  it('lists in 9 the prefixes of the paths of endpoints', () => {
     // contract 9:1
     const paths = endpointsFor({ canTakePayments: true }).map(({ path }) => path);
     const others = paths.filter((path) => !/^\/(v1|v1beta|admin\/v1)\//.test(path));
     expect(others).to.have.members(['/mcp', '/healthz', '/readyz', '/metrics', '/status.json', '/openapi.json']);
   });
 
-  it('says in 2.2 that the files of this edition are checked exactly', () => {
+  it('states in 2.2 that the files of this edition are checked exactly', () => {
     // contract 2.2:13
     const models = [...CATALOGUE.videoModels.values(), ...CATALOGUE.imageModels.values()];
     expect(new Set(models.map(({ resultCheck }) => resultCheck))).to.deep.equal(new Set(['exact']));
   });
 
   for (const [section, parts] of Object.entries(numbersInForce())) {
-    it(`has the numbers in force in ${section}`, () => {
+    it(`has the current numbers in ${section}`, () => {
       // contract 3:9 4.3:15 4.5:8 4.5:10 4.10:2 6:15 6:16 6:18 6:19 6:22 6:23 8.1:1 8.1:2 8.1:3 8.1:4 8.2:1 8.2:2 8.2:3 8.2:6 8.2:7 8.2:8 8.2:9
       for (const part of parts) expect(textOf(section).replace(/\s+/g, ' ')).to.contain(part);
     });
   }
 
-  it('lists the codes of errors in force, with their statuses', () => {
+  it('lists the current error codes, with their statuses', () => {
     // contract 2.3:1 7.2:18 7.2:19 7.2:20 7.2:21 7.2:22 7.2:23 7.4:1
     const listed = Array.from(rowsIn('7.2'), ([code, [status, retryable]]) => [
       code,
@@ -308,7 +308,7 @@ describe('docs/contract.md', () => {
     expect(Object.fromEntries(listed)).to.deep.equal(ERRORS);
   });
 
-  it('lists the media models in force, with their limits and prices', () => {
+  it('lists the current media models, with their limits and prices', () => {
     // contract 2.5:1
     const { videoModels, imageModels } = CATALOGUE;
     const rows = rowsIn('2.5');
@@ -366,7 +366,7 @@ describe('docs/contract.md', () => {
     expect(Object.keys(shape).filter((field) => !ignoredIn(shape).includes(field))).to.have.members(effective);
   });
 
-  it('lists the text models in force, with their limits and prices', () => {
+  it('lists the current text models, with their limits and prices', () => {
     // contract 2.6:3 2.6:4
     const rows = rowsIn('2.6');
     expect([...rows.keys()].filter((id) => /^text[c-m]/.test(id))).to.have.members([...CATALOGUE.textModels.keys()]);

@@ -1,4 +1,4 @@
-/** The receivers that `docs/webhooks.md` points to, run as it says and sent what Genway sends. */
+/** The receivers that `docs/webhooks.md` names, run as it describes, with Genway's webhooks. */
 import { expect } from 'chai';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ const EXAMPLES = [
 ];
 
 const SECRET = newWebhookSecret();
-/** Spaces and an escape that do not survive parsing and writing again. */
+/** A body with spaces and an escape that parsing and writing again would change. */
 const BODY =
   '{"id": "evt_1",  "type": "task.failed", "data": {"id": "task_1", "error_code": "processing_failed", "note": "\\u00e9 é"}}';
 
@@ -58,7 +58,7 @@ for (const { file, command, flags } of EXAMPLES) {
       return response.status;
     }
 
-    it('accepts what Genway signed, and handles an event that comes twice once', async () => {
+    it('accepts Genway’s signature, and handles a repeated event once', async () => {
       // contract 6:11
       expect(await statusOf(delivery())).to.equal(204);
       expect(await statusOf(delivery())).to.equal(204);

@@ -7,7 +7,7 @@ function documentOf(name: string): string {
   return readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8');
 }
 
-/** The rows of the table of roles, each as the role and what stands under each permission. */
+/** The rows of the table of roles: each role with its cells by permission. */
 function rolesIn(name: string): readonly (readonly string[])[] {
   const [, , rows = ''] = /\n\| role \|(.*)\n\|[-|]+\n((?:\|.*\n)+)/.exec(documentOf(name)) ?? [];
   return rows
@@ -31,7 +31,7 @@ describe('the documents about roles', () => {
     for (const role of ADMIN_ROLES) expect(section).to.contain(`\`${role}\``);
   });
 
-  it('say in docs/operations.md what each role of the staff may do', () => {
+  it('list in docs/operations.md what each role of the staff may do', () => {
     const permissions = ['read', 'moveMoney', 'operate'] as const;
     const rows = ADMIN_ROLES.toSorted().map((role) => [
       role,
@@ -40,7 +40,7 @@ describe('the documents about roles', () => {
     expect(rolesIn('operations.md')).to.deep.equal(rows);
   });
 
-  it('say in docs/console.md what each role of a member may do', () => {
+  it('list in docs/console.md what each role of a member may do', () => {
     const permissions = ['see', 'develop', 'pay', 'own'] as const;
     const rows = MEMBER_ROLES.toSorted().map((role) => [
       role,

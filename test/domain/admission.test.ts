@@ -5,7 +5,7 @@ import { Admission, IMPORTANCES, type Importance } from '../../domain/admission.
 type Arrival = readonly [importance: Importance, customer: string];
 
 const FAST_MS = 1;
-/** A little too slow. */
+/** A wait slightly above the limit. */
 const LATE_MS = 63;
 const SLOW_MS = 200;
 
@@ -22,7 +22,7 @@ function times(count: number, importance: Importance, customer: string | ((index
   ]);
 }
 
-/** Has an overload begin with the same requests in each window, and returns what is taken of the next. */
+/** Starts an overload with the same requests in each window, and returns which of the next are accepted. */
 function takenUnderOverload(arrivals: readonly Arrival[]): readonly Arrival[] {
   const admission = new Admission();
   for (let count = 0; count < 3; count += 1) windowOf(admission, arrivals, SLOW_MS);
@@ -62,14 +62,14 @@ describe('the admission of requests', () => {
     });
   }
 
-  it('refuses those who send most, and nobody who sends little', () => {
+  it('refuses the heaviest senders, and nobody who sends little', () => {
     const crowd = times(100, 'work', (index) => `customer ${index}`);
     const taken = takenUnderOverload([...times(900, 'work', 'greedy'), ...crowd]);
     expect(taken.filter(([, customer]) => customer !== 'greedy')).to.have.length(100);
     expect(countOf(taken, 'greedy')).to.be.within(300, 500);
   });
 
-  it('takes a part of equals', () => {
+  it('accepts a part of the requests of equal senders', () => {
     const taken = takenUnderOverload(times(1_000, 'work', (index) => `customer ${index}`));
     expect(taken).to.have.length(500);
   });
@@ -85,7 +85,7 @@ describe('the admission of requests', () => {
     ],
     ['a twentieth less while requests still wait too long', [SLOW_MS, SLOW_MS, SLOW_MS, LATE_MS], 100, 475],
   ] as const)
-    it(`takes ${what}`, () => {
+    it(`accepts ${what}`, () => {
       const admission = new Admission();
       const arrivals = times(1_000, 'work', (index) => `customer ${index}`);
       for (const waitMs of waitsMs) {
@@ -95,7 +95,7 @@ describe('the admission of requests', () => {
       expect(windowOf(admission, arrivals, FAST_MS)).to.have.length(taken);
     });
 
-  it('takes everything again some time after the overload', () => {
+  it('accepts everything again some time after the overload', () => {
     const admission = new Admission();
     for (let count = 0; count < 10; count += 1) windowOf(admission, times(1_000, 'work', 'a'), SLOW_MS);
     expect(admission.isLimiting).to.equal(true);
@@ -104,7 +104,7 @@ describe('the admission of requests', () => {
     expect(windowOf(admission, times(1_000, 'work', 'a'), FAST_MS)).to.have.length(1_000);
   });
 
-  it('keeps the useful work of a process at three times what it can do, and the wait short', () => {
+  it('keeps the useful throughput of a process at three times its capacity, and the wait short', () => {
     const capacity = 240;
     const costOfRefusal = 0.05;
     const admission = new Admission();

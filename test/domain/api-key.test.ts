@@ -30,7 +30,7 @@ describe('the limit of a key that renews', () => {
     );
   });
 
-  it('is named in refusals with the time at which it renews', () => {
+  it('is named in refusals with the time of its renewal', () => {
     const limit = { usageLimit: 5n * 10n ** 12n, limitPeriod: 'week' } as const;
     expect(describeLimit(limit, new Date('2026-11-26T10:00:00Z'))).to.equal(
       "the key's budget of 5 USD a week, which renews at 2026-11-30T00:00:00Z",

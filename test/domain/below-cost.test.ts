@@ -17,7 +17,7 @@ const peak = {
   factor: parseFactor('2'),
 } as const;
 
-describe('the prices of text that are below cost', () => {
+describe('prices of text below cost', () => {
   for (const [what, pricing, cost, found] of [
     ['are none at cost', text(100n), text(100n), []],
     ['are those of a kind of tokens', text(99n), text(100n), ['input']],
@@ -53,7 +53,7 @@ describe('the prices of text that are below cost', () => {
   });
 });
 
-describe('the prices of media that are below cost', () => {
+describe('prices of media below cost', () => {
   const pricing: MediaPricing = {
     per: 'second',
     byResolution: { '720p': parseUsd('0.10'), '1080p': parseUsd('0.20') },

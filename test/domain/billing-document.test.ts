@@ -62,7 +62,7 @@ describe('a billing document', () => {
     expect(taxedKinds('used')).to.deep.equal(['invoice']);
   });
 
-  it('always adds up: the net amount with the taxes is the total, in whole cents, each within half a cent', () => {
+  it('always adds up: the net amount plus the taxes is the total, in whole cents, each within half a cent', () => {
     const tax = fc.record({
       name: fc.constant('tax'),
       percent: fc.integer({ min: 0, max: 999_999 }).map((rate) => (rate / 10_000).toFixed(4)),

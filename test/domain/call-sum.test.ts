@@ -34,7 +34,7 @@ describe('domain/call-sum', () => {
     );
   });
 
-  it('shows the longest bound for calls that took longer than all bounds', () => {
+  it('shows the highest bound for calls that took longer than all bounds', () => {
     expect(durationAtMs(sumOf([900_000]), 0.95)).to.equal(DURATION_BOUNDS_MS.at(-1));
   });
 });

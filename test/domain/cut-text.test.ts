@@ -11,7 +11,7 @@ describe('cutText', () => {
     ['ab😀cd', 'ab'],
     ['a😀cd', 'a😀'],
   ] as const) {
-    it(`leaves ${cut} of ${text} where three code units are allowed`, () => {
+    it(`shortens ${text} to ${cut} where three code units are allowed`, () => {
       expect(cutText(text, 3)).to.equal(cut);
     });
   }

@@ -4,7 +4,7 @@ import { fillIn, writePath } from '../../domain/fill-in.ts';
 describe('values of the environment in files of operators', () => {
   const read = (name: string): string | undefined => ({ KEY: 'sk-1', EMPTY: '' })[name];
 
-  it('stand in any string, several in one, but not in names of fields', () => {
+  it('may be in any string, several in one, but not in names of fields', () => {
     const document = { '${KEY}': ['${KEY}', { deep: 'Bearer ${KEY}${EMPTY}!' }], other: [1, true, null] };
     expect(fillIn(document, read)).to.deep.equal({
       filled: { '${KEY}': ['sk-1', { deep: 'Bearer sk-1!' }], other: [1, true, null] },

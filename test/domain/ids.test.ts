@@ -7,17 +7,17 @@ const kind = fc.constantFrom(...kinds);
 const momentMs = fc.integer({ min: 0, max: Date.UTC(2080, 0, 1) });
 
 describe('ids', () => {
-  it('names a task with task_ and 32 letters and digits', () => {
+  it('of tasks start with task_, followed by 32 letters and digits', () => {
     // contract 2:3 2.1:1
     expect(newId('task')).to.match(/^task_[0-9a-z]{32}$/);
   });
 
-  it('gives every kind of resource its own prefix', () => {
+  it('have a prefix for each kind of resource', () => {
     // contract 2:3
     expect(new Set(Object.values(ID_PREFIX)).size).to.equal(kinds.length);
   });
 
-  it('carries the moment of creation', () => {
+  it('carry the time of creation', () => {
     fc.assert(
       fc.property(kind, momentMs, (kind, nowMs) => {
         expect(createdAtMsOf(kind, newId(kind, nowMs))).to.equal(nowMs);
@@ -25,7 +25,7 @@ describe('ids', () => {
     );
   });
 
-  it('sorts by age', () => {
+  it('sort by age', () => {
     fc.assert(
       fc.property(kind, momentMs, fc.integer({ min: 1, max: 1_000_000_000 }), (kind, nowMs, laterMs) => {
         expect(newId(kind, nowMs) < newId(kind, nowMs + laterMs)).to.equal(true);
@@ -33,7 +33,7 @@ describe('ids', () => {
     );
   });
 
-  it('is an id of its kind and of no other', () => {
+  it('belong to one kind only', () => {
     fc.assert(
       fc.property(kind, kind, (made, asked) => {
         expect(isId(asked, newId(made))).to.equal(asked === made);
@@ -41,12 +41,12 @@ describe('ids', () => {
     );
   });
 
-  it('does not repeat itself within one millisecond', () => {
+  it('do not repeat within one millisecond', () => {
     const ids = Array.from({ length: 1_000 }, () => newId('transfer', 0));
     expect(new Set(ids).size).to.equal(ids.length);
   });
 
-  it('takes no text of another form for an id', () => {
+  it('do not match text of another form', () => {
     const body = 'a'.repeat(32);
     for (const text of [
       '',
@@ -62,7 +62,7 @@ describe('ids', () => {
     }
   });
 
-  it('refuses any text that was not made by it, without failing otherwise', () => {
+  it('refuse foreign text without another error', () => {
     fc.assert(
       fc.property(kind, fc.string({ unit: 'binary' }), (kind, text) => {
         expect(isId(kind, text)).to.equal(false);
@@ -70,7 +70,7 @@ describe('ids', () => {
     );
   });
 
-  it('gives as many random letters as asked for, of every letter and digit', () => {
+  it('have the requested number of random characters, of every letter and digit', () => {
     const letters = randomLetters(10_000);
     expect(letters).to.match(/^[0-9a-z]{10000}$/);
     expect(new Set(letters).size).to.equal(36);

@@ -4,7 +4,7 @@ import { IMAGE_TIERS, imageSizeFor, imageTierOf, parseAspectRatio, parseImageSiz
 import { RATIOS } from '../support/ratios.ts';
 
 describe('image sizes', () => {
-  describe('a size that was asked for', () => {
+  describe('a requested size', () => {
     const accepted = [
       '1024x1024',
       '3840x2160',
@@ -52,7 +52,7 @@ describe('image sizes', () => {
       });
     }
 
-    it('refuses whatever else is written', () => {
+    it('refuses any other text', () => {
       fc.assert(
         fc.property(fc.string({ unit: 'binary' }), (text) => {
           expect(parseImageSize(text)).to.equal(null);
@@ -99,7 +99,7 @@ describe('image sizes', () => {
 
     for (const tier of IMAGE_TIERS) {
       for (const aspectRatio of RATIOS) {
-        it(`is one that could have been asked for, has exactly the ratio ${aspectRatio} and costs no more than ${tier}`, () => {
+        it(`could have been requested, has exactly the ratio ${aspectRatio} and costs no more than ${tier}`, () => {
           // contract 4.3:11
           const { width, height } = imageSizeFor(tier, aspectRatio);
           const [across, down] = aspectRatio.split(':').map(Number);
@@ -117,14 +117,14 @@ describe('image sizes', () => {
       }
     });
 
-    it('refuses a ratio over 3 to 1, and anything that is not a ratio', () => {
+    it('refuses a ratio over 3 to 1, and an invalid ratio', () => {
       for (const aspectRatio of ['4:1', '1:4', '0:1', '16/9', '16:9:4', 'adaptive', '']) {
         expect(() => imageSizeFor('1K', aspectRatio), aspectRatio).to.throw(RangeError);
       }
     });
   });
 
-  it('reads aspect ratios in lowest terms', () => {
+  it('have their aspect ratios reduced to lowest terms', () => {
     expect(['21:9', '16:9', '1:1', '10:5'].map(parseAspectRatio)).to.deep.equal([
       [7, 3],
       [16, 9],

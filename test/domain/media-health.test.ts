@@ -3,12 +3,12 @@ import { type MediaOutcome, type MediaVerdict, mediaHealthOf } from '../../domai
 
 const SECOND_MS = 1_000;
 
-/** A submission that was made at some second and answered at once. */
+/** A submission that was sent at this second and answered at once. */
 function at(second: number, verdict: MediaVerdict): MediaOutcome {
   return { submittedAtMs: second * SECOND_MS, settledAtMs: second * SECOND_MS, verdict };
 }
 
-/** One whose outcome is not known yet. */
+/** A submission whose outcome is not known yet. */
 function open(second: number): MediaOutcome {
   return { submittedAtMs: second * SECOND_MS, settledAtMs: null, verdict: null };
 }
@@ -43,26 +43,26 @@ describe('the health of a media route', () => {
     });
   });
 
-  it('takes too many requests at once for load, not for a fault', () => {
+  it('treats 429 as load, not as a fault', () => {
     const busy = [0, 1, 2, 3, 4, 5, 6].map((second) => at(second, 'busy'));
     expect(stateAt(7, busy)).to.equal('closed');
     expect(stateAt(7, [...FIVE_FAULTS.slice(1), ...busy])).to.equal('closed');
   });
 
-  it('counts faults from the last success on', () => {
+  it('counts faults since the last success', () => {
     expect(stateAt(6, [...FIVE_FAULTS.slice(0, 4), at(3.5, 'well'), at(4, 'failed'), at(5, 'failed')])).to.equal(
       'closed',
     );
   });
 
-  it('lets one probe through after an opening, which others wait for, but not for ever', () => {
+  it('lets one probe through after an opening, for which others wait, but not for ever', () => {
     expect(stateAt(15, [...FIVE_FAULTS, open(14)])).to.equal('open');
     expect(stateAt(75, [...FIVE_FAULTS, open(14)])).to.equal('half-open');
     expect(stateAt(15, [...FIVE_FAULTS, open(13)]), 'sent during the opening').to.equal('half-open');
     expect(stateAt(16, [...FIVE_FAULTS, at(15, 'well')])).to.equal('closed');
   });
 
-  it('stays open for ten seconds six times in a row, then twice as long each time, for a minute at most', () => {
+  it('opens for ten seconds six times in a row, then twice as long each time, for a minute at most', () => {
     const outcomes = [...FIVE_FAULTS];
     let untilSecond = 14;
     for (const openSeconds of [10, 10, 10, 10, 10, 20, 40, 60, 60]) {
@@ -72,7 +72,7 @@ describe('the health of a media route', () => {
     }
   });
 
-  it('neither lengthens an opening by what was sent before its end, nor ends it by what was sent before its start', () => {
+  it('neither extends an opening by calls sent before its end, nor ends it by calls sent before its start', () => {
     const late = { submittedAtMs: 1_000, settledAtMs: 6_000 };
     for (const verdict of ['failed', 'well'] as const) {
       const { opening } = mediaHealthOf([...FIVE_FAULTS, { ...late, verdict }], 7_000);

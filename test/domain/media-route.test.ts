@@ -8,7 +8,7 @@ describe('the routes of a media model', () => {
   const draw = (routes: readonly RankedRoute[], random: () => number): readonly string[] =>
     drawRoutes(routes, random).map(({ provider }) => provider);
 
-  it('are tried by their order, and drawn among equals', () => {
+  it('are tried by their order, at random among equals', () => {
     const routes = [route('last', 2), route('first', 0), route('one', 1), route('other', 1)];
     expect(draw(routes, () => 0)).to.deep.equal(['first', 'one', 'other', 'last']);
     expect(draw(routes, () => 0.99)).to.deep.equal(['first', 'other', 'one', 'last']);
@@ -34,7 +34,7 @@ describe('the routes of a media model', () => {
     );
   });
 
-  it('take images as the first frame of a video and as references of a picture, unless they say otherwise', () => {
+  it('accept images as the first frame of a video and as references of a picture by default', () => {
     expect(imageRoleOf({}, 'video')).to.equal('first_frame');
     expect(imageRoleOf({}, 'image')).to.equal('references');
     expect(imageRoleOf({ imagesAs: 'references' }, 'video')).to.equal('references');

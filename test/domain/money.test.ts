@@ -5,7 +5,7 @@ import { formatUsd, parseUsd, toUsdNumber } from '../../domain/money.ts';
 const amount = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n });
 
 describe('money', () => {
-  it('counts one USD as a million million pico-USD', () => {
+  it('counts one USD as 10¹² pico-USD', () => {
     expect(parseUsd('1')).to.equal(1_000_000_000_000n);
   });
 
@@ -64,7 +64,7 @@ describe('money', () => {
     );
   });
 
-  it('keeps the order of amounts in the numbers that clients see', () => {
+  it('keeps the order of amounts in the numbers that clients receive', () => {
     // contract 2:1
     fc.assert(
       fc.property(amount, amount, (left, right) => {

@@ -69,14 +69,14 @@ describe('the factor of a price list', () => {
     });
   }
 
-  it('charges what the tokens cost, times the factor, rounded up by less than a step of each rate', () => {
+  it('charges the cost of the tokens times the factor, rounded up by less than a step of each rate', () => {
     // contract 8.6:2 8.6:4
     fc.assert(
       fc.property(textPricing, decimal, usage, (pricing, factor, tokens) => {
         const { numerator, denominator } = parseListFactor(factor);
         const listed = priceText(pricing, tokens, MONDAY_MS).charge * numerator;
         const charged = priceText(listOf(factor).textPricing(model(pricing)), tokens, MONDAY_MS).charge;
-        // A rate is rounded to what the tiers and peaks multiply exactly: 25, times at most 4.
+        // A rate is rounded to a multiple that tiers and peaks keep exact: 25, times at most 4.
         const most = BigInt(tokens.inputTotal + tokens.outputTotal) * 25n * 4n;
         expect(charged * denominator >= listed).to.equal(true);
         expect(charged * denominator < listed + (most + 1n) * denominator).to.equal(true);
@@ -84,7 +84,7 @@ describe('the factor of a price list', () => {
     );
   });
 
-  it('gives rates that tiers and peaks multiply without a fraction, so that what is shown is what is charged', () => {
+  it('makes rates that tiers and peaks multiply without a fraction, so that the shown price is charged', () => {
     // contract 8.6:4
     fc.assert(
       fc.property(textPricing, decimal, usage, (pricing, factor, tokens) => {
@@ -115,7 +115,7 @@ describe('the factor of a price list', () => {
     );
   });
 
-  it('never makes a price negative, nor a price nothing that is something', () => {
+  it('never makes a price negative, or a positive price zero', () => {
     fc.assert(
       fc.property(textPricing, decimal, (pricing, factor) => {
         const { rates } = listOf(factor).textPricing(model(pricing));
@@ -206,7 +206,7 @@ describe('the price of text by a list', () => {
     });
   }
 
-  it('stays free for a free model, whatever is written', () => {
+  it('stays free for a free model, whatever the list has', () => {
     // contract 8.6:3
     const free = {
       rates: { input: 0n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 0n },
@@ -222,12 +222,12 @@ describe('the version of a price list in force', () => {
   const planned = (...versions: [version: number, fromMs: number][]): PlannedVersion[] =>
     versions.map(([version, fromMs]) => ({ id: `a@${version}`, fromMs })).toReversed();
 
-  it('is none before the first is valid', () => {
+  it('is null before the first is valid', () => {
     expect(versionAt(planned([1, 100]), 99)).to.equal(null);
     expect(versionAt([], 99)).to.equal(null);
   });
 
-  it('is the latest that is valid, from its very moment on', () => {
+  it('is the latest valid one, from the moment that it is valid', () => {
     expect(versionAt(planned([1, 100], [2, 200]), 199)).to.equal('a@1');
     expect(versionAt(planned([1, 100], [2, 200]), 200)).to.equal('a@2');
   });

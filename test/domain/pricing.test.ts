@@ -53,7 +53,7 @@ const peak = (overrides: Partial<PricePeak> = {}): PricePeak => ({
   ...overrides,
 });
 
-/** How often the base price a prompt of that length costs. */
+/** The multiple of the base price for a prompt of that length. */
 function multiplier(tiers: readonly PriceTier[], inputTotal: number): bigint {
   return priceText(pricing({ tiers }), usage({ inputTotal }), MONDAY_NOON_MS).ratesApplied.input / 1_000_000n;
 }
@@ -73,20 +73,20 @@ describe('media prices', () => {
     ['1080p', 5, '0.75'],
     ['1080p', 30, '4.5'],
   ] as const) {
-    it(`charges ${usd} USD for ${durationSeconds} seconds of ${resolution}`, () => {
+    it(`charge ${usd} USD for ${durationSeconds} seconds of ${resolution}`, () => {
       // contract 8.5:1
       expect(priceMedia(pricing, { resolution, durationSeconds })).to.equal(parseUsd(usd));
     });
   }
 
-  it('refuses a resolution without a price, and a duration that is not a whole number of seconds', () => {
+  it('refuse a resolution without a price, and a duration that is not a whole number of seconds', () => {
     expect(() => priceMedia(pricing, { resolution: '480p', durationSeconds: 5 })).to.throw(RangeError);
     for (const durationSeconds of [0, -1, 2.5, Number.NaN]) {
       expect(() => priceMedia(pricing, { resolution: '720p', durationSeconds })).to.throw(RangeError);
     }
   });
 
-  it('charges a flat price, however long the video', () => {
+  it('charge a flat price for any duration of the video', () => {
     for (const durationSeconds of [1, 10]) {
       expect(priceMedia({ ...pricing, per: 'video' }, { resolution: '720p', durationSeconds })).to.equal(
         parseUsd('0.1'),
@@ -94,11 +94,11 @@ describe('media prices', () => {
     }
   });
 
-  it('refuses an image of a tier that is not sold', () => {
+  it('refuse an image of a tier that is not sold', () => {
     expect(() => priceMedia({ ...images, byResolution: { '1K': 4n } }, { resolution: '2K' })).to.throw(RangeError);
   });
 
-  it('charges two videos as much as one of their length together', () => {
+  it('charge two videos as much as one of their length together', () => {
     const seconds = fc.integer({ min: 1, max: 1_000 });
     fc.assert(
       fc.property(seconds, seconds, (first, second) => {
@@ -110,13 +110,13 @@ describe('media prices', () => {
     );
   });
 
-  it('charges an image by its tier', () => {
+  it('charge an image by its tier', () => {
     // contract 8.5:2
     const prices = ['1K', '2K', '4K'].map((resolution) => priceMedia(images, { resolution }));
     expect(prices).to.deep.equal([4n, 8n, 16n]);
   });
 
-  it('adds first and multiplies then what the parameters change, for each second', () => {
+  it('first add and then multiply the price changes of the parameters, for each second', () => {
     const modifiers = [
       { when: { audio: true }, addition: String(parseUsd('0.20')), factor: '1' },
       { when: { quality: 'high' }, addition: '0', factor: '1.5' },
@@ -131,7 +131,7 @@ describe('media prices', () => {
     expect(priceOf({ audio: true, quality: 'high' })).to.equal('3.6');
   });
 
-  it('refuses factors that make a price finer than a pico-USD', () => {
+  it('refuse factors that make a price finer than a pico-USD', () => {
     const modifiers = [{ when: { draft: true }, addition: '0', factor: '0.5' }];
     expect(() => assertExactMediaPricing({ byResolution: { '720p': 3n }, modifiers })).to.throw('not a whole number');
     expect(() => assertExactMediaPricing({ byResolution: { '720p': 4n }, modifiers })).not.to.throw();
@@ -139,7 +139,7 @@ describe('media prices', () => {
 });
 
 describe('text prices', () => {
-  it('charges each class of tokens at its own rate, and what the cache held only once', () => {
+  it('charge each class of tokens at its own rate, and cached tokens only once', () => {
     const { charge } = priceText(
       pricing(),
       usage({ inputTotal: 1_000, cacheRead: 600, cacheWrite: 300, cacheWrite1h: 100, outputTotal: 10 }),
@@ -149,12 +149,12 @@ describe('text prices', () => {
     expect(charge).to.equal(630_000_000n);
   });
 
-  it('never subtracts more cached tokens than there were input tokens', () => {
+  it('never subtract more cached tokens than there were input tokens', () => {
     const { charge } = priceText(pricing(), usage({ inputTotal: 10, cacheRead: 100 }), MONDAY_NOON_MS);
     expect(charge).to.equal(5_000_000n);
   });
 
-  it('refuses counts that are not numbers of tokens', () => {
+  it('refuse counts that are not numbers of tokens', () => {
     for (const wrong of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       for (const field of ['inputTotal', 'cacheRead', 'cacheWrite', 'cacheWrite1h', 'outputTotal'] as const) {
         expect(() => priceText(pricing(), usage({ [field]: wrong }), MONDAY_NOON_MS)).to.throw(RangeError);
@@ -162,12 +162,12 @@ describe('text prices', () => {
     }
   });
 
-  it('refuses more tokens kept for an hour than were written to the cache', () => {
+  it('refuse more one-hour cache writes than cache writes', () => {
     const wrong = usage({ inputTotal: 10, cacheWrite: 5, cacheWrite1h: 6 });
     expect(() => priceText(pricing(), wrong, MONDAY_NOON_MS)).to.throw(RangeError);
   });
 
-  it('names the modifiers that it applied, and the rates after them', () => {
+  it('name the applied modifiers, and the rates after them', () => {
     const price = priceText(
       pricing({ tiers: [tier()], peaks: [peak({ weekdays: [1], windows: [{ fromMinute: 720, toMinute: 721 }] })] }),
       usage({ inputTotal: 201 }),
@@ -187,21 +187,21 @@ describe('text prices', () => {
   });
 
   describe('long prompts', () => {
-    it('keeps the base price at the threshold when the tier begins over it', () => {
+    it('keep the base price at the threshold when the tier starts above it', () => {
       expect([199, 200, 201].map((tokens) => multiplier([tier()], tokens))).to.deep.equal([1n, 1n, 2n]);
     });
 
-    it('leaves the base price at the threshold when the tier begins there', () => {
+    it('leave the base price at the threshold when the tier starts at it', () => {
       const tiers = [tier({ applies: 'at_or_over' })];
       expect([199, 200, 201].map((tokens) => multiplier(tiers, tokens))).to.deep.equal([1n, 2n, 2n]);
     });
 
-    it('multiplies the tiers that are reached together', () => {
+    it('multiply the tiers that are reached together', () => {
       const tiers = [tier(), tier({ thresholdTokens: 400, factor: parseFactor('3') })];
       expect([200, 201, 400, 401].map((tokens) => multiplier(tiers, tokens))).to.deep.equal([1n, 2n, 2n, 6n]);
     });
 
-    it('counts cached tokens as part of the prompt, and output not', () => {
+    it('count cached tokens as part of the prompt, but not output', () => {
       const tiers = [tier()];
       const cached = priceText(pricing({ tiers }), usage({ inputTotal: 201, cacheRead: 201 }), MONDAY_NOON_MS);
       const output = priceText(pricing({ tiers }), usage({ outputTotal: 201 }), MONDAY_NOON_MS);
@@ -211,13 +211,13 @@ describe('text prices', () => {
   });
 
   describe('peak hours', () => {
-    it('begins with its first minute and ends before its last', () => {
+    it('start with their first minute and end before their last', () => {
       // contract 2.6:13
       const moments = ['08:59:59.999', '09:00:00.000', '11:59:59.999', '12:00:00.000'];
       expect(moments.map((time) => isPeak({}, `2026-10-05T${time}Z`))).to.deep.equal([false, true, true, false]);
     });
 
-    it('reads days and hours in its own time zone', () => {
+    it('read days and hours in their own time zone', () => {
       const eastern = { utcOffsetMinutes: -300, windows: [{ fromMinute: 0, toMinute: 60 }] };
       expect(isPeak(eastern, '2026-10-05T04:59:59Z')).to.equal(false);
       expect(isPeak(eastern, '2026-10-05T05:00:00Z')).to.equal(true);
@@ -234,13 +234,13 @@ describe('text prices', () => {
       [2, '2028-02-29'],
       [3, '1969-12-31'],
     ] as const) {
-      it(`knows that ${date} is weekday ${weekday}`, () => {
+      it(`know that ${date} is weekday ${weekday}`, () => {
         const weekdays = [0, 1, 2, 3, 4, 5, 6].filter((day) => isPeak({ weekdays: [day] }, `${date}T10:00:00Z`));
         expect(weekdays).to.deep.equal([weekday]);
       });
     }
 
-    it('repeats every week', () => {
+    it('repeat every week', () => {
       const moment = fc.integer({ min: 0, max: 4_000_000_000_000 });
       const peaks = [peak({ utcOffsetMinutes: 480, weekdays: [1, 2, 3, 4, 5] })];
       fc.assert(
@@ -252,8 +252,8 @@ describe('text prices', () => {
     });
   });
 
-  describe('factors and prices as an operator writes them', () => {
-    it('reads a price per 1M tokens as pico-USD per token', () => {
+  describe('factors and prices in an operator’s notation', () => {
+    it('are read as a price per 1M tokens, in pico-USD per token', () => {
       expect(['0.05775', '1.40', '20', '0', '0.000001'].map(parsePricePerMillionTokens)).to.deep.equal([
         57_750n,
         1_400_000n,
@@ -264,23 +264,23 @@ describe('text prices', () => {
     });
 
     for (const text of ['0.0000001', '-1', '', '1e3', 'free']) {
-      it(`refuses ${JSON.stringify(text)} as a price per 1M tokens`, () => {
+      it(`are refused with the price per 1M tokens ${JSON.stringify(text)}`, () => {
         expect(() => parsePricePerMillionTokens(text)).to.throw(RangeError);
       });
     }
 
-    it('refuses a factor below 1, which no hold could foresee', () => {
+    it('are refused with a factor below 1, which no hold could foresee', () => {
       expect(() => parseFactor('0.999999')).to.throw(RangeError, 'at least 1');
       expect(parseFactor('1').numerator).to.equal(1n);
     });
 
-    it('refuses rates that a factor would leave with a fraction of a pico-USD', () => {
+    it('are refused with rates that a factor would leave with a fraction of a pico-USD', () => {
       const rates = { input: 10n, cachedInput: 10n, cacheWrite: 10n, cacheWrite1h: 10n, output: 12n };
       expect(() => assertExactPricing(pricing({ rates, peaks: [peak()] }))).to.throw(RangeError, 'output rate');
       expect(() => assertExactPricing(pricing({ rates, tiers: [tier()] }))).not.to.throw();
     });
 
-    it('refuses factors that are exact each but not together', () => {
+    it('are refused with factors that are exact each but not together', () => {
       const half = parseFactor('1.5');
       const rates = { input: 2n, cachedInput: 2n, cacheWrite: 2n, cacheWrite1h: 2n, output: 2n };
       const together = pricing({ rates, tiers: [tier({ factor: half })], peaks: [peak({ factor: half })] });
@@ -289,7 +289,7 @@ describe('text prices', () => {
     });
   });
 
-  describe('laws', () => {
+  describe('invariants of prices', () => {
     const tokens = fc.integer({ min: 0, max: 2_000_000 });
     const rate = fc.bigInt({ min: 0n, max: 10_000_000n }).map((rate) => rate * 100n);
     const anyRates = fc.record({ input: rate, cachedInput: rate, cacheWrite: rate, cacheWrite1h: rate, output: rate });
@@ -322,7 +322,7 @@ describe('text prices', () => {
       });
     const moment = fc.integer({ min: 0, max: 4_000_000_000_000 });
 
-    it('never costs less for more tokens of any class', () => {
+    it('are that more tokens of any class never cost less', () => {
       fc.assert(
         fc.property(anyPricing, anyUsage, anyUsage, moment, (pricing, usage, more, atMs) => {
           const larger = {
@@ -339,7 +339,7 @@ describe('text prices', () => {
       );
     });
 
-    it('costs two requests as much as one with the tokens of both, where no tier begins', () => {
+    it('are that two requests cost as much as one with the tokens of both, where no tier starts', () => {
       fc.assert(
         fc.property(anyRates, anyUsage, anyUsage, moment, (rates, first, second, atMs) => {
           const both = {
@@ -355,7 +355,7 @@ describe('text prices', () => {
       );
     });
 
-    it('can be recomputed from the rates that it reports', () => {
+    it('are that a price can be recomputed from its reported rates', () => {
       fc.assert(
         fc.property(anyPricing, anyUsage, moment, (pricing, usage, atMs) => {
           assertExactPricing(pricing);
@@ -365,7 +365,7 @@ describe('text prices', () => {
       );
     });
 
-    it('multiplies exactly: the applied rates over the listed ones are the product of the factors', () => {
+    it('are that the applied rates over the listed ones are the product of the factors', () => {
       fc.assert(
         fc.property(anyPricing, anyUsage, moment, (pricing, usage, atMs) => {
           const { ratesApplied, modifiers } = priceText(pricing, usage, atMs);
@@ -376,7 +376,7 @@ describe('text prices', () => {
       );
     });
 
-    it('holds enough for every usage within the bounds', () => {
+    it('are that a hold covers every usage within the bounds', () => {
       // contract 8.3:4
       fc.assert(
         fc.property(anyPricing, anyUsage, tokens, tokens, moment, (pricing, usage, spareInput, spareOutput, atMs) => {
@@ -389,7 +389,7 @@ describe('text prices', () => {
     });
   });
 
-  it('holds the dearest input rate and the output bound, with the modifiers of the moment', () => {
+  it('are that a hold uses the highest input rate and the output bound, with the current modifiers', () => {
     // contract 8.3:4
     const bound = (isCachedFor1h: boolean) =>
       boundText(pricing({ tiers: [tier()] }), { inputTokens: 1_000, isCachedFor1h }, MONDAY_NOON_MS);

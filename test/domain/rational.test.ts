@@ -21,7 +21,7 @@ describe('rational numbers', () => {
     });
   }
 
-  it('finds a divisor of both that no other divisor exceeds', () => {
+  it('finds the greatest common divisor', () => {
     const whole = fc.integer({ min: 1, max: 500 });
     fc.assert(
       fc.property(whole, whole, (left, right) => {

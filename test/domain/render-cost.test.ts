@@ -6,7 +6,7 @@ import type { RouteCost } from '../../domain/media-route.ts';
 const prices = (usd: Readonly<Record<string, string>>): RouteCost['prices'] =>
   Object.fromEntries(Object.entries(usd).map(([name, price]) => [name, String(parseUsd(price))]));
 
-describe('what a render cost', () => {
+describe('the cost of a render', () => {
   const video = { resolution: '720p', durationSeconds: 5 };
 
   it('is the amount of money that the upstream reports', () => {
@@ -21,7 +21,7 @@ describe('what a render cost', () => {
     expect(renderCost(video, { reported: null, written })).to.equal(null);
   });
 
-  it('is what the operator wrote, for the whole or for each second, by resolution or for all', () => {
+  it('is the operator’s configured cost, for the whole or for each second, by resolution or for all', () => {
     const perSecond: RouteCost = { per: 'second', prices: prices({ '720p': '0.1', '*': '0.2' }) };
     expect(renderCost(video, { reported: null, written: perSecond })).to.equal(parseUsd('0.5'));
     expect(renderCost({ ...video, resolution: '1080p' }, { reported: null, written: perSecond })).to.equal(

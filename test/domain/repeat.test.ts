@@ -5,7 +5,7 @@ const HOUR_MS = 3_600_000;
 const fail = (error: unknown): void => expect.fail(String(error));
 
 describe('repeat', () => {
-  it('does a pass at once, and the next without a pause while more work waits', async () => {
+  it('runs a pass at once, and the next without a pause while more work waits', async () => {
     let left = 3;
     const isDone = new Promise<void>((resolve) => {
       const pass = async (): Promise<boolean> => {
@@ -19,7 +19,7 @@ describe('repeat', () => {
     expect(left).to.equal(0);
   });
 
-  it('reports what a pass throws, and does the next pass after the pause', async () => {
+  it('reports the error of a pass, and runs the next pass after the pause', async () => {
     const errors: unknown[] = [];
     let passes = 0;
     const repetition = await new Promise<ReturnType<typeof repeat>>((resolve) => {

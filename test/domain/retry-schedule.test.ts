@@ -18,7 +18,7 @@ describe('domain/retry-schedule', () => {
     }
   });
 
-  it('adds at most a fifth, and never shortens', () => {
+  it('adds at most a fifth at random, and never shortens', () => {
     // contract 6:15
     const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
@@ -29,7 +29,7 @@ describe('domain/retry-schedule', () => {
     );
   });
 
-  it('waits longer, never shorter, when the receiver asks for it', () => {
+  it('waits longer, never shorter, when the receiver requests it', () => {
     // contract 6:16
     const options = { scheduleSeconds: SCHEDULE, random: 0 };
     expect(delayBeforeAttemptMs(2, { ...options, retryAfterSeconds: 60 })).to.equal(60_000);
@@ -44,7 +44,7 @@ describe('domain/retry-schedule', () => {
     expect(parseRetryAfter('Sun Nov  6 08:50:37 1994', NOW_MS, 3600)).to.equal(60);
   });
 
-  it('takes a date in the past for now, and caps a wait that is too long', () => {
+  it('treats a date in the past as now, and caps a wait that is too long', () => {
     // contract 6:16
     expect(parseRetryAfter('Sun, 06 Nov 1994 08:00:00 GMT', NOW_MS, 3600)).to.equal(0);
     expect(parseRetryAfter('Fri, 31 Dec 9999 23:59:59 GMT', NOW_MS, 3600)).to.equal(3600);

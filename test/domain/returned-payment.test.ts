@@ -14,7 +14,7 @@ const events = oneof(
 
 const dueAfter = (changes: readonly PaymentReturn[]): bigint => dueOf(changes.reduce(withReturn, NOTHING), 15n);
 
-describe('what an account owes of a payment that went back', () => {
+describe('the amount of a returned payment that an account owes', () => {
   for (const [what, changes, due] of [
     ['is what was refunded', [{ refunded: 4n }], 4n],
     ['is the highest of all sums of refunds', [{ refunded: 9n }, { refunded: 4n }], 9n],
@@ -25,7 +25,7 @@ describe('what an account owes of a payment that went back', () => {
     it(what, () => expect(dueAfter(changes)).to.equal(due));
   }
 
-  it('is the same in whatever order and however often the events come', () => {
+  it('is the same for any order and any repetition of the events', () => {
     assert(
       property(
         array(events, { maxLength: 8 }).chain((some) =>

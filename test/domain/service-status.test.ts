@@ -20,7 +20,7 @@ describe('the status of a service', () => {
     });
   }
 
-  it('is that of all services together only if they agree', () => {
+  it('is the status of all services together only if they agree', () => {
     expect(overallStatus(['operational', 'operational'])).to.equal('operational');
     expect(overallStatus(['operational', 'outage'])).to.equal('degraded');
     expect(overallStatus(['outage', 'outage'])).to.equal('outage');

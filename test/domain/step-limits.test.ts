@@ -13,15 +13,15 @@ import {
 } from '../../domain/step-limits.ts';
 
 describe('the time limits of a task and its steps', () => {
-  it('leave providers that take no job several tries', () => {
+  it('leave time for several attempts at providers that accept no job', () => {
     expect(DISPATCH_LIMIT_MS).to.be.greaterThan(4 * PROVIDER_ANSWER_MS);
   });
 
-  it('ask once more about a task that is out of time until its submission has surely arrived', () => {
+  it('leave time to query a late task until its submission has surely arrived', () => {
     expect(RECHECK.attempts * RECHECK.pauseMs).to.be.greaterThan(SUBMISSION_SURELY_SENT_MS);
   });
 
-  it('let a worker miss a heartbeat, and not be taken for dead', () => {
+  it('tolerate one missed heartbeat of a worker', () => {
     expect(HEARTBEAT_TIMEOUT_MS).to.be.greaterThan(2 * HEARTBEAT_MS);
   });
 
@@ -29,7 +29,7 @@ describe('the time limits of a task and its steps', () => {
     expect(STORE_LIMIT_MS).to.be.greaterThan(2 * (DOWNLOAD_SILENCE_MS + STORE_SILENCE_MS));
   });
 
-  it('take no file for forgotten that a step may still be writing', () => {
+  it('protect files that a step may still be writing', () => {
     expect(STORE_SURELY_OVER_MS).to.be.greaterThan(2 * STORE_LIMIT_MS);
   });
 });

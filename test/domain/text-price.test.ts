@@ -33,7 +33,7 @@ function estimateOf(settings: Partial<TextEstimate> = {}): TextEstimate {
 const NO_USAGE = usageOf(() => null);
 
 describe('the price of a text request', () => {
-  it('is at most what was held, whatever an upstream reports of a prompt within its bound', () => {
+  it('is at most the hold, whatever an upstream reports of a prompt within its bound', () => {
     const count = fc.option(fc.nat(2_000));
     const counts = fc.record({
       inputTotal: fc.option(fc.nat(1_000)),
@@ -62,7 +62,7 @@ describe('the price of a text request', () => {
     );
   });
 
-  it('counts what a cache keeps for an hour only if the request asked for it', () => {
+  it('includes one-hour cache writes only if the request asked for them', () => {
     const usage = { ...NO_USAGE, inputTotal: 900, cacheRead: 100, cacheWrite: 600, cacheWrite1h: 700, outputTotal: 9 };
     const consumption = { usage, countedOutputTokens: 9 };
     const told = (isCachedFor1h: boolean) => chargedUsage(estimateOf({ isCachedFor1h }), 50, consumption);

@@ -33,11 +33,11 @@ describe('the amount of a billed line', () => {
     });
   }
 
-  it('in another currency is worth what its unit is worth', () => {
+  it('in another currency is multiplied by the exchange rate', () => {
     expect(readBilledAmount('¥10', parseUsd('0.14'), '.')).to.equal(parseUsd('1.4'));
   });
 
-  it('is any amount below a billion as it was written', () => {
+  it('is any amount below a billion, as written', () => {
     const most = 10n ** 9n * PICO_PER_USD - 1n;
     assert(
       property(bigInt({ min: -most, max: most }), (amount) => {

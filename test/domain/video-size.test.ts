@@ -22,11 +22,11 @@ describe('video sizes', () => {
     });
   }
 
-  it('has even edges even if the ratio gives a fraction', () => {
+  it('have even edges even if the ratio gives a fraction', () => {
     expect(videoSizeFor('480p', '16:9')).to.deep.equal({ width: 854, height: 480 });
   });
 
-  it('refuses anything that is not a resolution or a ratio', () => {
+  it('refuse an invalid resolution or ratio', () => {
     for (const [resolution, aspectRatio] of [
       ['720P', '16:9'],
       ['4K', '16:9'],

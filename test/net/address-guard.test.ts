@@ -12,7 +12,7 @@ import type { Receiver } from '../support/receiver.ts';
 
 const LIMITS = { maxBytes: 1000, timeoutMs: 5000 } satisfies GuardedRequest;
 
-/** Answers `names[hostname]`, one entry a question, staying at the last. */
+/** Answers `names[hostname]`, one entry per query, and repeats the last. */
 function resolverOf(...answers: readonly (readonly string[])[]): { resolve: Resolve; questions: string[] } {
   const questions: string[] = [];
   return {
@@ -24,7 +24,7 @@ function resolverOf(...answers: readonly (readonly string[])[]): { resolve: Reso
   };
 }
 
-/** `/3` leads to `/2`, … to `/0`, which answers with the credentials it saw. */
+/** `/3` redirects to `/2`, … to `/0`, which answers with the credentials it received. */
 const countdown: RequestListener = (incoming, answer) => {
   const left = Number(incoming.url?.slice(1));
   if (left > 0) answer.writeHead(302, { location: `/${left - 1}` }).end('moved');
@@ -95,7 +95,7 @@ describe('net/address-guard', () => {
   });
 
   describe('names', () => {
-    it('connects to an address of the name, and checks the certificate against the name', async () => {
+    it('are connected at one of their addresses, with the certificate checked against the name', async () => {
       const { port } = await receiver((_incoming, answer) => answer.end('ok'), startTlsReceiver);
       const { resolve, questions } = resolverOf(['127.0.0.1']);
       const trusting = client({ resolve, certificateAuthorities: RECEIVER_AUTHORITY });
@@ -108,7 +108,7 @@ describe('net/address-guard', () => {
       );
     });
 
-    it('tries the next address when one does not answer', async () => {
+    it('are connected at the next address when one does not answer', async () => {
       const { port } = await receiver((_incoming, answer) => answer.end('ok'));
       const { resolve } = resolverOf(['::1', '127.0.0.1']);
       const response = await client({ resolve }).request(`http://service.example:${port}/`, LIMITS);
@@ -127,7 +127,7 @@ describe('net/address-guard', () => {
       ['2606:4700:4700::1111', '8.8.8.8', 'fd00::1'],
       [],
     ]) {
-      it(`refuses a name that leads to [${addresses.join(', ')}], and connects nowhere`, async () => {
+      it(`are refused when they lead to [${addresses.join(', ')}], without a connection`, async () => {
         const server = await receiver((_incoming, answer) => answer.end(), startTlsReceiver);
         const strict = client({ allowPrivateAddresses: false, resolve: resolverOf(addresses).resolve });
         expect(await failureOf(strict.request(server.url, LIMITS))).to.equal('AddressRefusedError');
@@ -135,7 +135,7 @@ describe('net/address-guard', () => {
       });
     }
 
-    it('does not say to which address a name leads', async () => {
+    it('are refused without the address that they lead to', async () => {
       for (const address of ['10.0.0.5', 'fd00::5']) {
         const strict = client({ allowPrivateAddresses: false, resolve: resolverOf([address]).resolve });
         const failure = await strict.request('https://inside.example/', LIMITS).catch((error: unknown) => error);
@@ -144,7 +144,7 @@ describe('net/address-guard', () => {
       }
     });
 
-    it('resolves the name once per connection, so that nothing can change between check and use', async () => {
+    it('are resolved once per connection, so that nothing can change between check and use', async () => {
       const { port } = await receiver((_incoming, answer) => answer.end('ok'));
       const { resolve, questions } = resolverOf(['127.0.0.1'], ['10.0.0.1']);
       const response = await client({ resolve }).request(`http://rebind.example:${port}/`, LIMITS);
@@ -152,7 +152,7 @@ describe('net/address-guard', () => {
       expect(questions).to.have.length(1);
     });
 
-    it('checks again when a name has moved to a private address by the next connection', async () => {
+    it('are checked again when they have moved to a private address by the next connection', async () => {
       // contract 8.4:3
       const { port } = await receiver((_incoming, answer) => answer.writeHead(200, { connection: 'close' }).end('ok'));
       const { resolve, questions } = resolverOf(['127.0.0.1'], ['10.0.0.1']);
@@ -163,14 +163,14 @@ describe('net/address-guard', () => {
       expect(questions).to.have.length(2);
     });
 
-    it('passes on the failure of a name that does not exist', async () => {
+    it('that do not exist fail with the resolver’s error', async () => {
       const missing = client({ resolve: resolveNothing }).request('https://none.example/', LIMITS);
       expect(await failureOf(missing)).to.equal('RangeError');
     });
   });
 
   describe('the connected socket', () => {
-    it('is refused, before any byte of the request, unless it ended up at a public address', async () => {
+    it('is refused, before any byte of the request, unless it is connected to a public address', async () => {
       // contract 8.4:3
       let requests = 0;
       const { port } = await receiver(() => (requests += 1));
@@ -256,7 +256,7 @@ describe('net/address-guard', () => {
   });
 
   describe('limits', () => {
-    it('fail the body that is larger than allowed, and let one of exactly that size pass', async () => {
+    it('fail a body above the maximum size, and accept one of exactly that size', async () => {
       const { url } = await receiver((_incoming, answer) => answer.end(Buffer.alloc(1000)));
       const exact = await client().request(url, { ...LIMITS, maxBytes: 1000 });
       expect((await new Response(exact.body).arrayBuffer()).byteLength).to.equal(1000);
@@ -283,7 +283,7 @@ describe('net/address-guard', () => {
       expect(await failureOf(waiting)).to.equal('TimeoutError');
     });
 
-    it('end a body that falls silent', async () => {
+    it('end a body that becomes silent', async () => {
       const { url } = await receiver((_incoming, answer) => answer.write('start'));
       const response = await client().request(url, { ...LIMITS, timeoutMs: 20_000, idleTimeoutMs: 50 });
       expect(await failureOf(new Response(response.body).text())).to.equal('BodyTimeoutError');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { BodyBytes } from '../../net/body-bytes.ts';
 
-/** Bodies in pieces, large ones among them. */
+/** Bodies in pieces, including large ones. */
 const bodies = fc.array(
   fc.array(
     fc.oneof(
@@ -15,7 +15,7 @@ const bodies = fc.array(
 );
 
 describe('the bytes of bodies', () => {
-  it('are those that came, whatever the pieces and whatever other bodies come and are given up meanwhile', () => {
+  it('are unchanged for any pieces, also while other bodies arrive and are given up', () => {
     fc.assert(
       fc.property(bodies, (sent) => {
         const coming = sent.map(() => new BodyBytes());

@@ -16,7 +16,7 @@ const serversOf = (resolve4: () => Promise<string[]>, resolve6: () => Promise<st
 const NEVER: Resolve = () => Promise.reject(new Error('the system was asked'));
 
 describe('the resolver of untrusted names', () => {
-  it('gives all addresses of both kinds', async () => {
+  it('returns all addresses of both kinds', async () => {
     const both = serversOf(
       async () => ['192.0.2.1'],
       async () => ['2001:db8::1'],
@@ -26,7 +26,7 @@ describe('the resolver of untrusted names', () => {
     expect(await createResolver(one, NEVER)('one.example')).to.deep.equal(['192.0.2.1']);
   });
 
-  it('asks the system for what name servers do not know, one name at a time', async () => {
+  it('asks the system for names unknown to name servers, one name at a time', async () => {
     let underWay = 0;
     let most = 0;
     const resolve = createResolver(serversOf(failing('ENOTFOUND'), failing('ENODATA')), async (hostname) => {

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { CLIENT_LIMITS, listen, type RunningServer } from '../../net/http-server.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
-/** Far longer than a test may take, so that whatever ends in time ended by itself. */
+/** Far longer than a test may take, so that anything that ends in time ended by itself. */
 const GRACE_MS = 600_000;
 
 describe('an HTTP server that stops', () => {
@@ -41,7 +41,7 @@ describe('an HTTP server that stops', () => {
     return socket;
   }
 
-  it('finishes the request under way, on a connection that would be kept alive, and refuses new ones', async () => {
+  it('finishes the request in progress, on a keep-alive connection, and refuses new ones', async () => {
     const answer = fetch(`http://127.0.0.1:${server.port}`);
     await arrived;
     const stopped = server.stop(GRACE_MS);
@@ -51,14 +51,14 @@ describe('an HTTP server that stops', () => {
     await stopped;
   });
 
-  it('does not wait for connections that ask for nothing', async () => {
+  it('does not wait for idle connections', async () => {
     await openSocket();
     release();
     await (await fetch(`http://127.0.0.1:${server.port}`)).text();
     await server.stop(GRACE_MS);
   });
 
-  it('cuts off what has not ended within the grace', async () => {
+  it('cuts off requests that have not ended within the grace', async () => {
     const answer = fetch(`http://127.0.0.1:${server.port}`);
     await arrived;
     const [failure] = await Promise.all([rejectionOf(answer), server.stop(10)]);
@@ -66,13 +66,13 @@ describe('an HTTP server that stops', () => {
   });
 });
 
-describe('an HTTP server with clients that keep connections to themselves', () => {
+describe('an HTTP server with clients that occupy connections', () => {
   let server: RunningServer;
   let socket: Socket;
   let handled: number;
   let answer: Buffer;
   let closed: Promise<unknown>;
-  /** The last answer was sent or given up. */
+  /** Whether the last answer was sent or given up. */
   let isOver: Promise<unknown>;
 
   beforeEach(async () => {
@@ -129,7 +129,7 @@ describe('an HTTP server with clients that keep connections to themselves', () =
     expect(handled).to.equal(0);
   });
 
-  it('ends a connection whose client reads nothing of an answer', async () => {
+  it('ends a connection whose client does not read an answer', async () => {
     // contract 8.2:9
     answer = Buffer.alloc(64 * 2 ** 20);
     socket.pause();
@@ -145,7 +145,7 @@ describe('an HTTP server with clients that keep connections to themselves', () =
     expect(await read()).to.match(/an answer$/);
   });
 
-  it('answers a few requests that come together, in their order', async () => {
+  it('answers a few pipelined requests in order', async () => {
     socket.write(Array.from({ length: 10 }, () => requestTo('/')).join(''));
     let text = '';
     for await (const piece of socket) {
@@ -155,7 +155,7 @@ describe('an HTTP server with clients that keep connections to themselves', () =
     expect(handled).to.equal(10);
   });
 
-  it('begins only some of 100,000 requests that come together', async () => {
+  it('starts only some of 100,000 pipelined requests', async () => {
     // contract 8.2:8
     socket.write(requestTo('/slow').repeat(100_000));
     await closed;

@@ -27,7 +27,7 @@ describe('net/mailer', () => {
         (error: MailError) => error,
       );
 
-  it('sends plain text from the sender, marked so that no out-of-office reply comes back', async () => {
+  it('sends plain text from the sender, marked so that no out-of-office reply is sent', async () => {
     const server = await serve();
     await createMailer({ smtpUrl: `smtp://127.0.0.1:${server.port}`, from: FROM }).send(MAIL);
     const { to, raw, text } = await server.next();
@@ -53,7 +53,7 @@ describe('net/mailer', () => {
     expect(server.mails).to.have.length(1);
   });
 
-  it('names no password when signing in is refused, and may be tried again', async () => {
+  it('reports a refused sign-in without the password, and permits a retry', async () => {
     const server = await serve({
       authOptional: false,
       onAuth: (_auth, _session, callback) => callback(new Error('Invalid username or password')),
@@ -63,14 +63,14 @@ describe('net/mailer', () => {
     expect(error.message).to.equal('The e-mail was not sent (EAUTH), and the server answered 535.');
   });
 
-  it('may not be tried again when the server does not have the mailbox', async () => {
+  it('permits no retry when the server does not have the mailbox', async () => {
     const server = await serve({
       onRcptTo: (_address, _session, callback) => callback(Object.assign(new Error('no'), { responseCode: 550 })),
     });
     expect(await failureOf(`smtp://127.0.0.1:${server.port}`)).to.include({ isFinal: true });
   });
 
-  it('can be repeated when the server is unavailable or refuses it for now', async () => {
+  it('permits a retry when the server is unavailable or refuses temporarily', async () => {
     const server = await serve({
       onRcptTo: (_address, _session, callback) => callback(Object.assign(new Error('no'), { responseCode: 451 })),
     });
@@ -78,7 +78,7 @@ describe('net/mailer', () => {
     expect(await failureOf('smtp://127.0.0.1:9')).to.include({ isFinal: false });
   });
 
-  it('sends to one address, whatever is written in it', async () => {
+  it('sends to one address, whatever it contains', async () => {
     const server = await serve();
     const mailer = createMailer({ smtpUrl: `smtp://127.0.0.1:${server.port}`, from: FROM });
     for (const to of ['a@example.com,b@example.com', 'a@example.com\r\nBcc: b@example.com', 'x <b@example.com>']) {

@@ -80,11 +80,11 @@ const NOT_PUBLIC = [
 
 describe('net/public-address', () => {
   for (const address of PUBLIC) {
-    it(`takes ${address} for public`, () => expect(isPublicAddress(address)).to.equal(true));
+    it(`treats ${address} as public`, () => expect(isPublicAddress(address)).to.equal(true));
   }
 
   for (const address of NOT_PUBLIC) {
-    it(`does not take ${JSON.stringify(address)} for public`, () => expect(isPublicAddress(address)).to.equal(false)); // contract 8.4:2
+    it(`does not treat ${JSON.stringify(address)} as public`, () => expect(isPublicAddress(address)).to.equal(false)); // contract 8.4:2
   }
 
   it('knows the addresses of this machine', () => {

@@ -154,7 +154,7 @@ describe('net/public-url', () => {
     }
   });
 
-  it('accepts no numeric spelling of an IPv4 address but four decimal parts', () => {
+  it('accepts only four decimal parts as a numeric spelling of an IPv4 address', () => {
     // contract 8.4:2
     const spellings = [
       (value: number) => String(value),

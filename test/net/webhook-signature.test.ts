@@ -13,7 +13,7 @@ function received(changes: Partial<Parameters<typeof verifySignature>[0]> = {}) 
 }
 
 describe('net/webhook-signature', () => {
-  it('is the hex HMAC-SHA256 over timestamp, full stop and raw body, keyed with the secret as it was shown', () => {
+  it('is the hex HMAC-SHA256 over timestamp, full stop and raw body, keyed with the secret as shown', () => {
     // contract 6:8
     const expected = createHmac('sha256', SECRET).update(`${NOW_SECONDS}.${BODY}`).digest('hex');
     expect(signDelivery({ secret: SECRET, timestampSeconds: NOW_SECONDS, body: BODY })).to.equal(expected);
@@ -37,7 +37,7 @@ describe('net/webhook-signature', () => {
     expect(headers['user-agent']).to.equal('Genway-Webhooks/1');
   });
 
-  it('passes what was signed, whatever the bytes', () => {
+  it('accepts signed payloads of any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.nat(4_000_000_000), (body, timestampSeconds) => {
         const secret = newWebhookSecret();
@@ -59,7 +59,7 @@ describe('net/webhook-signature', () => {
     }
   });
 
-  it('refuses another secret, another timestamp and anything that is no signature', () => {
+  it('refuses another secret, another timestamp and an invalid signature', () => {
     const wrong = [
       { secret: newWebhookSecret() },
       { timestamp: String(NOW_SECONDS + 1) },
@@ -78,7 +78,7 @@ describe('net/webhook-signature', () => {
     }
   });
 
-  it('makes secrets of 32 random bytes', () => {
+  it('has secrets of 32 random bytes', () => {
     const secrets = Array.from({ length: 50 }, newWebhookSecret);
     expect(new Set(secrets)).to.have.length(50);
     for (const secret of secrets) {

@@ -1,6 +1,6 @@
 /**
- * A day of somebody who runs Genway alone: from files with mistakes to the end of the month, by the `genway` command only. What
- * it prints is docs/day.md, which this test writes (GENWAY_WRITE_DAY=1) or compares.
+ * The day of a lone operator of Genway: from files with mistakes to the end of the month, by the `genway` command only.
+ * docs/day.md is its output, which this test writes (GENWAY_WRITE_DAY=1) or compares.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ const MODEL = 'textd-v2.6-flash';
 const PRICES = "prices: { input: '0.098', output: '0.196', cached_input: '0.0098', cache_write: '0.098' }";
 const DEARER = "prices: { input: '0.196', output: '0.392', cached_input: '0.0196', cache_write: '0.196' }";
 const CLIENTS = 2;
-/** So many lines of an export are shown: what it is made of, and what this day began with. */
+/** The lines of an export to show: its columns, and the first rows of this day. */
 const EXPORTED_LINES = 3;
 const WAIT = { timeoutMs: 20_000, pauseMs: 100 };
 
@@ -37,7 +37,7 @@ describe('a day of an operator', function () {
   let stack: TestStack;
   let environment: NodeJS.ProcessEnv;
   let catalogue: string;
-  /** The secrets of the processes, once they are others than at the beginning. */
+  /** The secrets of the processes, once they differ from those at the start. */
   let secrets: Readonly<Record<string, string>> = {};
 
   before(async () => {
@@ -54,7 +54,7 @@ describe('a day of an operator', function () {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** As a deployment does it: whole, in one step. */
+  /** Replaces the file atomically, as a deployment does. */
   async function write(name: string, text: string): Promise<void> {
     await writeFile(join(folder, `${name}.new`), text);
     await rename(join(folder, `${name}.new`), join(folder, name));
@@ -64,7 +64,7 @@ describe('a day of an operator', function () {
     await Promise.all(processes.map((process) => process.start(secrets)));
   }
 
-  /** One after another, so that there is always one that answers. */
+  /** Restarts one process after another, so that one always answers. */
   async function restartEach(...processes: readonly StackProcess[]): Promise<void> {
     for (const process of processes) {
       await process.stop();
@@ -72,7 +72,7 @@ describe('a day of an operator', function () {
     }
   }
 
-  /** So that nobody is connected to the database any more. */
+  /** Stops all processes, so that no connection to the database remains. */
   async function killAll(): Promise<void> {
     await Promise.all([stack.api.kill(), stack.text.kill(), stack.worker.kill()]);
   }
@@ -81,7 +81,7 @@ describe('a day of an operator', function () {
     steps.push({ heading, words, lines: [] });
   }
 
-  /** Runs the command as an operator does, and keeps what it prints. */
+  /** Runs the command as an operator does, and keeps its output. */
   async function genway(...words: string[]): Promise<string> {
     const printed = (await runGenway(words, environment)).replaceAll(folder, FOLDER).trimEnd();
     const typed = words.map((word) => (/^[\w.:/@-]+$/.test(word) ? word : `'${word}'`)).join(' ');
@@ -94,7 +94,7 @@ describe('a day of an operator', function () {
     return printed;
   }
 
-  /** Requests one after another, each sent where a process answers. @returns ends them, and gives their statuses */
+  /** Sends requests in a loop, each to a process that answers. @returns ends them, with their statuses */
   function load(apiKey: string): () => Promise<readonly number[]> {
     const statuses = new Set<number>();
     const over = new AbortController();
@@ -240,7 +240,7 @@ describe('a day of an operator', function () {
   }
 
   async function restoreABackup(): Promise<void> {
-    // Without webhooks, whose next attempts would go on for as long as the address does not answer.
+    // Without webhooks, whose next attempts would continue for as long as the address does not answer.
     const { apiKey } = await stack.createAccount();
     step(
       'A backup is restored',

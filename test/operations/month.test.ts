@@ -1,6 +1,6 @@
 /**
- * A month of a reseller: payments and what goes back, a price list, a budget, renders and text, a result that came late, a
- * vendor's bill with three faults, an erasure, and books that are closed and agree with what is added up here.
+ * A month of a reseller: payments and returned payments, a price list, a budget, renders and text, a late result, a
+ * vendor's bill with three errors, an erasure, and closed balances that agree with the sums of this test.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { createTask, type TaskBody, taskWhenFinal } from '../support/tasks.ts';
 
 const SECRET = 'whsec_of_a_month';
 const WAIT = { timeoutMs: 30_000, pauseMs: 200 };
-/** 5 seconds of vidone-3.0, and what they cost. */
+/** 5 seconds of vidone-3.0, and their price. */
 const [PRICE, COST] = [parseUsd('0.45'), parseUsd('0.25')];
 /** USD for a token of textc-M3, with a tenth less. */
 const [INPUT, OUTPUT] = [parseUsd('0.000000189'), parseUsd('0.000000756')];
@@ -31,7 +31,7 @@ describe('a month of a reseller', function () {
   let stack: TestStack;
   let accountId: string;
   let apiKey: string;
-  /** Added up as the month goes on. */
+  /** Added up during the month. */
   let charged: PicoUsd = 0n;
 
   before(async () => {
@@ -107,7 +107,7 @@ describe('a month of a reseller', function () {
     return row?.job_id ?? '';
   }
 
-  it('ends with closed books that agree with what it sold, took and gave back', async () => {
+  it('ends with closed balances that agree with its sales, payments and refunds', async () => {
     expect(await pay('pi_1', 2_000)).to.equal('credited');
     expect(await pay('pi_2', 1_000)).to.equal('credited');
     const refund = { payment_intent: 'pi_2', amount_refunded: 400, currency: 'usd' };
@@ -165,7 +165,7 @@ describe('a month of a reseller', function () {
     expect(lines, 'an erasure changes no books').to.deep.equal(before);
   });
 
-  /** The receipts without the credit notes are what was received, and the invoice is what was charged. */
+  /** The receipts less the credit notes are the payments, and the invoice is the charges. */
   async function documentsAgree(): Promise<void> {
     const { to = new Date() } = parseMonth(month) ?? {};
     await sumTransfersUntil(stack.database, to);
@@ -188,10 +188,10 @@ describe('a month of a reseller', function () {
     expect(field(shown, 'month')).to.equal(month);
   }
 
-  /** The vendor leaves one render out, asks too much for another, and has one that is not ours. */
+  /** The vendor omits one render, charges too much for another, and has one that is not ours. */
   async function billWithThreeFaults([first, second]: readonly TaskBody[], late: TaskBody): Promise<void> {
     if (!first || !second) throw new Error('nothing was rendered');
-    // So that it is the same on the last day of a month, whose jobs may stand in the next bill.
+    // The same on the last day of a month, whose jobs may be in the next bill.
     await stack.database.transaction(async (transaction) => {
       await transaction.raw('SET LOCAL session_replication_role = replica');
       await transaction('submissions').update({ submitted_at: new Date(`${month}-15T12:00:00Z`) });
@@ -245,7 +245,7 @@ describe('a month of a reseller', function () {
 
   async function exported(): Promise<readonly string[]> {
     const lines = (await genway('months', 'export', month)).split('\n').filter((line) => line !== '');
-    // The words of a failure are content, and erased.
+    // The message of a failure is content, and erased.
     return lines.map((line) => line.replace(/"message":"[^"]*"/, ''));
   }
 });

@@ -1,12 +1,12 @@
-/** What commands printed, as a chapter to read, and as a shape that two runs share. */
+/** The output of commands, as a chapter to read, and as a shape that two runs share. */
 export interface Step {
   readonly heading: string;
-  /** What a reader should know before the commands. */
+  /** The explanation before the commands. */
   readonly words: string;
   readonly lines: string[];
 }
 
-/** Everything that no two runs have in common. */
+/** Everything that differs between runs. */
 const VARIES: readonly (readonly [pattern: RegExp, shape: string])[] = [
   [/\b(acc|key|task|txt|req|tr|we|evt|del|file|rec|act|adm|usr|adc|prm)_[0-9a-z]{32}\b/g, '$1_…'],
   [/\b(sk|ga)-\S+/g, '$1-…'],
@@ -17,7 +17,7 @@ const VARIES: readonly (readonly [pattern: RegExp, shape: string])[] = [
   [/-?\b\d+(\.\d+)?\b/g, 'N'],
   [/[ \t]+/g, ' '],
   [/[ \t]+$/gm, ''],
-  // Checks of a reconciliation come and go.
+  // Checks of a reconciliation vary.
   [/(^\w+ N N [A-Z].*\?\n)+/gm, 'CHECKS\n'],
 ];
 
@@ -36,7 +36,7 @@ export function chapterOf(steps: readonly Step[]): string {
 const BEGIN = '<!-- The day begins: written by `GENWAY_WRITE_DAY=1 npx mocha test/operations/day.test.ts`. -->';
 const END = '<!-- The day ends. -->';
 
-/** The chapter as a document has it. @throws Error if it has none */
+/** The chapter in a document. @throws Error if it has none */
 export function chapterIn(document: string): string {
   const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)];
   if (begin < 0 || end < 0) throw new Error('the document has no marks between which the day stands');

@@ -4,12 +4,12 @@ import { randomBytes } from 'node:crypto';
 import { ObjectTooLargeError } from '../../storage/storage.ts';
 import type { Storage } from '../../storage/storage.ts';
 
-/** A store under test, and a look behind its interface. */
+/** A store under test, with access behind its interface. */
 export interface StorageUnderTest {
   readonly storage: Storage;
   /** The bytes under `key`, or null. */
   readonly read: (key: string) => Promise<Buffer | null>;
-  /** Everything the store holds, unfinished uploads included. */
+  /** Everything that the store holds, unfinished uploads included. */
   readonly traces: () => Promise<readonly string[]>;
 }
 
@@ -28,7 +28,7 @@ async function* failingAfter(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   throw new RangeError('the source broke');
 }
 
-/** Yields `bytes`, says so, and then stays silent for ever. */
+/** Yields `bytes`, signals it, and then stays silent for ever. */
 async function* silentAfter(bytes: Uint8Array, onSilent: () => void): AsyncGenerator<Uint8Array> {
   yield* chunksOf(bytes);
   onSilent();
@@ -44,7 +44,7 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
 
 export function holdsTheStorageContract(underTest: () => StorageUnderTest): void {
   for (const size of [0, 1, 100_000, LARGE_BYTES]) {
-    it(`keeps ${size} bytes as they came`, async () => {
+    it(`keeps ${size} bytes unchanged`, async () => {
       const { storage, read } = underTest();
       const bytes = randomBytes(size);
       const stored = await storage.put(`results/${size}.mp4`, chunksOf(bytes), OPTIONS);
@@ -54,7 +54,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     });
   }
 
-  it('knows which objects are there', async () => {
+  it('knows which objects exist', async () => {
     const { storage } = underTest();
     await storage.put('there.png', chunksOf(Buffer.from('x')), OPTIONS);
     expect(await storage.has('there.png')).to.equal(true);
@@ -70,7 +70,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     await storage.delete('again.png');
   });
 
-  it('reads an object again, from its first byte and no further than asked', async () => {
+  it('reads an object again, from its first byte and no further than requested', async () => {
     const { storage } = underTest();
     const bytes = randomBytes(200_000);
     await storage.put('read.png', chunksOf(bytes), OPTIONS);
@@ -85,7 +85,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     expect(await storage.read('read.png')).to.equal(null);
   });
 
-  it('knows its own links, written as it gives them, and no others', () => {
+  it('recognises its own links in their exact form, and no others', () => {
     const { storage } = underTest();
     const url = storage.urlOf('uploads/a.png');
     expect(storage.keyOf(url)).to.equal('uploads/a.png');
@@ -112,14 +112,14 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
   });
 
   for (const size of [1000, LARGE_BYTES]) {
-    it(`leaves nothing behind of a body that fails after ${size} bytes`, async () => {
+    it(`leaves no trace of a body that fails after ${size} bytes`, async () => {
       const { storage, traces } = underTest();
       const failure = await failureOf(storage.put('broken/video.mp4', failingAfter(randomBytes(size)), OPTIONS));
       expect(failure).to.be.instanceOf(RangeError);
       expect(await traces()).to.eql([]);
     });
 
-    it(`leaves nothing behind of a body that is aborted in a silence after ${size} bytes`, async () => {
+    it(`leaves no trace of a body that is aborted in a silence after ${size} bytes`, async () => {
       const { storage, traces } = underTest();
       const controller = new AbortController();
       const body = silentAfter(randomBytes(size), () => controller.abort(new RangeError('enough')));
@@ -128,7 +128,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
       expect(await traces()).to.eql([]);
     });
 
-    it(`leaves nothing behind of ${size} bytes where one less is allowed`, async () => {
+    it(`leaves no trace of ${size} bytes where one less is allowed`, async () => {
       const { storage, traces } = underTest();
       const options = { ...OPTIONS, maxBytes: size - 1 };
       const failure = await failureOf(storage.put('broken/video.mp4', chunksOf(randomBytes(size)), options));
@@ -137,7 +137,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     });
   }
 
-  it('stores nothing when it was aborted before it began', async () => {
+  it('stores nothing when it was aborted before it started', async () => {
     const { storage, traces } = underTest();
     const signal = AbortSignal.abort(new RangeError('too late'));
     const failure = await failureOf(storage.put('late.mp4', chunksOf(Buffer.from('x')), { ...OPTIONS, signal }));
@@ -145,7 +145,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     expect(await traces()).to.eql([]);
   });
 
-  it('keeps the object that was there when its replacement fails', async () => {
+  it('keeps the existing object when its replacement fails', async () => {
     const { storage, read } = underTest();
     await storage.put('kept.png', chunksOf(Buffer.from('first')), OPTIONS);
     await failureOf(storage.put('kept.png', failingAfter(randomBytes(1000)), OPTIONS));
@@ -153,7 +153,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     await storage.delete('kept.png');
   });
 
-  it('refuses keys that could lead elsewhere', async () => {
+  it('refuses keys that could lead outside', async () => {
     const { storage, traces } = underTest();
     for (const key of [
       '',

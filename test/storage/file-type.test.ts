@@ -64,16 +64,16 @@ describe('storage/file-type', () => {
   }
 
   for (const [what, text] of Object.entries(UNKNOWN)) {
-    it(`knows no type of ${what}`, () => {
+    it(`recognises no type in ${what}`, () => {
       expect(detectFileType(Buffer.from(text, 'latin1'))).to.equal(null);
     });
   }
 
-  it('answers any bytes without failing', () => {
+  it('handles any bytes without failing', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => detectFileType(bytes) !== undefined));
   });
 
-  it('takes no printable text for a file', () => {
+  it('does not treat printable text as a file', () => {
     fc.assert(fc.property(fc.string({ maxLength: 40 }), (text) => detectFileType(Buffer.from(text)) === null));
   });
 

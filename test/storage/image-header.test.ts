@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { readImageHeader } from '../../storage/image-header.ts';
 import { gif, jpeg, png, webpExtended, webpLossless, webpLossy } from './images.ts';
 
-/** Sends `bytes` in pieces of `pieceBytes`, and says how many were asked for. */
+/** Sends `bytes` in pieces of `pieceBytes`, and counts the pieces that were read. */
 function source(bytes: Uint8Array, pieceBytes = bytes.byteLength || 1) {
   const asked = { bytes: 0, closed: false };
   async function* pieces(): AsyncGenerator<Uint8Array> {
@@ -64,7 +64,7 @@ describe('storage/image-header', () => {
     });
   });
 
-  it('reads no further than it must, and closes the source', async () => {
+  it('reads no further than necessary, and closes the source', async () => {
     // contract 4.3:15
     const endless = source(Buffer.concat([png(2, 2), Buffer.alloc(100_000)]), 16);
     await readImageHeader(endless.pieces);
@@ -72,7 +72,7 @@ describe('storage/image-header', () => {
     expect(endless.asked.closed).to.equal(true);
   });
 
-  it('takes nothing else for an image', async () => {
+  it('recognises nothing else as an image', async () => {
     const others = [
       Buffer.alloc(0),
       Buffer.alloc(1000),
@@ -91,7 +91,7 @@ describe('storage/image-header', () => {
     for (const bytes of others) expect(await readImageHeader(source(bytes).pieces)).to.equal(null);
   });
 
-  it('answers any bytes after any beginning without failing', async () => {
+  it('handles any bytes after any start without failing', async () => {
     const beginnings = fc.constantFrom('', '\xff\xd8\xff', '\x89PNG\r\n\x1a\n', 'RIFF\0\0\0\0WEBPVP8');
     await fc.assert(
       fc.asyncProperty(beginnings, fc.uint8Array({ maxLength: 200 }), async (beginning, rest) => {

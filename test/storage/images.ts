@@ -1,4 +1,4 @@
-/** Beginnings of image files, as far as their dimensions and a little further. */
+/** First parts of image files, slightly beyond their dimensions. */
 
 const FILLING = Buffer.alloc(64);
 
@@ -9,7 +9,7 @@ export function png(width: number, height: number): Buffer {
   return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1'), sizes, FILLING]);
 }
 
-/** @param metadata contents of segments that come before the dimensions */
+/** @param metadata contents of segments before the dimensions */
 export function jpeg(width: number, height: number, metadata: readonly Buffer[] = [Buffer.from('Exif')]): Buffer {
   const segments = metadata.map((content) => Buffer.concat([segmentStart(0xe1, content.length), content]));
   const frame = Buffer.from([8, 0, 0, 0, 0, 3]);

@@ -35,7 +35,7 @@ describe('storage/local', () => {
       await utimes(join(directory, path), new Date(), new Date(now - minutes * 60_000));
     };
 
-    it('removes only those that were not written to for an hour', async () => {
+    it('removes only files that were not written to for an hour', async () => {
       await mkdir(join(directory, '.unfinished'));
       await mkdir(join(directory, 'results'));
       await minutesOld('.unfinished/abandoned', 61);
@@ -46,14 +46,14 @@ describe('storage/local', () => {
       expect(await readdir(join(directory, 'results'))).to.deep.equal(['0.mp4']);
     });
 
-    it('may be done by several processes at once', async () => {
+    it('may run in several processes at once', async () => {
       await mkdir(join(directory, '.unfinished'));
       for (let file = 0; file < 20; file++) await minutesOld(`.unfinished/${file}`, 61);
       await Promise.all(Array.from({ length: 4 }, () => sweepUnfinished(directory, now)));
       expect(await readdir(join(directory, '.unfinished'))).to.deep.equal([]);
     });
 
-    it('has nothing to do where nothing was ever stored', async () => {
+    it('does nothing where nothing was ever stored', async () => {
       expect(await sweepUnfinished(join(directory, 'none'))).to.equal(0);
     });
   });

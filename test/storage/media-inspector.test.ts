@@ -118,17 +118,17 @@ const BROKEN: Readonly<Record<string, readonly [file: Buffer, reason: string]>> 
 
 describe('storage/media-inspector', () => {
   for (const [name, { file, facts }] of Object.entries(WHOLE)) {
-    it(`knows ${name} and passes it on unchanged`, async () => {
+    it(`recognises ${name} and passes it on unchanged`, async () => {
       const { facts: found, passed } = await inspect([file]);
       expect(found).to.deep.equal({ ...facts, bytes: file.length });
       expect(passed).to.deep.equal(file);
     });
 
-    it(`refuses ${name} once it is cut, wherever`, async () => {
+    it(`refuses ${name} when it is cut anywhere`, async () => {
       for (let length = 0; length < file.length; length++) await expectBroken([file.subarray(0, length)]);
     });
 
-    it(`refuses ${name} with something behind it`, async () => {
+    it(`refuses ${name} with trailing data`, async () => {
       await expectBroken([file, Buffer.alloc(1)]);
     });
   }
@@ -139,7 +139,7 @@ describe('storage/media-inspector', () => {
     });
   }
 
-  it('finds the same however the file is cut into chunks', async () => {
+  it('finds the same facts for any split of the file into chunks', async () => {
     const files = fc.constantFrom(...WHOLE_FILES);
     const cuts = fc.oneof(fc.constant('everywhere' as const), fc.array(fc.nat(1000), { maxLength: 20 }));
     await fc.assert(
@@ -151,7 +151,7 @@ describe('storage/media-inspector', () => {
     );
   });
 
-  it('answers garbage with facts or a BrokenMediaError and nothing else', async () => {
+  it('answers invalid bytes with facts or a BrokenMediaError and nothing else', async () => {
     const changes = fc.array(fc.tuple(fc.nat(1000), fc.integer({ min: 0, max: 255 })), { maxLength: 6 });
     const tails = fc.uint8Array({ maxLength: 40 });
     const starts = fc.nat(1000);
@@ -167,7 +167,7 @@ describe('storage/media-inspector', () => {
     );
   });
 
-  it('reads what the simulator renders', async () => {
+  it('reads the renders of the simulator', async () => {
     const renderedVideo = await inspect([renderMp4({ width: 1280, height: 720, durationSeconds: 2 })]);
     expect(matchesRequest(renderedVideo.facts, videoRequest({ durationSeconds: 2 }))).to.equal(null);
     const renderedImage = await inspect([await renderPng({ width: 64, height: 32, transparent: true })]);
@@ -192,25 +192,25 @@ describe('storage/media-inspector', () => {
     expect(facts().bytes).to.be.greaterThan(5 * 2 ** 30);
   });
 
-  it('takes the time for which the track is shown, else the length of its media, else that of the movie', async () => {
+  it('uses the duration of the track, else the length of its media, else that of the movie', async () => {
     expect(await durationOf({ shownSeconds: 3, mediaSeconds: 4, movieSeconds: 5 })).to.equal(3);
     expect(await durationOf({ shownSeconds: null, mediaSeconds: 4, movieSeconds: 5 })).to.equal(4);
     expect(await durationOf({ shownSeconds: null, mediaSeconds: null, movieSeconds: 5 })).to.equal(5);
     expect(await durationOf({ shownSeconds: 0, mediaSeconds: 4, movieSeconds: null, version: 1 })).to.equal(4);
   });
 
-  it('takes the first of several video tracks', async () => {
+  it('uses the first of several video tracks', async () => {
     const more = [videoTrack({ width: 32, height: 32 })];
     expect((await inspect([isoFile('isom', movieBox({ more }), mediaBox())])).facts).to.include(MP4);
   });
 
-  it('leaves open how long a fragmented video is', async () => {
+  it('reports no duration of a fragmented video', async () => {
     const index = movieBox({ more: [box('mvex', box('trex', Buffer.alloc(24)))] });
     const { facts } = await inspect([isoFile('isom', index, box('moof'), mediaBox(), box('moof'), mediaBox())]);
     expect(facts).to.include({ ...MP4, durationSeconds: null });
   });
 
-  it('refuses what is hopeless without reading on', async () => {
+  it('refuses an invalid file without reading on', async () => {
     let asked = 0;
     async function* page(): AsyncGenerator<Uint8Array> {
       for (; asked < 100; asked++) yield text('<html>'.repeat(10));
@@ -232,7 +232,7 @@ describe('storage/media-inspector', () => {
     expect(() => inspectMedia(streamOf([pngFile()])).facts()).to.throw('whole body');
   });
 
-  it('makes storage leave nothing of a broken file behind', async () => {
+  it('makes storage delete a broken file', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'genway-media-'));
     try {
       const storage = createLocalStorage({ directory, publicUrl: 'https://files.example.com' });

@@ -56,7 +56,7 @@ describe('storage/serve-local', () => {
     await rm(directory, { recursive: true });
   });
 
-  /** Sends `path` as it is: HTTP clients with URLs would tidy it. */
+  /** Sends `path` unchanged: HTTP clients with URLs would normalise it. */
   function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const outgoing = request({ host: '127.0.0.1', port, path, headers, method, agent: false }, (incoming) => {
@@ -123,7 +123,7 @@ describe('storage/serve-local', () => {
       ['bytes=-1', 999, 999],
       ['bytes=-5000', 0, 999],
     ] as const) {
-      it(`sends the part that ${range} asks for`, async () => {
+      it(`sends the requested part ${range}`, async () => {
         // contract 2.2:8
         const { status, headers, body } = await get('/files/results/video.mp4', { range });
         expect(status).to.equal(206);
@@ -153,7 +153,7 @@ describe('storage/serve-local', () => {
       });
     }
 
-    it('sends the whole file when it is not the one that If-Range names', async () => {
+    it('sends the whole file when it is not the one in If-Range', async () => {
       const { headers } = await get('/files/results/video.mp4');
       const range = 'bytes=0-9';
       const same = await get('/files/results/video.mp4', { range, 'if-range': String(headers['etag']) });
@@ -161,7 +161,7 @@ describe('storage/serve-local', () => {
       expect([same.status, other.status]).to.eql([206, 200]);
     });
 
-    it('put together are the file, however it is cut', async () => {
+    it('together give the whole file, for any split', async () => {
       await fc.assert(
         fc.asyncProperty(fc.integer({ min: 1, max: 999 }), async (cut) => {
           const [first, second] = await Promise.all([

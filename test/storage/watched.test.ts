@@ -15,7 +15,7 @@ async function* broken(): AsyncGenerator<Uint8Array> {
   throw new BrokenMediaError('it ends early');
 }
 
-/** A store that fails for as long as it is told to. */
+/** A store whose failures the test controls. */
 function createStore() {
   const state = { failure: null as Error | null, writes: 0, keys: new Set<string>(), deletes: true };
   const storage: Pick<Storage, 'put' | 'delete'> = {
@@ -46,7 +46,7 @@ const UNUSED: Storage = {
 };
 
 describe('a watched store', () => {
-  it('is available, without being asked, until a write fails', async () => {
+  it('is available, without a probe, until a write fails', async () => {
     const { state, watched } = createStore();
     expect(await watched.isAvailable()).to.equal(true);
     expect(state.writes).to.equal(0);
@@ -63,14 +63,14 @@ describe('a watched store', () => {
     expect(changes).to.deep.equal([false]);
   });
 
-  it('does not count a write that was given up as a fault', async () => {
+  it('does not count an aborted write as a fault', async () => {
     const { state, watched, changes } = createStore();
     state.failure = new Error('aborted');
     await rejectionOf(watched.put('a', bytes(), { ...OPTIONS, signal: AbortSignal.abort() }));
     expect(changes).to.deep.equal([]);
   });
 
-  it('is retried while it is unavailable, once for all callers', async () => {
+  it('is probed while it is unavailable, once for all callers', async () => {
     const { state, watched, changes } = createStore();
     state.failure = new Error('503');
     await rejectionOf(watched.put('a', bytes(), OPTIONS));
@@ -82,7 +82,7 @@ describe('a watched store', () => {
     expect(changes).to.deep.equal([false, true]);
   });
 
-  it('leaves nothing behind of its tries, and one small object at most where nothing can be deleted', async () => {
+  it('leaves nothing behind of its probes, or at most one small object where nothing can be deleted', async () => {
     const { state, watched } = createStore();
     for (const deletes of [true, false]) {
       state.deletes = deletes;

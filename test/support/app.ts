@@ -31,13 +31,13 @@ export interface TestAppOptions {
   readonly providerCallbacks?: AppDependencies['providerCallbacks'];
   readonly startReconciliation?: AppDependencies['startReconciliation'];
   readonly workflows?: AppDependencies['workflows'];
-  /** Lets the application reach the database over something that the suite can break. @returns the url for it */
+  /** Connects the application to the database through a proxy of the suite. @returns its url */
   readonly routeDatabase?: (url: string) => Promise<string>;
-  /** Instead of one of its own, which its address serves. */
+  /** Replaces the application's own storage, which its address serves. */
   readonly storage?: AppDependencies['storage'];
   readonly mountPages?: NonNullable<AppDependencies['mountPages']>;
   readonly openIdProvider?: AppDependencies['openIdProvider'];
-  /** Nobody generates text without, unless the simulator does. */
+  /** Without it, no model generates text, unless the simulator does. */
   readonly textUpstreams?: readonly TextUpstreamSettings[];
   /** Whether a simulator generates text. */
   readonly simulatesText?: boolean;
@@ -70,7 +70,7 @@ export interface TestApp {
   createAccount(settings?: CallerSettings): Promise<TestCaller>;
   /** Another process of the same service: its own address, the same database. */
   startSecond(): Promise<string>;
-  /** What the text address serves: its own address, the same database. */
+  /** The endpoints of the text address: its own address, the same database. */
   startText(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -160,7 +160,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
 }
 
-/** The application for the tests of the suite that is being described. */
+/** The application for the tests of the current suite. */
 export function useTestApp(options?: TestAppOptions): TestApp {
   return useStarted(() => startTestApp(options));
 }

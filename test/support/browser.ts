@@ -1,4 +1,4 @@
-/** Chromium on this machine, as somebody who uses the console has it: with a screen, a keyboard, and an eye on what it complains of. */
+/** Chromium on this machine, as a user of the console has it: with a screen, a keyboard and a list of errors. */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
@@ -13,8 +13,8 @@ const MISSING =
   'skipped, as there is no Chromium here: install the package chromium, or say in CHROMIUM_PATH where one is';
 
 /**
- * Without these, every window loads two pages for its address bar, which take a third of the time of the processor. Chromium reads
- * the last list only, so the features follow that Playwright disables and that pages of the console could meet.
+ * Without these, every window loads two pages for its address bar, which take a third of the processor time. Chromium
+ * reads only the last list, so the list also has the features that Playwright disables and console pages could use.
  */
 const DISABLED_FEATURES = [
   'WebUIOmniboxPopup',
@@ -31,7 +31,7 @@ const DISABLED_FEATURES = [
   'PreconnectToSearch',
 ];
 
-/** The most elements that somebody passes on the way to another. */
+/** The maximum of elements between two elements that a user tabs through. */
 const MAX_TABS = 80;
 
 export interface Screen {
@@ -41,18 +41,18 @@ export interface Screen {
   readonly hasScript: boolean;
 }
 
-/** One tab of a browser that knows nothing of any other. */
+/** One tab of a browser, isolated from every other. */
 export interface Tab {
   readonly page: Page;
-  /** What the browser's console was told of errors; violations of the Content-Security-Policy are among them. */
+  /** The errors in the browser's console, including violations of the Content-Security-Policy. */
   readonly complaints: readonly string[];
-  /** Leaves out of the complaints what the test brings about itself. @throws Error if there was no such complaint */
+  /** Removes a complaint that the test causes itself. @throws Error if there was no such complaint */
   forgive(complaint: RegExp): void;
-  /** The bytes, as they were sent, of everything that came from the console itself, since they were last asked for. */
+  /** The transferred bytes of all answers of the console since the last call. */
   takeBytes(): Promise<number>;
-  /** Presses Tab until the focus is on what matches. @throws Error if it never is */
+  /** Presses Tab until a matching element has the focus. @throws Error if none gets it */
   tabTo(selector: string): Promise<void>;
-  /** Signs somebody in by the cookies of a session that exists. */
+  /** Signs a user in by the cookies of an existing session. */
   signIn(somebody: { readonly cookie: string }): Promise<void>;
   close(): Promise<void>;
 }
@@ -61,14 +61,14 @@ export interface TestBrowser {
   open(baseUrl: string, screen?: Partial<Screen>): Promise<Tab>;
 }
 
-/** A suite for which a browser runs; where there is none, it is skipped and its title says why. */
+/** A suite with a browser; without a browser it is skipped and its title gives the reason. */
 export function describeInBrowser(title: string, suite: (browser: TestBrowser) => void): void {
   const executablePath = PLACES.find((place) => place !== '' && existsSync(place));
   if (executablePath === undefined) return void describe.skip(`${title} (${MISSING})`, () => suite({ open: missing }));
   describe(title, () => {
     let running: Browser | undefined;
     before(async () => {
-      // Chromium's own sandbox needs rights that containers seldom give.
+      // Chromium's own sandbox needs rights that containers seldom have.
       running = await chromium.launch({
         executablePath,
         args: ['--no-sandbox', `--disable-features=${DISABLED_FEATURES.join()}`],
@@ -101,7 +101,7 @@ async function openTab(browser: Browser, baseURL: string, screen: Partial<Screen
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('response', (response) => {
     const isOfConsole = new URL(response.url()).pathname.startsWith('/console') && response.status() === 200;
-    // What a page still loads while it is left never arrives.
+    // Requests in progress when a page is left never complete.
     if (isOfConsole)
       loads.push(
         response

@@ -1,4 +1,4 @@
 import { loadCatalogue } from '../../catalogue/load.ts';
 
-/** The catalogue of this repository, read once by each process that runs tests. */
+/** The catalogue of this repository, read once by each test process. */
 export const CATALOGUE = loadCatalogue();

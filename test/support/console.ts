@@ -1,4 +1,4 @@
-/** Somebody with a browser who uses the console: keeps its cookies, and sends the forms that pages show. */
+/** A user of the console with a browser: keeps its cookies, and sends the forms that pages show. */
 import { request } from 'undici';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { mountConsole } from '../../console/serve.ts';
@@ -22,12 +22,12 @@ export function startTestConsole(options: Omit<TestAppOptions, 'mountPages'> = {
   return startTestApp({ ...options, mountPages: mountConsole });
 }
 
-/** The application with the console for the tests of the suite that is being described. */
+/** The application with the console for the tests of the current suite. */
 export function useTestConsole(options?: Omit<TestAppOptions, 'mountPages'>): TestApp {
   return useStarted(() => startTestConsole(options));
 }
 
-/** Sends what the administration sends, to invite somebody. @returns the path of the invitation */
+/** Invites a person through the administration. @returns the path of the invitation */
 export async function invite(
   { baseUrl, adminToken }: Pick<TestApp, 'baseUrl' | 'adminToken'>,
   person: {
@@ -63,7 +63,7 @@ export class Visitor {
     this.#baseUrl = baseUrl;
   }
 
-  /** Follows an invitation, and is signed in then. */
+  /** Follows an invitation, which signs in. */
   static async invited(
     app: Pick<TestApp, 'baseUrl' | 'adminToken'>,
     person: Parameters<typeof invite>[1],
@@ -82,8 +82,8 @@ export class Visitor {
   }
 
   /**
-   * Sends a form with the token of the page that was shown last and an id of its own, unless others are given. Where the answer
-   * leads to what the form made, as a new key, that page is shown.
+   * Sends a form with the token of the last page and an id of its own, unless others are given. Where the answer
+   * redirects to the created object, such as a new key, shows that page.
    */
   async send(path: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Shown> {
     const form_id = crypto.randomUUID();
@@ -128,12 +128,12 @@ export class Visitor {
 /** A second factor that was just turned on. */
 export interface TestSecondFactor {
   readonly secret: string;
-  /** That of the code with which it was turned on; the next one may be used. */
+  /** The step of the code that turned it on; the next one may be used. */
   readonly step: number;
   readonly recoveryCodes: readonly string[];
 }
 
-/** Turns a second factor on, as people do on their profile. */
+/** Turns a second factor on, as users do on their profile. */
 export async function addSecondFactor(visitor: Visitor): Promise<TestSecondFactor> {
   const { text } = await visitor.get('/console/profile');
   const secret = /<code[^>]*>([A-Z2-7]{32})<\/code>/.exec(text)?.[1] ?? '';

@@ -11,7 +11,7 @@ describe('a test database', () => {
 
   after(() => Promise.all([first.drop(), second.drop()]));
 
-  it('has the current schema and nothing in it', async () => {
+  it('has the current schema and no rows', async () => {
     expect(await first.database('accounts').select()).to.deep.equal([]);
   });
 

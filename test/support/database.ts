@@ -1,4 +1,4 @@
-/** A database of its own for each suite: a copy of a template that was migrated once. */
+/** A database of its own for each suite: a copy of a template that is migrated once. */
 import { createHash, randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,13 +12,13 @@ import { useStarted } from './started.ts';
 
 export interface TestDatabase {
   readonly url: string;
-  /** A pool of connections to it. */
+  /** A pool of connections to the database. */
   readonly database: Database;
   /** Closes the pool and removes the database; belongs into `after`. */
   drop(): Promise<void>;
 }
 
-/** What is not dropped by then goes with the server at the end of the run. */
+/** Databases that are not dropped by then are removed with the server at the end of the run. */
 const DROP_PATIENCE_MS = 10_000;
 /** Any number that no other advisory lock uses. */
 const TEMPLATE_LOCK = 7_283_401;
@@ -31,7 +31,7 @@ interface TestDatabaseSettings {
   readonly limits?: ConnectionLimits;
 }
 
-/** A new database with the current schema and nothing in it. */
+/** A new database with the current schema and no rows. */
 export async function createTestDatabase({
   poolSize = 10,
   limits = SERVING_LIMITS,
@@ -39,7 +39,7 @@ export async function createTestDatabase({
   const serverUrl = await testDatabaseUrl();
   const templateName = await (template ??= ensureTemplate(serverUrl));
   const name = `genway_test_${randomBytes(8).toString('hex')}`;
-  // The usual strategy takes twice the time of the processor for what needs no log here.
+  // The default strategy takes twice the processor time for a log that tests do not need.
   const statement = `CREATE DATABASE ${name} TEMPLATE ${templateName} STRATEGY FILE_COPY`;
   await administer(serverUrl, (client) => client.query(statement));
   const url = databaseUrl(serverUrl, name);
@@ -63,7 +63,7 @@ interface SuiteDatabaseSettings extends TestDatabaseSettings {
   readonly onOpen?: (opened: SuiteDatabase) => unknown;
 }
 
-/** A database for the tests of the suite that is being described. */
+/** A database for the tests of the current suite. */
 export function useTestDatabase({ onOpen, ...settings }: SuiteDatabaseSettings = {}): SuiteDatabase {
   return useStarted(async () => {
     const opened = await createTestDatabase(settings);
@@ -74,15 +74,15 @@ export function useTestDatabase({ onOpen, ...settings }: SuiteDatabaseSettings =
 
 /** A database as it was at one moment. */
 export interface DatabaseCopy {
-  /** Puts it in the place of the database that it is a copy of. */
+  /** Replaces the database that it is a copy of. */
   restore(): Promise<void>;
 }
 
-/** Copies a database, as a backup would. Nobody but this pool may be connected to it. */
+/** Copies a database, as a backup would. No other pool may be connected to it. */
 export async function copyDatabase(database: Database, url: string): Promise<DatabaseCopy> {
   const name = new URL(url).pathname.slice(1);
   const copy = `${name}_copy`;
-  // Of another database, since nobody may be connected to this one.
+  // A connection to another database, since none may be open to this one.
   const serverUrl = databaseUrl(url, 'postgres');
   const disconnected = async (...statements: readonly string[]): Promise<void> => {
     await database.destroy();

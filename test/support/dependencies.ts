@@ -1,4 +1,4 @@
-/** What applications in tests are made of, unless a test says otherwise: nothing starts workflows, and nobody moderates. */
+/** The default parts of applications in tests: nothing starts workflows, and nothing moderates. */
 import type { Logger } from 'pino';
 import { createFindPrices } from '../../api/services/customer-prices.ts';
 import { createFindBudget } from '../../api/services/end-user-budgets.ts';
@@ -19,7 +19,7 @@ export const KEY_PEPPER = Buffer.alloc(32, 1);
 export const METRICS_TOKEN = 'the-token-of-prometheus';
 export const ADMIN_TOKEN = 'the-token-of-the-operators';
 
-/** A Temporal that knows nothing yet. */
+/** A Temporal without workflows. */
 const NO_WORKFLOWS: AppDependencies['workflows'] = {
   isReachable: async () => true,
   describe: async () => null,
@@ -28,7 +28,7 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
   cancel: async () => false,
   cancelByCustomer: async () => null,
 };
-/** No model of a text has an upstream that operators could see to. */
+/** No text model has an upstream. */
 const NO_UPSTREAMS: AppDependencies['upstreams'] = {
   list: async () => [],
   listText: () => [],
@@ -36,7 +36,7 @@ const NO_UPSTREAMS: AppDependencies['upstreams'] = {
   applyOverrides: async () => {},
   stop: () => {},
 };
-/** Nobody changes the files. */
+/** The files never change. */
 const NO_FILES: AppDependencies['configuration'] = {
   show: () => ({ process: 'test', catalogueVersion: 'test', digest: '', since: new Date(0), refusal: null }),
   preview: async () => null,

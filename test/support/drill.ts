@@ -1,6 +1,6 @@
 import type { Stage } from '../../lab/drill/faults/fault.ts';
 
-/** A stage on which nothing is, but for what a test puts there. */
+/** An empty stage of a drill, apart from the parts of a test. */
 export function quietStage(settings: Partial<Stage> = {}): Stage {
   return {
     members: [],

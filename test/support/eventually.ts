@@ -1,9 +1,9 @@
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 
-/** Longer than anything here takes, and shorter than a test may. */
+/** Longer than anything here takes, and shorter than the limit of a test. */
 const PATIENCE_MS = 30_000;
 
-/** Waits for what nothing announces: repeats `look` until it finds something, or that something is true. */
+/** Polls: repeats `look` until it returns a value that is neither undefined nor false. */
 export async function eventually(look: () => Promise<boolean> | boolean): Promise<void>;
 export async function eventually<Found>(look: () => Promise<Found | undefined> | Found | undefined): Promise<Found>;
 export async function eventually(look: () => unknown): Promise<unknown> {

@@ -1,4 +1,4 @@
-/** Rows for tests, made by the same queries as in production. What a test does not care about has a default. */
+/** Rows for tests, made by the same queries as in production. Values without meaning for a test have defaults. */
 import { randomBytes } from 'node:crypto';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { importBill } from '../../api/services/finance/bills.ts';
@@ -31,7 +31,7 @@ export const VIDEO: GeneratedMedia = { type: 'video', url: 'https://files.test/0
 
 const MINUTE_MS = 60_000;
 
-/** An account that was given so much; without `fundedUsd` it has never topped up. */
+/** An account with this balance; without `fundedUsd` it has never topped up. */
 export async function createAccount(
   database: Database,
   { signupUsd = 0, fundedUsd = 0 }: { signupUsd?: number; fundedUsd?: number } = {},
@@ -43,7 +43,7 @@ export async function createAccount(
   return reloadAccount(database, { id });
 }
 
-/** The account as it stands now. */
+/** The current row of the account. */
 export async function reloadAccount(database: Database, { id }: Pick<Account, 'id'>): Promise<Account> {
   const account = await findAccount(database, id);
   if (!account) throw new Error(`there is no account ${id}`);
@@ -104,7 +104,7 @@ export async function createFundedKey(database: Database, fundedUsd = 100): Prom
   return createKey(database, await createAccount(database, { fundedUsd }));
 }
 
-/** What a create call of that key would write: a video for 1 USD. */
+/** The row that a create call of that key would write: a video for 1 USD. */
 export function newTask(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial<NewTask> = {}): NewTask {
   const id = settings.id ?? newId('task');
   const createdAtMs = createdAtMsOf('task', id);
@@ -171,13 +171,13 @@ export async function openTaskSubmission(
   return opened;
 }
 
-/** The upstream has a job of the task. */
+/** Records that the upstream has a job of the task. */
 export async function submitTask(database: Database, task: Pick<Task, 'id'>, jobId: string): Promise<void> {
   const submission = await openTaskSubmission(database, task);
   await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId });
 }
 
-/** A bill of this month with two lines that are not ours. @returns how paths name it */
+/** A bill of this month with two lines that are not ours. @returns its name in paths */
 export async function importSampleBill(
   database: Database,
 ): Promise<{ readonly month: string; readonly vendor: string }> {
@@ -196,19 +196,19 @@ export async function importSampleBill(
   return { month: name, vendor: 'fal' };
 }
 
-/** The task as it stands now. */
+/** The current row of the task. */
 export async function reloadTask(database: Database, { id }: Pick<Task, 'id'>): Promise<Task> {
   const task = await findTask(database, id);
   if (!task) throw new Error(`there is no task ${id}`);
   return task;
 }
 
-/** Ends a task as succeeded, charged and announced. */
+/** Makes a task succeeded, charged and announced. */
 export async function finishAsSucceeded(database: Database, { id }: Pick<Task, 'id'>): Promise<FinishedTask> {
   return finishTask(database, id, { status: 'succeeded', output: [VIDEO] }, newEvent('task.succeeded'));
 }
 
-/** Ends a task as failed, refunded and announced. */
+/** Makes a task failed, refunded and announced. */
 export async function finishAsFailed(
   database: Database,
   { id }: Pick<Task, 'id'>,
@@ -222,7 +222,7 @@ export function newEvent(type: EventOfEnding['type']): EventOfEnding {
   return { id: newId('event'), type, payload: (task) => JSON.stringify({ type, task_id: task.id }) };
 }
 
-/** A webhook endpoint that takes both events. */
+/** A webhook endpoint that subscribes to both events. */
 export async function createEndpoint(
   database: Database,
   account: Pick<Account, 'id'>,
@@ -246,7 +246,7 @@ export async function createEndpoint(
   return endpoint;
 }
 
-/** A text request that has ended and cost nothing. */
+/** A completed text request that cost nothing. */
 export async function createTextRequestRow(
   database: Database,
   key: Pick<ApiKey, 'id' | 'accountId'>,
@@ -284,7 +284,7 @@ export async function createTextRequestRow(
   return { id, requestId };
 }
 
-/** Sums all transfers by day as if it were that moment: db/usage-sums.ts sums only what is an hour old. */
+/** Sums all transfers by day as if it were that moment: db/usage-sums.ts sums only rows that are an hour old. */
 export async function sumTransfersUntil(database: Database, moment: Date): Promise<void> {
   await database.transaction(async (transaction) => {
     await transaction('daily_transfers').delete();

@@ -1,4 +1,4 @@
-/** The files of a whole stack: what clients upload, where they are, and the sweeps that delete them. */
+/** The files of a whole stack: uploads of clients, their places, and the sweeps that delete them. */
 import { join } from 'node:path';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createFileSweeps, type SweepDependencies } from '../../temporal/activities/sweep.ts';
@@ -6,7 +6,7 @@ import { createHistoryEraser } from '../../temporal/history-eraser.ts';
 import { pngFile } from './media-files.ts';
 import type { TestStack } from './stack.ts';
 
-/** Uploads a small picture. @param mark stands in its bytes and in its name */
+/** Uploads a small picture. @param mark part of its bytes and of its name */
 export async function uploadImage(
   { baseUrl }: TestStack,
   key: string,
@@ -16,7 +16,7 @@ export async function uploadImage(
   form.append('file', new Blob([Uint8Array.from(pngFile()), mark], { type: 'image/png' }), `${mark}.png`);
   const headers = { authorization: `Bearer ${key}` };
   const response = await fetch(`${baseUrl}/v1/files`, { method: 'POST', headers, body: form });
-  // The shape is the subject of the tests of uploads.
+  // The tests of uploads check the shape.
   return ((await response.json()) as { data: { id: string; url: string } }).data;
 }
 

@@ -1,4 +1,4 @@
-/** Multipart forms (RFC 7578) as bytes, good and bad ones. */
+/** Multipart forms (RFC 7578) as bytes, valid and invalid. */
 
 export const BOUNDARY = 'a-boundary-of-this-test';
 

@@ -17,7 +17,7 @@ import {
 } from '../../config.ts';
 import type { TestApp } from './app.ts';
 
-/** @returns what the command prints; a refusal is its last line */
+/** @returns the output of the command; a refusal is its last line */
 export type Genway = (...words: string[]) => Promise<string>;
 
 export async function connectGenway({ baseUrl, adminToken }: Pick<TestApp, 'baseUrl' | 'adminToken'>): Promise<Genway> {
@@ -38,7 +38,7 @@ export async function connectGenway({ baseUrl, adminToken }: Pick<TestApp, 'base
  * Runs a command with the configuration of an environment. Placeholders in files of upstreams still read the variables of
  * this process.
  *
- * @returns what the command prints; the explanation of an error is the last line
+ * @returns the output of the command; the explanation of an error is the last line
  */
 export async function runGenway(words: readonly string[], environment: Environment): Promise<string> {
   const connect = (): Promise<AdminClient> => connectAdmin(loadCommandConfig(environment));

@@ -1,4 +1,4 @@
-/** Programs that tests build with Go and keep in the cache. */
+/** Programs that tests build with Go and cache. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildWithGo, findCached, type GoProgram, intoCache } from '../../bin/stack/go-program.ts';

@@ -1,18 +1,18 @@
-/** How the time of some work grows with its size, on a machine that has other things to do. */
+/** How the time of some work grows with its size, on a busy machine. */
 
 const RUNS = 3;
 const ATTEMPTS = 6;
 const SMALLEST = 500;
 const LARGEST = 32_000;
-/** Below this the clock says more about the machine than about the work. */
+/** Shorter times measure the machine rather than the work. */
 const LONG_ENOUGH_MS = 4;
-/** Nothing quadratic comes close to it. */
+/** Quadratic work is far above this factor. */
 const LINEAR = 2.5;
 
 /**
- * By how much the time of the work grows when its size doubles: about 2 where it is linear, 4 where it is quadratic. Measured
- * as time of the processor, at a size and at four times that size, so that noise counts half; of all attempts the one
- * that was disturbed least.
+ * The factor by which the time of the work grows when its size doubles: about 2 for linear work, 4 for quadratic work.
+ * Measured as processor time, at a size and at four times that size, so that noise counts half; the least disturbed
+ * attempt counts.
  *
  * @param prepare makes the work of a size, which is then timed
  */

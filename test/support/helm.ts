@@ -1,4 +1,4 @@
-/** Helm and kubeconform, built with Go, and the schemas of Kubernetes and of the operators that the chart is for; all are kept in the cache. */
+/** Helm and kubeconform, built with Go, and the schemas of Kubernetes and of the chart's operators; all are cached. */
 import { execFile } from 'node:child_process';
 import { access, mkdir, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -27,11 +27,11 @@ const CUSTOM = {
 export interface ChartTools {
   readonly helm: string;
   readonly kubeconform: string;
-  /** Where kubeconform finds schemas. */
+  /** The places of kubeconform's schemas. */
   readonly schemas: string;
 }
 
-/** A suite that needs the tools; without Go it is skipped and its title says why. */
+/** A suite that needs the tools; without Go it is skipped and its title gives the reason. */
 export function describeWithHelm(title: string, suite: (tools: () => ChartTools) => void): void {
   if (!hasGo()) return void describe.skip(`${title} (${WITHOUT_GO})`, () => suite(missing));
   describe(title, () => {
@@ -119,7 +119,7 @@ async function download(module: string): Promise<string> {
   return folder;
 }
 
-/** The definitions to which a definition leads. */
+/** The definitions that a definition refers to. */
 function needed(first: string, definitions: Readonly<Record<string, Schema>>): Record<string, Schema> {
   const found = new Map<string, Schema>();
   const names = [first];
@@ -132,13 +132,13 @@ function needed(first: string, definitions: Readonly<Record<string, Schema>>): R
   return Object.fromEntries(found);
 }
 
-/** The server takes numbers for these, too, which the description calls texts. */
+/** The server accepts numbers for these fields, too, which the description defines as strings. */
 function definitionOf(name: string, definition: Schema): Schema {
   if (/\.(IntOrString|Quantity)$/.test(name)) return { type: ['string', 'number'] };
   return closed(definition);
 }
 
-/** Objects with known properties take no others. */
+/** Objects with known properties allow no others. */
 function closed(schema: Schema): Schema {
   const entries = Object.entries(schema).map(([keyword, value]) => [keyword, closedValue(value)] as const);
   const isOpen =

@@ -1,18 +1,18 @@
-/** Loaded by mocha before any test: reports what the process runs, and stops at the end what tests asked for. */
+/** Loaded by mocha before any test: reports the files of the process, and stops at the end what tests started. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import Mocha from 'mocha';
 import { stopTestServices } from './services.ts';
 
-// Mocha passes Ctrl-C on to this process as SIGTERM too. To exit stops what tests have started; to end by the signal would not.
+// Mocha passes Ctrl-C on to this process as SIGTERM too. An exit stops what tests started; a signal would not.
 process.once('SIGTERM', () => process.exit(143));
 
-/** In which `npm test` looks for processes that hang. */
+/** The folder in which `npm test` looks for hanging processes. */
 const progressFolder = process.env['GENWAY_TEST_PROGRESS'];
 let file = '';
 
 function reportProgress(activity: string): void {
-  // Where the folder is gone, nobody watches this process.
+  // Without the folder, no run watches this process.
   if (progressFolder && existsSync(progressFolder)) {
     writeFileSync(join(progressFolder, String(process.pid)), `${file}: ${activity}`);
   }

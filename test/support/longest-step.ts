@@ -1,14 +1,14 @@
-/** How evenly long work is divided into steps, on a machine that has other things to do. */
+/** How evenly long work is divided into steps, on a busy machine. */
 import type { Steps } from '../../text/json/steps.ts';
 
 const ATTEMPTS = 4;
 const SMALL = 0.2;
 
 /**
- * The share of the longest step in all of the work: 1 where it is done in one piece. Measured as time of the processor; of all
- * attempts the one that was disturbed least.
+ * The share of the longest step in the whole work: 1 where the work is one step. Measured as processor time; the least
+ * disturbed attempt counts.
  *
- * @param begin begins the work anew
+ * @param begin starts the work anew
  */
 export function longestStepShare(begin: () => Steps<unknown>): number {
   let share = 1;

@@ -1,4 +1,4 @@
-/** Builds small media files, whole ones and the parts of odd ones. Viewers show the images; the videos have no real frames. */
+/** Builds small media files, valid ones and parts of unusual ones. Viewers show the images; videos have no frames. */
 import { deflateSync } from 'node:zlib';
 import { latin1, uint16, uint32 } from '../../lab/simulator/render/bytes.ts';
 import { box } from '../../lab/simulator/render/mp4.ts';
@@ -9,7 +9,7 @@ export interface ImageOptions {
   readonly height?: number;
 }
 
-/** How a PNG says that it is transparent: not at all, in a channel, or by a colour that stands for nothing. */
+/** The transparency of a PNG: none, in a channel, or by a colour key. */
 export type PngAlpha = 'none' | 'channel' | 'colour';
 
 /** A black or fully transparent picture. */
@@ -31,11 +31,11 @@ export function pngOf(...chunks: readonly Buffer[]): Buffer {
 
 /** Blocks of a JPEG between two restart markers. */
 const RESTART_INTERVAL = 4;
-/** Three blocks that stay as they are and one that turns white, with a stuffed zero; then as many as are left, black. */
+/** Three unchanged blocks and one that turns white, with a stuffed zero; then the rest, black. */
 const FULL_INTERVAL = Buffer.from([0x02, 0xff, 0x00, 0x7f]);
 const PARTIAL_INTERVALS = [Buffer.from([]), Buffer.from([0x3f]), Buffer.from([0x0f]), Buffer.from([0x03])] as const;
 
-/** A grey picture of stripes, whose metadata holds a thumbnail's end marker and whose pixels hold stuffing and restarts. */
+/** A grey picture of stripes. Its metadata holds a thumbnail's end marker, its pixels hold stuffing and restarts. */
 export function jpegFile({ width = 40, height = 24 }: ImageOptions = {}): Buffer {
   const blocks = Math.ceil(width / 8) * Math.ceil(height / 8);
   const tables = [
@@ -47,7 +47,7 @@ export function jpegFile({ width = 40, height = 24 }: ImageOptions = {}): Buffer
     jpegSegment(0xdd, uint16(RESTART_INTERVAL)),
     jpegSegment(0xda, Buffer.from([1, 1, 0x00, 0, 63, 0])),
   ];
-  // Before the end stands a fill byte, as some encoders write to reach an even length.
+  // Before the end is a fill byte, as some encoders write to reach an even length.
   return Buffer.concat([Buffer.from([0xff, 0xd8]), ...tables, jpegScan(blocks), Buffer.from([0xff, 0xff, 0xd9])]);
 }
 
@@ -83,7 +83,7 @@ const WEBP_CHUNKS = {
     webpChunk('VP8X', Buffer.from([0x10, 0, 0, 0, 15, 0, 0, 7, 0, 0])),
     webpChunk('ALPH', ALPHA_PLANE),
     webpChunk('VP8 ', LOSSY_PIXELS),
-    webpChunk('test', latin1('odd')), // viewers skip what they do not know
+    webpChunk('test', latin1('odd')), // viewers skip unknown chunks
   ],
 } as const;
 
@@ -102,16 +102,16 @@ export function webpChunk(type: string, content: Buffer): Buffer {
 }
 
 export interface MovieOptions {
-  /** As coded: before the picture is turned. */
+  /** As coded: before the picture is rotated. */
   readonly width?: number;
   readonly height?: number;
-  /** Whether players turn the picture on its side. */
+  /** Whether players rotate the picture by 90 degrees. */
   readonly turned?: boolean;
-  /** How long the track is shown; null when the header does not know. */
+  /** The duration of the track; null if the header does not have it. */
   readonly shownSeconds?: number | null;
-  /** How long its media is; null when the header does not know. */
+  /** The duration of its media; null if the header does not have it. */
   readonly mediaSeconds?: number | null;
-  /** How long the whole movie is; null when the header does not know. */
+  /** The duration of the whole movie; null if the header does not have it. */
   readonly movieSeconds?: number | null;
   /** 1 for times of 64 bits. */
   readonly version?: 0 | 1;
@@ -129,7 +129,7 @@ export function isoFile(brand: 'isom' | 'qt  ' | 'M4A ', ...boxes: readonly Buff
   return Buffer.concat([box('ftyp', latin1(brand), uint32(0x200), latin1(brand)), ...boxes]);
 }
 
-/** The index of a movie with a sound track and a video track, 2 s long unless told otherwise. */
+/** The index of a movie with a sound track and a video track, 2 s long by default. */
 export function movieBox(options: MovieOptions = {}): Buffer {
   const { movieSeconds = 2, version = 0, more = [] } = options;
   const header = fullBox(
@@ -153,7 +153,7 @@ export function videoTrack(options: MovieOptions = {}): Buffer {
   return trackOf('vide', options);
 }
 
-/** Stands for the frames; nobody looks into them. */
+/** A placeholder for the frames, which nothing reads. */
 export function mediaBox(bytes = 24): Buffer {
   return box('mdat', Buffer.alloc(bytes, 'moov'));
 }
@@ -191,14 +191,14 @@ function time(ticks: number | null, version: 0 | 1): Buffer {
   return bytes;
 }
 
-/** The beginning of a box whose length has 64 bits. */
+/** The start of a box whose length has 64 bits. */
 export function wideBoxHeader(type: string, contentBytes: number): Buffer {
   const length = Buffer.alloc(8);
   length.writeBigUInt64BE(BigInt(contentBytes) + 16n);
   return Buffer.concat([uint32(1), latin1(type), length]);
 }
 
-/** A box that goes on to the end of the file. */
+/** A box that extends to the end of the file. */
 export function openBox(type: string, ...content: readonly Buffer[]): Buffer {
   return Buffer.concat([uint32(0), latin1(type), ...content]);
 }

@@ -1,4 +1,4 @@
-/** Factories of what media upstreams are sent and answer. */
+/** Factories of requests to media upstreams and of their answers. */
 import type { RequestListener } from 'node:http';
 import { newId } from '../../domain/ids.ts';
 import { fingerprintOf } from '../../providers/media/json.ts';
@@ -16,7 +16,7 @@ import { inspectMedia } from '../../storage/media-inspector.ts';
 import { eventually } from './eventually.ts';
 import { startReceiver } from './receiver.ts';
 
-/** The links of pictures that nobody fetches. */
+/** The links of pictures that nothing fetches. */
 export const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 
 /** A complete video request; each call has a task id of its own. */
@@ -54,7 +54,7 @@ function anyRequest() {
   return { taskId: newId('task'), accountId: newId('account'), params: {}, fields: {}, deadlineAt, files: new Map() };
 }
 
-/** An upstream of the HTTP job protocol, unless the settings name another. */
+/** An upstream of the HTTP job protocol by default. */
 export function testUpstream(
   settings: Partial<MediaUpstreamSettings> & Pick<MediaUpstreamSettings, 'baseUrl'>,
   options: MediaUpstreamOptions = {},
@@ -78,9 +78,9 @@ export function testUpstream(
 }
 
 /**
- * Uses an upstream whose vendor is that server, and closes both.
+ * Connects to an upstream whose vendor is that server, and closes both.
  *
- * @param answer what the vendor answers to every call, as JSON; or a listener
+ * @param answer the vendor's answer to every call, as JSON; or a listener
  */
 export async function usingVendor<Result>(
   adapter: MediaAdapter,
@@ -104,7 +104,7 @@ function isListener(answer: object | RequestListener): answer is RequestListener
   return typeof answer === 'function';
 }
 
-/** Reads the announcements of an upstream of that name. @param baseUrl to which cancellations go; by default nothing listens */
+/** Reads the announcements of an upstream of that name. @param baseUrl for cancellations; by default nothing listens */
 export function callbackReaders(
   name: string,
   callbackSecret: string,
@@ -139,7 +139,7 @@ export async function sizeOf(picture: Uint8Array): Promise<readonly [width: numb
   return [width, height];
 }
 
-/** The widths and heights of the pictures that came in an answer. */
+/** The widths and heights of the pictures in an answer. */
 export function sizesOf(files: readonly ResultFile[]): Promise<readonly (readonly [number, number])[]> {
   return Promise.all(
     files.map((file) => {
@@ -149,7 +149,7 @@ export function sizesOf(files: readonly ResultFile[]): Promise<readonly (readonl
   );
 }
 
-/** Asks about a job until it has ended. */
+/** Polls a job until it has ended. */
 export function endOf(upstream: MediaUpstream, jobId: string): Promise<Exclude<JobState, { state: 'running' }>> {
   return eventually(async () => {
     const state = await upstream.status(jobId, new AbortController().signal);

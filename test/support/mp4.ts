@@ -2,25 +2,25 @@
 import { Buffer } from 'node:buffer';
 
 export interface VideoFacts {
-  /** Types of the outermost boxes, in their order. */
+  /** Types of the outermost boxes, in order. */
   readonly boxes: readonly string[];
-  /** As the track header says. */
+  /** The size in the track header. */
   readonly trackSize: readonly [number, number];
-  /** As the H.264 sequence parameters say, after cropping. */
+  /** The size in the H.264 sequence parameters, after cropping. */
   readonly codedSize: readonly [number, number];
   readonly profile: number;
   readonly durationSeconds: number;
   readonly frames: number;
   /** Types of the units in each sample. */
   readonly unitTypes: readonly number[];
-  /** Where the last sample ends, counted from the start of the file. */
+  /** The end of the last sample, counted from the start of the file. */
   readonly mediaEnd: number;
 }
 
 const BOX_HEADER_BYTES = 8;
 const SAMPLE_ENTRY_BYTES = 78;
 
-/** @throws Error when a box is missing or lengths do not fit together */
+/** @throws Error when a box is missing or lengths do not match */
 export function readMp4(file: Buffer): VideoFacts {
   const track = descend(file, ['moov', 'trak']);
   const trackHeader = descend(track, ['tkhd']);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Provider } from 'oidc-provider';
 import { findFreePort } from '../../bin/stack/ports.ts';
 
-/** Somebody whom the provider knows; the key is what they sign in with, and their subject. */
+/** A person whom the provider knows; the key is the login, and the subject. */
 export interface KnownPerson {
   readonly email?: string;
   readonly email_verified?: boolean;
@@ -13,7 +13,7 @@ export interface KnownPerson {
 export interface TestProvider {
   readonly issuer: string;
   readonly people: Map<string, KnownPerson>;
-  /** Signs in at the address that Genway leads to. @returns the path and query that it leads back to */
+  /** Signs in at the address that Genway redirects to. @returns the path and query of the redirect back */
   signIn(url: string, login: string): Promise<string>;
   stop(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export const CLIENT = {
 /** Nothing listens there: tests follow the redirect themselves. */
 export const REDIRECT_URI = 'http://127.0.0.1/console/sign-in/callback';
 
-/** @param given the port; any without */
+/** @param given the port; any by default */
 export async function startProvider(given?: number): Promise<TestProvider> {
   const port = given ?? (await findFreePort());
   const issuer = `http://127.0.0.1:${port}`;

@@ -8,12 +8,12 @@ import { CATALOGUE } from './catalogue.ts';
 export const document: OpenApiDocument = createOpenApiDocument(endpointsFor({ canTakePayments: false }), CATALOGUE);
 
 export interface SchemaChecks {
-  /** The faults of a value, by a schema of the description or a pointer into it; none when it fits. */
+  /** The errors of a value, by a schema of the description or a pointer into it; empty when it matches. */
   readonly faultsOf: (schema: object | string, value: unknown) => string[];
 }
 
 /**
- * @param closed whether objects must not have fields that are not described; clients have to bear those, tests should not
+ * @param closed whether objects must have only described fields; clients must tolerate others, tests should not
  */
 export function schemaChecks({ closed }: { readonly closed: boolean }): SchemaChecks {
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
@@ -45,7 +45,7 @@ function withoutOtherFields(schema: unknown): unknown {
     : inner;
 }
 
-/** An answer, and the operation that it is one of. */
+/** An answer, and its operation. */
 export interface ActualAnswer {
   readonly method: string;
   /** The path as the description has it. */
@@ -55,7 +55,7 @@ export interface ActualAnswer {
   readonly body: unknown;
 }
 
-/** What the description does not say of an answer; empty when it says it all. */
+/** The parts of an answer that the description does not have; empty when it has all. */
 export function undescribed(
   { method, path, status, headers, body }: ActualAnswer,
   { faultsOf }: SchemaChecks,

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { testPrograms } from './services.ts';
 
 const run = promisify(execFile);
-/** Then it was to end, and serves instead. */
+/** The program should end within this time, and serves instead. */
 const TIMEOUT_MS = 60_000;
 
 interface Ended {
@@ -18,7 +18,7 @@ interface Ended {
  * Runs a built program of `bin` to its end.
  *
  * @param env its complete environment
- * @returns what it printed, however it ended
+ * @returns its output, for any end
  */
 export async function runProgram(name: string, words: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
   const file = join(await testPrograms(), 'bin', `${name}.js`);

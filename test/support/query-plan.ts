@@ -9,7 +9,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** Runs a statement. @returns how many rows it read from the table and its partitions, whether it kept them or not */
+/** Runs a statement. @returns the number of rows read from the table and its partitions, kept or not */
 export async function countRowsRead(
   database: Database,
   table: string,

@@ -29,14 +29,14 @@ export interface ReceivedRequest {
 export interface RecordingReceiver {
   readonly url: string;
   readonly requests: readonly ReceivedRequest[];
-  /** Resolves when so many requests have arrived. */
+  /** Resolves when this many requests have arrived. */
   received(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
 const WAIT_MS = 30_000;
 
-/** @param answer called with the number of the request, from 1, when all of it has arrived */
+/** @param answer called with the number of the request, from 1, when the whole request has arrived */
 export async function startRecordingReceiver(
   answer: (response: ServerResponse, number: number) => unknown,
 ): Promise<RecordingReceiver> {

@@ -1,4 +1,4 @@
-/** Answers of real vendors, written after recorded or documented ones: one file an API in `test/providers/media/recorded`. */
+/** Answers of vendors, recorded or documented: one file per API in `test/providers/media/recorded`. */
 import { readdirSync, readFileSync } from 'node:fs';
 import Joi from 'joi';
 import type { VendorCost } from '../../domain/media-route.ts';
@@ -8,7 +8,7 @@ import { MEDIA_PROTOCOL_NAMES, type MediaProtocol } from '../../providers/media/
 
 const FOLDER = new URL('../providers/media/recorded/', import.meta.url);
 
-/** The situations that vendors are recorded in. */
+/** The recorded situations. */
 export const ANSWER_KINDS = [
   'submitted',
   'queued',
@@ -43,7 +43,7 @@ export interface Recording {
   /** Completes "the API …". */
   readonly title: string;
   readonly kind: AnswerKind;
-  /** What was recorded or documented where. */
+  /** The source of the recording or documentation. */
   readonly source: string;
   readonly call: 'submit' | 'status' | 'find' | 'cancel';
   readonly media: TaskKind;
@@ -56,11 +56,11 @@ export interface Recording {
 export interface RecordedAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** A string is sent as it is, anything else as JSON. */
+  /** A string is sent unchanged, anything else as JSON. */
   readonly body: unknown;
 }
 
-/** What the answers must mean. `message` is compared only where a recording has one, everything else always. */
+/** The expected meaning of the answers. `message` is compared only where a recording has one, the rest always. */
 export interface RecordedOutcome {
   /** Of a submission: the job's name. */
   readonly accepted?: string;
@@ -121,7 +121,7 @@ const api = Joi.object<Omit<RecordedApi, 'name'>>({
     .required(),
 });
 
-/** Every file. @throws Error for one that is written wrongly */
+/** Every file. @throws Error for an invalid one */
 export function readRecordedApis(): readonly RecordedApi[] {
   return readdirSync(FOLDER)
     .filter((file) => file.endsWith('.json'))

@@ -1,8 +1,8 @@
 import { ServiceError } from '../../domain/errors.ts';
 
 /**
- * Returns a function that reads the sentence with which `parse` refuses a body as a bad request, or `accepted`. The function
- * throws any other error, which is a fault of the code.
+ * Returns a function that returns the message with which `parse` refuses a body as a bad request, or `accepted`. The
+ * function throws any other error, which is a bug.
  */
 export function createRefusalReader(parse: (body: unknown) => unknown): (body: unknown) => string {
   return (body) => {

@@ -1,6 +1,6 @@
 /**
- * What mocha's `spec` reporter shows, and as the very last line `N passed, N failed`, with `, N skipped` only if any were. With
- * `--reporter-option rules=FILE` it also writes the table of the rules that were checked.
+ * The output of mocha's `spec` reporter, with a last line `N passed, N failed`, and `, N skipped` if any were. With
+ * `--reporter-option rules=FILE` it also writes the table of the checked rules.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';

@@ -1,7 +1,7 @@
-/** The rules that a run of the tests held, and which test holds which, as a page to read: the rules are the titles of the tests. */
+/** The rules that a run of the tests checked, each with its test, as a page: the rules are the titles of the tests. */
 
 export interface Rule {
-  /** What it is about: the titles of the suites around the test. */
+  /** The subject: the titles of the suites around the test. */
   readonly suite: string;
   readonly title: string;
   /** The file of the test, from the root on. */
@@ -39,7 +39,7 @@ function renderTable(rules: readonly Rule[]): string[] {
   return ['| about | rule | this run |', '| --- | --- | --- |', ...rows];
 }
 
-/** Titles are plain text, whatever Markdown would make of them. */
+/** Titles are plain text, without meaning in Markdown. */
 function escaped(text: string): string {
   return text.replace(/[\\`*_[\]<>|~]/g, String.raw`\$&`).replace(/\s+/g, ' ');
 }

@@ -1,4 +1,4 @@
-/** What one run of the tests shares: PostgreSQL, Temporal, the built programs and the bundled workflows, in a folder that is removed with them. */
+/** The shared parts of a test run: PostgreSQL, Temporal, built programs and workflows, in a temporary folder. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,24 +19,24 @@ export interface Services {
   temporal(): Promise<string>;
   /** The file with the bundled workflows. */
   workflowBundle(): Promise<string>;
-  /** The folder with the built programs, which start in a third of the time that their sources take. */
+  /** The folder with the built programs, which start in a third of the time of their sources. */
   programs(): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** As many processes as may run tests side by side. */
+/** The maximum of processes that run tests side by side. */
 export const MAX_TEST_PROCESSES = 6;
 const NAMESPACES_OF_A_PROCESS = 28;
 
-/** The namespaces that the suites of one process may claim, so that processes need not agree on them. */
+/** The namespaces that the suites of one process may claim, so that processes need not coordinate. */
 export function testNamespaces(process: number): string[] {
   return Array.from({ length: NAMESPACES_OF_A_PROCESS }, (_, index) => `test-${process}-${index}`);
 }
 
 /**
- * Services that are each started, or made, when first asked for.
+ * Services that are each started, or built, on first use.
  *
- * @param onLoss receives the news that a server ended before it was stopped
+ * @param onLoss called when a server ended before it was stopped
  */
 export function createServices(
   report: (line: string) => void = () => {},
@@ -70,7 +70,7 @@ export function createServices(
   };
 }
 
-// Each loads what starts it: to load Temporal's packages takes seconds, and tests that need no server load none.
+// Each loads its own starter: Temporal's packages take seconds to load, and tests without servers load none.
 
 async function startTestPostgres(folder: string): Promise<Service> {
   const { startPostgres } = await import('../../bin/stack/postgres.ts');
@@ -83,10 +83,10 @@ async function startTestPostgres(folder: string): Promise<Service> {
       fsync: 'off',
       synchronous_commit: 'off',
       full_page_writes: 'off',
-      // A copy of the template takes half of the time of the processor.
+      // A copy of the template takes half of the processor time.
       file_copy_method: 'clone',
       max_connections: '500',
-      // For connections without limits of their own: a forgotten transaction fails a test, and does not hang the others.
+      // For connections without limits of their own: a forgotten transaction fails a test, and does not hang others.
       statement_timeout: '120s',
       lock_timeout: '60s',
       idle_in_transaction_session_timeout: '60s',

@@ -1,18 +1,18 @@
 /**
- * The servers, the built programs and the bundle of workflows that tests use: those of the whole run when `npm test` started them, otherwise
- * ones that are started when a test first asks, and stopped after the last test.
+ * The servers, the built programs and the bundle of workflows of the tests: those of the whole run under `npm test`,
+ * otherwise ones that start on first use and stop after the last test.
  */
 import type { Built } from '../../lab/stack/stack.ts';
 import { createServices, MAX_TEST_PROCESSES, type Services, testNamespaces } from './servers.ts';
 
 declare global {
-  /** Mocha loads most files by `require`, and by `import` those that await while they load: this module then exists twice. */
+  /** Mocha loads most files by `require`, and files with top-level await by `import`: this module then exists twice. */
   var testServices: { readonly services: Services; readonly unclaimedNamespaces: string[] } | undefined;
 }
 
 const { services, unclaimedNamespaces } = (globalThis.testServices ??= {
   services: createServices(),
-  // Mocha counts the processes that it runs tests in, a replacement for one that died included; a lone one has no number.
+  // Mocha numbers its test processes, including replacements of dead ones; a lone process has no number.
   unclaimedNamespaces: testNamespaces(Number(process.env['MOCHA_WORKER_ID'] ?? 0) % MAX_TEST_PROCESSES),
 });
 
@@ -49,7 +49,7 @@ export function claimTestNamespace(): string {
   return namespace;
 }
 
-/** Stops what was started here. */
+/** Stops the services that this process started. */
 export async function stopTestServices(): Promise<void> {
   await services.stop();
 }

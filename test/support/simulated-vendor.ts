@@ -1,4 +1,4 @@
-/** What the tests of vendors' adapters share: the vendor, as the simulator imitates it, and what every adapter must report. */
+/** Shared tests of vendors' adapters: the simulated vendor, and the results that every adapter must report. */
 import { expect } from 'chai';
 import type { SimulatorOptions } from '../../lab/simulator/simulator.ts';
 import type { JobState, RenderRequest } from '../../providers/media/adapter.ts';
@@ -11,7 +11,7 @@ import { rejectionOf } from './rejection.ts';
 import { useSimulator } from './simulator.ts';
 
 /**
- * Runs the simulator, and closes it and the upstream after the tests of the suite that is being described.
+ * Runs the simulator, and closes it and the upstream after the tests of the current suite.
  *
  * @param connect receives the address of the vendor and the origin of its files, before the tests
  */
@@ -32,7 +32,7 @@ export function useSimulatedVendor(
 /** Makes a request for a video. */
 type VideoOf = (overrides?: Partial<RenderRequest>) => RenderRequest;
 
-/** Renders a video. @returns the facts of its file, and what the vendor reports */
+/** Renders a video. @returns the facts of its file, and the vendor's report */
 export async function renderVideo(upstream: MediaUpstream, request: RenderRequest) {
   const state = await endOf(upstream, await submit(upstream, request));
   const file = await resultOf(upstream, state);
@@ -47,7 +47,7 @@ export async function resultOf(upstream: MediaUpstream, state: JobState): Promis
   return Buffer.from(await new Response(body).arrayBuffer());
 }
 
-/** @param send submits one kind of request with that prompt; each kind is tried */
+/** @param send submits one kind of request with that prompt; each kind is tested */
 export function itReadsRefusals(...send: readonly ((prompt: string) => Promise<unknown>)[]): void {
   for (const [directive, outcome] of [
     ['reject=content_policy_violation', { code: 'content_policy_violation' }],
@@ -73,9 +73,9 @@ export function itReadsFailures(send: (prompt: string) => Promise<JobState>): vo
   });
 }
 
-/** @param requests what the vendor has no field for */
+/** @param requests the requests for which the vendor has no field */
 export function itRefuses(usedUpstream: () => MediaUpstream, requests: readonly RenderRequest[]): void {
-  it('refuses what it has no field for', () => {
+  it('refuses fields that the vendor does not have', () => {
     for (const request of requests) {
       expect(() => usedUpstream().prepare(request), JSON.stringify(request)).to.throw(JobRefusedError);
     }
@@ -98,16 +98,16 @@ export function itLeavesTheRoute(
   });
 }
 
-/** @param jobId as the adapter names a job of which the vendor knows nothing */
+/** @param jobId the adapter's name for a job that the vendor does not know */
 export function itReportsAMissingJob(usedUpstream: () => MediaUpstream, jobId: string): void {
   it('reports a missing job as unknown', async () => {
     expect(await usedUpstream().status(jobId, new AbortController().signal)).to.deep.equal({ state: 'unknown' });
   });
 }
 
-/** @param missing as the adapter names a job of which the vendor knows nothing */
+/** @param missing the adapter's name for a job that the vendor does not know */
 export function itStopsARender(usedUpstream: () => MediaUpstream, video: VideoOf, missing: string): void {
-  it('stops a render, and nothing where there is no job', async () => {
+  it('stops a render, and does nothing where there is no job', async () => {
     const { signal } = new AbortController();
     const jobId = await submit(usedUpstream(), video({ prompt: '[sim:stuck]' }));
     await usedUpstream().cancel(jobId, signal);
@@ -117,7 +117,7 @@ export function itStopsARender(usedUpstream: () => MediaUpstream, video: VideoOf
 }
 
 export function itKeepsWhatHasEnded(usedUpstream: () => MediaUpstream, video: VideoOf): void {
-  it('keeps a job that has ended when it is asked to stop it', async () => {
+  it('keeps an ended job when it is asked to stop it', async () => {
     const { signal } = new AbortController();
     const jobId = await submit(usedUpstream(), video());
     await endOf(usedUpstream(), jobId);
@@ -141,7 +141,7 @@ export function itRenders(
 
 /** For vendors that keep our id of a task. @param video a request of another task each time */
 export function itTakesEachIdOnce(usedUpstream: () => MediaUpstream, video: VideoOf): void {
-  it('finds a task by our id, and none that it was not given', async () => {
+  it('finds a task by our id, and none under an id that was not sent', async () => {
     const upstream = usedUpstream();
     const request = video({ prompt: '[sim:drop_submit]' });
     await rejectionOf(submit(upstream, request));
@@ -159,7 +159,7 @@ export function itTakesEachIdOnce(usedUpstream: () => MediaUpstream, video: Vide
   });
 }
 
-/** Lets the vendor announce the end of a job. @param requestTo a request whose announcement goes to an address of that origin */
+/** Lets the vendor announce the end of a job. @param requestTo a request with a callback address of that origin */
 export async function announcementFrom(upstream: MediaUpstream, requestTo: (origin: string) => RenderRequest) {
   const receiver = await startRecordingReceiver((response) => response.end());
   try {

@@ -2,7 +2,7 @@ import { createSimulator, type SimulatorOptions } from '../../lab/simulator/simu
 import { baseUrlsAt, type TextUpstreamSettings } from '../../providers/text/settings.ts';
 import { useStarted } from './started.ts';
 
-/** A simulator for the tests of the suite that is being described. */
+/** A simulator for the tests of the current suite. */
 export function useSimulator(options?: SimulatorOptions): { readonly url: string } {
   return useStarted(async () => {
     const simulator = createSimulator(options);

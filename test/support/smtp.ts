@@ -1,10 +1,10 @@
-/** A mail server on this machine, which keeps what it gets. */
+/** A mail server on this machine, which keeps the received mail. */
 import { once } from 'node:events';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 
 export interface TestMail {
   readonly to: readonly string[];
-  /** As it came: headers and body, in quoted-printable. */
+  /** As received: headers and body, in quoted-printable. */
   readonly raw: string;
   /** The body, decoded. */
   readonly text: string;
@@ -13,7 +13,7 @@ export interface TestMail {
 export interface TestMailServer {
   readonly port: number;
   readonly mails: readonly TestMail[];
-  /** The next e-mail that arrives, or the first of those that nobody waited for. */
+  /** The next e-mail that arrives, or the first one that no call has returned. */
   next(): Promise<TestMail>;
   stop(): Promise<void>;
 }

@@ -60,7 +60,7 @@ export async function transfersOf(stack: TestStack, taskId: string): Promise<str
   const rows = await stack
     .database<{ kind: string; task_id: string }>('transfers')
     .where({ task_id: taskId })
-    // A resolution may be of the same millisecond as the reservation that it names.
+    // A resolution may have the same millisecond as its reservation.
     .orderByRaw('created_at, pending_id NULLS FIRST');
   return rows.map(({ kind }) => kind);
 }

@@ -1,4 +1,4 @@
-/** Text requests as the ledger sees them; what a test does not care about has a default. */
+/** Text requests as the ledger sees them; values without meaning for a test have defaults. */
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../db/database.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
@@ -20,25 +20,25 @@ import { type TextTokens, tokensOf } from '../../domain/text-tokens.ts';
 
 export const CATALOGUE_VERSION = 'test';
 
-/** The decision on a request, without what only processes need. */
+/** The decision on a request, without the fields for processes. */
 export type Decision = RefusedHold | { readonly refusal: null; readonly amount: PicoUsd };
 
-/** A text process that asks the ledger for every request, and returns at once what a request did not use. */
+/** A text process that asks the ledger for every request, and releases the unused rest at once. */
 export interface TestLedger {
   readonly processId: string;
   hold(holds: readonly NewTextHold[]): Promise<readonly Decision[]>;
   settle(settlements: readonly UnpaidSettlement[]): Promise<void>;
   /** Holds and settles in one statement. */
   write(work: { holds: readonly NewTextHold[]; settlements: readonly UnpaidSettlement[] }): Promise<WrittenText>;
-  /** Sends a write as it is. @param write numbered, if it is sent again */
+  /** Sends a write unchanged. @param write numbered, if it is sent again */
   send(write: Partial<TextWrite>): Promise<WrittenText>;
   close(): Promise<void>;
 }
 
-/** Whose allowance it is. The row of a settlement is a hold in tests, with its budget, though its type does not say so. */
+/** The owner of an allowance. In tests the row of a settlement is a hold, with its budget, though its type omits it. */
 type Owner = Pick<NewTextHold, 'accountId' | 'apiKeyId'> & Partial<Pick<NewTextHold, 'budget'>>;
 
-/** A ledger as a process of its own has it. */
+/** A ledger of a separate process. */
 export function openTextLedger(url: string, { processId = randomUUID(), poolSize = 2 } = {}): TestLedger {
   const ledger = createTextLedger({
     url,
@@ -83,7 +83,7 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
     const returns = paid.flatMap(({ returned, settlement: { hold } }) =>
       amountOf(returned) === 0n ? [] : [{ ...askOf(hold), returned }],
     );
-    // What is returned can be held only by the next write.
+    // The next write is the first that can hold a released amount.
     const written = await send({ asks, settlements: paid.map(({ settlement }) => settlement) });
     if (returns.length > 0) await send({ asks: returns });
     const decided = new Map(
@@ -118,7 +118,7 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
   };
 }
 
-/** An ask that changes nothing. */
+/** A request for more money that changes nothing. */
 export function newAsk(settings: Pick<AllowanceAsk, 'id' | 'accountId' | 'apiKeyId'> & Partial<AllowanceAsk>) {
   return {
     endUserBudgetId: null,
@@ -152,7 +152,7 @@ export interface HoldSettings extends Partial<NewTextHold> {
   readonly amount?: bigint;
 }
 
-/** A hold of 1,000 pico-USD for a model that everybody with money may call. */
+/** A hold of 1,000 pico-USD for a model that every account with a balance may call. */
 export function newHold(
   key: Pick<ApiKey, 'id' | 'accountId'>,
   { amount = 1_000n, ...settings }: HoldSettings = {},
@@ -216,7 +216,7 @@ export function settlementOf(
   };
 }
 
-/** An attempt that failed after as many tokens. */
+/** An attempt that failed after this many tokens. */
 export function usedInVain(settings: Partial<FailedAttemptUsage> = {}): FailedAttemptUsage {
   return {
     upstream: { provider: 'simulator', model: 'textc-M3' },
@@ -241,7 +241,7 @@ export interface UsageRow {
   readonly absorbed: bigint;
 }
 
-/** The usage of a request; null when it has not ended. */
+/** The usage of a request; null if it has not ended. */
 export async function usageOf(database: Database, { id }: Pick<NewTextHold, 'id'>): Promise<UsageRow | null> {
   const row = await database<Record<keyof UsageRow, string>>('text_requests')
     .where('id', id)
@@ -256,7 +256,7 @@ export async function usageOf(database: Database, { id }: Pick<NewTextHold, 'id'
   };
 }
 
-/** The kinds and amounts of a request's transfers, in the order in which they were made. */
+/** The kinds and amounts of a request's transfers, in the order of creation. */
 export async function transfersOf(database: Database, { id }: Pick<NewTextHold, 'id'>): Promise<[string, number][]> {
   const rows = await database<{ kind: string; amount: string }>('transfers')
     .where('text_request_id', id)

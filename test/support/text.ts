@@ -1,4 +1,4 @@
-/** The text endpoints in this process, over real sockets, with a real database behind the gate and the simulator as upstream. */
+/** The text endpoints in this process, over real sockets, with a real database and the simulator as upstream. */
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import pino from 'pino';
@@ -29,7 +29,7 @@ import { KEY_PEPPER, testDependencies, testTextService } from './dependencies.ts
 import { createAccount, createKey } from './factories.ts';
 import { useStarted } from './started.ts';
 
-/** One request as the simulator noted it. */
+/** One request as the simulator recorded it. */
 export interface SeenRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -44,20 +44,20 @@ export interface TestText {
   readonly database: Database;
   /** A key that may call everything. */
   readonly apiKey: string;
-  /** What was held and how it was settled, in their orders. */
+  /** The holds and their settlements, in order. */
   readonly charges: TextCharge[];
   readonly outcomes: TextOutcome[];
   readonly logged: () => string;
-  /** What Prometheus would be told. */
+  /** The metrics, as Prometheus reads them. */
   readonly measured: () => Promise<string>;
-  /** @param accountId the one of {@link apiKey} when left out */
+  /** @param accountId the account of {@link apiKey} by default */
   createKey(settings: KeySettings, accountId?: string): Promise<string>;
   /** The requests that the simulator received, newest first. */
   seen(limit?: number): Promise<readonly SeenRequest[]>;
   post(path: string, body: unknown, options?: PostOptions): Promise<Response>;
-  /** One sentence to a model, in the way of a format. */
+  /** Sends one sentence to a model, in a format. */
   ask(format: WireFormatName, model: string, prompt: string, options?: AskOptions): Promise<Response>;
-  /** Forgets what was wrong with the upstreams. */
+  /** Resets the health of the upstreams. */
   resumeUpstreams(): void;
   /** Resolves when every request so far is recorded. */
   idle(): Promise<void>;
@@ -82,11 +82,11 @@ export interface TestTextOptions {
   /** Models beside those of the catalogue. */
   readonly models?: readonly TextModel[];
   readonly maxSilenceMs?: number;
-  /** What the upstreams' health goes by, in milliseconds; the machine's clock when left out. */
+  /** The clock of the upstreams' health, in milliseconds; the machine's clock by default. */
   readonly upstreamClock?: () => number;
   /** That of the machine by default. */
   readonly clock?: Clock;
-  /** Refusals of the account, to be told to clients; left to the account when left out. */
+  /** A refusal of the account for clients; decided by the account by default. */
   readonly refuseHold?: (charge: TextCharge) => Error | null;
 }
 
@@ -190,7 +190,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   };
 }
 
-/** The text endpoints for the tests of the suite that is being described. */
+/** The text endpoints for the tests of the current suite. */
 export function useTestText(options?: TestTextOptions): TestText {
   return useStarted(() => startTestText(options));
 }
@@ -200,7 +200,7 @@ function simulatorUpstream(url: string): TextUpstreamSettings {
   return { name: 'simulator', apiKeys: [SIMULATOR_KEY], baseUrls: baseUrlsAt(url) };
 }
 
-/** How a client of each format asks for a model with one sentence. */
+/** The request of a client of each format to a model with one sentence. */
 export const ASK: Readonly<
   Record<WireFormatName, (model: string, prompt: string, stream: boolean) => { path: string; body: JsonObject }>
 > = {
@@ -224,7 +224,7 @@ export const ASK: Readonly<
   }),
 };
 
-/** The id of a model that answers on every format, and whose upstream speaks the one given. */
+/** The id of a model that answers on every format, and whose upstream speaks the given one. */
 export function modelVia(format: WireFormatName): string {
   return `textc-via-${format}`;
 }
@@ -255,7 +255,7 @@ export function textModel(
   return { ...example, id, formats: WIRE_FORMAT_NAMES, routes: [first, ...others], ...settings };
 }
 
-/** Bills as ever, and remembers all that it is told. */
+/** Bills as usual, and records all its calls. */
 function recorded(billing: TextBilling, refuse: (charge: TextCharge) => Error | null = () => null) {
   const charges: TextCharge[] = [];
   const outcomes: TextOutcome[] = [];

@@ -4,7 +4,7 @@ import { text as readText } from 'node:stream/consumers';
 import { serveLocally } from '../../lab/stack/local-server.ts';
 
 export interface CollectedSpan {
-  /** The process that told of it. */
+  /** The process that sent the span. */
   readonly service: string;
   readonly name: string;
   readonly traceId: string;
@@ -16,9 +16,9 @@ export interface CollectedSpan {
 export interface TraceCollector {
   readonly endpoint: string;
   readonly spans: readonly CollectedSpan[];
-  /** Everything that was received, word for word. */
+  /** Everything that was received, verbatim. */
   received(): string;
-  /** What every request came with. */
+  /** The headers of every request. */
   readonly headers: readonly Readonly<Record<string, unknown>>[];
   close(): Promise<void>;
 }

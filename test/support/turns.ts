@@ -1,4 +1,4 @@
-/** For how long a process was held up, on a machine that has other things to do: measured as time of the processor. */
+/** For how long a process was blocked, on a busy machine: measured as processor time. */
 import { appendFile, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,15 +7,15 @@ import { pathToFileURL } from 'node:url';
 export interface TurnWatch {
   /** The environment in which a process is watched. */
   readonly env: Readonly<Record<string, string>>;
-  /** The longest turn of the process's event loop since this was asked last, in milliseconds of the processor. */
+  /** The longest turn of the process's event loop since the last call, in milliseconds of processor time. */
   longestMs(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** Shorter turns hold nobody up. */
+/** Shorter turns do not delay requests. */
 const LEAST_MS = 5;
 
-/** What the watched process runs besides: it notes each long turn in a line of a file. All of its threads count. */
+/** A module of the watched process: it writes each long turn as a line of a file. All threads of the process count. */
 const watching = (file: string): string => `
   import { appendFileSync } from 'node:fs';
   import { isMainThread } from 'node:worker_threads';

@@ -1,4 +1,4 @@
-/** Tasks of the models of catalogue/vendors.yaml, and what the vendors that the simulator plays know of them. */
+/** Tasks of the models of catalogue/vendors.yaml, and the records of the simulated vendors about them. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { call, startTestStack, type StackOptions, type TestStack } from './stack.ts';
@@ -6,15 +6,15 @@ import { type TaskBody, taskWhenFinal } from './tasks.ts';
 
 const CATALOGUE = join(import.meta.dirname, '../../catalogue/vendors.yaml');
 
-/** A whole stack that sells what catalogue/vendors.yaml has. */
+/** A whole stack that sells the models of catalogue/vendors.yaml. */
 export async function startVendorStack({ env = {}, ...options }: StackOptions = {}): Promise<TestStack> {
   return startTestStack({ ...options, env: { GENWAY_CATALOGUE: CATALOGUE, ...env } });
 }
 
 /**
- * A stack as above, with an api and a worker, for the tests of the suite that is being described.
+ * A stack as above, with an api and a worker, for the tests of the current suite.
  *
- * @returns gives it once they run
+ * @returns a function that returns the stack once it runs
  */
 export function useVendorStack(options?: StackOptions): () => TestStack {
   let stack: TestStack | undefined;
@@ -31,7 +31,7 @@ export function useVendorStack(options?: StackOptions): () => TestStack {
 }
 
 export interface VendorTask extends TaskBody {
-  /** By which its renders are counted. */
+  /** The prompt, by which its renders are counted. */
   readonly mark: string;
 }
 
@@ -81,7 +81,7 @@ export interface VendorRender {
   readonly downloads: number;
 }
 
-/** What the played vendors rendered for a task. */
+/** The renders of the simulated vendors for a task. */
 export async function rendersOf(
   stack: TestStack,
   { mark }: Pick<VendorTask, 'mark'>,
@@ -90,7 +90,7 @@ export async function rendersOf(
   return body.data;
 }
 
-/** The attempts to hand a task over: what became of each, and how it was learnt. */
+/** The submissions of a task: the outcome of each, and its source. */
 export async function attemptsOf(stack: TestStack, { id }: Pick<TaskBody, 'id'>): Promise<readonly string[]> {
   const rows = await stack
     .database<{ task_id: string; provider: string; outcome: string | null; learnt_from: string | null }>('submissions')

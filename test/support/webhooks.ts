@@ -1,4 +1,4 @@
-/** Webhook endpoints and deliveries as a client sees them, and receivers that remember what they got. */
+/** Webhook endpoints and deliveries as a client sees them, and receivers that record their requests. */
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { call, type TestStack } from './stack.ts';
 
@@ -28,7 +28,7 @@ export interface DeliveryBody {
 
 const WAIT_MS = 30_000;
 
-/** What one account does with its webhooks. */
+/** The webhook calls of one account. */
 export function createWebhookClient({ baseUrl }: Pick<TestStack, 'baseUrl'>, key: string) {
   const webhooks = `${baseUrl}/v1/webhooks`;
 
@@ -58,7 +58,7 @@ export function createWebhookClient({ baseUrl }: Pick<TestStack, 'baseUrl'>, key
       request<DeliveryBody>(`/${id}/deliveries/${deliveryId}/redeliver`, { body: {} }),
     redeliverRange: (id: string, body: unknown) => request<{ count: number }>(`/${id}/redeliver`, { body }),
 
-    /** The delivery as soon as it is as wished. */
+    /** Polls until the delivery has the wanted state. */
     deliveryWhen: (endpointId: string, deliveryId: string, isWished: (delivery: DeliveryBody) => boolean) =>
       waitUntil(
         async () => {

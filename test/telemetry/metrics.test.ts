@@ -29,7 +29,7 @@ async function samples(metrics: Metrics, name: string): Promise<Record<string, n
 }
 
 describe('metrics', () => {
-  it('count tasks by how they ended, and their money', async () => {
+  it('count tasks by outcome, and their money', async () => {
     const metrics = createMetrics();
     const task = { model: 'vidone-3.0', price: parseUsd('0.5') };
     metrics.taskEnded({ ...task, status: 'succeeded', failure: null });
@@ -75,7 +75,7 @@ describe('metrics', () => {
     expect(names.filter((name) => !page.includes(`\`${name}`))).to.deep.equal([]);
   });
 
-  it('hold what others in the process measure', async () => {
+  it('hold the measurements of other parts of the process', async () => {
     const metrics = createMetrics();
     metrics.addSource(async () => 'temporal_something 7');
     expect(await samples(metrics, 'temporal_something')).to.deep.equal({ '': 7 });
@@ -151,7 +151,7 @@ describe('metrics', () => {
         .and.lessThan(3_700);
     });
 
-    it('report how the connections are used', async () => {
+    it('report the use of the connections', async () => {
       const metrics = createMetrics();
       watchPool(metrics.registry, testDatabase.database);
       await testDatabase.database.transaction(async () => {
@@ -161,7 +161,7 @@ describe('metrics', () => {
       });
     });
 
-    it('are missing while it does not answer, which takes no others away', async () => {
+    it('are missing while it does not answer, without hiding others', async () => {
       const unreachable = createDatabase('postgres://nobody@127.0.0.1:9/nothing', 2);
       const metrics = createMetrics();
       watchDatabaseState(metrics.registry, unreachable);

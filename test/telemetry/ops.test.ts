@@ -33,7 +33,7 @@ const expressions = [
   ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
 ];
 
-/** The metrics that an expression is about. A histogram is read by its parts. */
+/** The metrics in an expression. A histogram is read by its parts. */
 function metricsIn(expression: string): string[] {
   const withoutTexts = expression.replaceAll(/"[^"]*"/g, '""');
   return (withoutTexts.match(/\b(genway|temporal|nodejs|process)_\w+/g) ?? []).map((name) =>
@@ -41,7 +41,7 @@ function metricsIn(expression: string): string[] {
   );
 }
 
-/** The labels that an expression selects or groups by, of each metric that is ours. */
+/** The labels that an expression selects or groups by, of each of our metrics. */
 function labelsIn(expression: string): { readonly metric: string; readonly labels: readonly string[] }[] {
   const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/, */));
   return [...expression.matchAll(/\b(genway_\w+)(?:\{([^}]*)\})?/g)].map(([, name = '', selector = '']) => ({
@@ -50,10 +50,10 @@ function labelsIn(expression: string): { readonly metric: string; readonly label
   }));
 }
 
-/** What Prometheus adds to every metric, and to histograms. */
+/** The labels that Prometheus adds to every metric, and to histograms. */
 const LABELS_OF_PROMETHEUS = ['le', 'job', 'instance'];
 
-describe('what watches Genway', function () {
+describe('the monitoring of Genway', function () {
   this.timeout(120_000);
   let stack: TestStack;
   let workerUrl: string;
@@ -75,7 +75,7 @@ describe('what watches Genway', function () {
   it('finds every metric that alerts and dashboard name on the api and worker processes', async () => {
     const { apiKey } = await stack.createAccount();
     await taskWhenFinal(stack, apiKey, (await createTask(stack, apiKey, 'x')).id);
-    // A workflow that the workers do not know: what a worker with the wrong code meets.
+    // A workflow that the workers do not know, as a worker with the wrong code meets it.
     const unknown = await stack.temporal.workflow.start('unknown', {
       workflowId: 'unknown',
       taskQueue: TASK_QUEUES.media,
@@ -120,7 +120,7 @@ describe('what watches Genway', function () {
     );
   });
 
-  it('sees the worker’s readiness', async () => {
+  it('shows the worker’s readiness', async () => {
     const { status, body } = await call(`${workerUrl}/readyz`);
     expect(status).to.equal(200);
     expect(body).to.deep.equal({ status: 'ready', database: 'ok', temporal: 'ok' });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { SummedMetrics } from '../../telemetry/summed-metrics.ts';
 
-/** The metrics of a process that has answered so many requests over so many connections. */
+/** The metrics of a process that has answered this many requests over this many connections. */
 async function snapshotOf(answered: number, connections: number, isRefused = 0) {
   const registry = new Registry();
   const help = 'For the test';
@@ -18,14 +18,14 @@ async function samplesOf(sums: SummedMetrics): Promise<readonly string[]> {
 }
 
 describe('the metrics of several processes', () => {
-  it('are added up, or aggregated as a gauge says', async () => {
+  it('are added up, or aggregated as a gauge defines', async () => {
     const sums = new SummedMetrics();
     sums.update(1, await snapshotOf(5, 2, 1));
     sums.update(2, await snapshotOf(7, 3, 1));
     expect(await samplesOf(sums)).to.deep.equal(['answered_total 12', 'connections 5', 'refused 1']);
   });
 
-  it('hold the last ones of a process that gives none', async () => {
+  it('hold the last values of a process that reports none', async () => {
     const sums = new SummedMetrics();
     sums.update(1, await snapshotOf(5, 2));
     sums.update(2, await snapshotOf(7, 3));
@@ -33,7 +33,7 @@ describe('the metrics of several processes', () => {
     expect(await samplesOf(sums)).to.deep.equal(['answered_total 13', 'connections 3', 'refused 0']);
   });
 
-  it('keep the counters of processes that have ended, and forget their gauges', async () => {
+  it('keep the counters of processes that have ended, and drop their gauges', async () => {
     const sums = new SummedMetrics();
     for (const process of [1, 2]) {
       sums.update(process, await snapshotOf(5, 2));

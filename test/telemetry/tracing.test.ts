@@ -50,7 +50,7 @@ describe('telemetry/tracing', function () {
     return found;
   }
 
-  it('holds a request, the workflow that it starts and the call of the provider together in the trace of the client', async () => {
+  it('joins a request, the workflow that it starts and the call of the provider in the trace of the client', async () => {
     const { body } = await call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, {
       key: apiKey,
       headers: { traceparent: `00-${CLIENT_TRACE}-${CLIENT_SPAN}-01` },
@@ -107,7 +107,7 @@ describe('telemetry/tracing', function () {
     );
   });
 
-  it('names what a step failed with, in one word', async () => {
+  it('names the failure of a step in one word', async () => {
     const { id } = await createTask(stack, apiKey, `${SECRET_WORDS} [sim:reject=bad_request]`);
     await taskWhenFinal(stack, apiKey, id);
     const dispatch = await spanWhere(
@@ -117,7 +117,7 @@ describe('telemetry/tracing', function () {
     expect(dispatch.attributes['error.type']).to.equal('bad_request');
   });
 
-  it('contains neither the words of clients nor any key', () => {
+  it('contains neither texts of clients nor any key', () => {
     expect(collector.received()).to.not.include(SECRET_WORDS);
     expect(collector.received()).to.not.include(apiKey);
     expect(collector.received()).to.not.include(stack.adminToken);
@@ -126,7 +126,7 @@ describe('telemetry/tracing', function () {
     }
   });
 
-  it('reaches the collector as it asks for', () => {
+  it('reaches the collector with its required headers', () => {
     for (const request of collector.headers) {
       expect(request).to.include({ path: '/v1/traces', authorization: 'Bearer collector' });
     }

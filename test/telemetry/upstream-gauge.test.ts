@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { watchRests } from '../../telemetry/upstream-gauge.ts';
 
 describe('the gauge of upstreams whose circuit is open', () => {
-  it('counts the ways that do, and forgets those that are back', async () => {
+  it('counts the routes with an open circuit, and drops them when their circuits close', async () => {
     const registry = new Registry();
     const rest = { upstream: 'studio', model: 'm', cause: 'failed' };
     let rests = [rest, rest, { ...rest, cause: 'operator' }];

@@ -72,13 +72,13 @@ describe('a resource', () => {
     ]);
   });
 
-  it('has exact amounts and times in its cells, and empty cells for what is not there', () => {
+  it('has exact amounts and times in its cells, and empty cells for absent fields', () => {
     const [price, sentAt] = [{ picoUsd: 1_000_000_000_001n }, new Date('1970-01-01T00:16:40.900Z')];
     expect(cellsOf(whole)).to.deep.equal(['p1', price, sentAt, 'fragile', 'a b', 2, 3]);
     expect(cellsOf(bare)).to.deep.equal(['p2', { picoUsd: 0n }, null, null, '', null, null]);
   });
 
-  it('requires in its schema what is never absent', () => {
+  it('requires in its schema the fields that are never absent', () => {
     const { schema } = nested<Parcel>(PARCEL.fields);
     expect(schema['required']).to.deep.equal(['object', 'id', 'price_usd', 'sent_at', 'labels', 'size', 'parts']);
     expect(schema['properties']).to.deep.include({

@@ -1,4 +1,4 @@
-/** Coding agents of the command line, on models whose upstream speaks another format than the agent. */
+/** Command-line coding agents, on models whose upstream speaks another format than the agent. */
 import { expect } from 'chai';
 import { CLIENTS } from '../../../lab/clients/clients.ts';
 import { runProgram } from '../../../lab/clients/tools.ts';

@@ -7,7 +7,7 @@ import { type FaultName } from '../../../lab/drill/faults/kinds.ts';
 import { describeChecks } from '../../../lab/drill/report.ts';
 import { testBuild } from '../../support/services.ts';
 
-/** Those that are over soon. */
+/** The faults that take little time. */
 const KINDS: readonly FaultName[] = [
   'api',
   'text',
@@ -31,7 +31,7 @@ describe('a drill', function () {
   });
   after(() => rm(home, { recursive: true, force: true }));
 
-  it('survives every kind of kill, and other faults, under load, and finds nothing lost, doubled or left over', async () => {
+  it('survives every kind of kill, and other faults, under load, without a loss, a duplicate or a leftover', async () => {
     const lines: string[] = [];
     const results = await runDrill(
       {
@@ -52,7 +52,7 @@ describe('a drill', function () {
     const failed = results.filter(({ failures }) => failures.length > 0);
     expect(describeChecks(failed), lines.join('\n')).to.deep.equal([]);
     const strokes = lines.filter((line) => /^(\d\d:\d\d|first) /.test(line));
-    // The month begins twice.
+    // The month starts twice.
     expect(strokes, strokes.join('\n')).to.have.length(KINDS.length + 1);
   });
 });

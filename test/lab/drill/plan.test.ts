@@ -24,7 +24,7 @@ describe('the plan of a drill', () => {
     );
   });
 
-  it('gives every kind its turn before one has another, and those that come first or take minutes one turn', () => {
+  it('has every kind once before one occurs again, and the kinds that come first or take minutes only once', () => {
     fc.assert(
       fc.property(drills, ({ seed, faults, durationMs }) => {
         const plan = planFaults(createRandom(seed), { faults, durationMs, kinds: FAULT_NAMES });
@@ -39,12 +39,12 @@ describe('the plan of a drill', () => {
     );
   });
 
-  it('has none of the kinds that are not named', () => {
+  it('has only the named kinds', () => {
     const plan = planFaults(createRandom(1), { faults: 30, durationMs: 60_000, kinds: ['api', 'silence'] });
     expect(new Set(plan.map(({ kind }) => kind))).to.deep.equal(new Set(['api', 'silence']));
   });
 
-  it('lets every fault last as long as faults of its kind do', () => {
+  it('gives every fault the duration of its kind', () => {
     const plan = planFaults(createRandom(2), { faults: 300, durationMs: 60_000, kinds: FAULT_NAMES });
     for (const { kind, lastsMs } of plan) {
       const { leastMs, mostMs, lengthsMs = [lastsMs] } = FAULTS[kind];

@@ -4,8 +4,8 @@ import { createRandom } from '../../../lab/drill/random.ts';
 
 const seed = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 
-describe('the chance of a drill', () => {
-  it('is the same for the same seed', () => {
+describe('the random numbers of a drill', () => {
+  it('are the same for the same seed', () => {
     fc.assert(
       fc.property(seed, (value) => {
         const [one, other] = [createRandom(value), createRandom(value)];
@@ -14,17 +14,17 @@ describe('the chance of a drill', () => {
     );
   });
 
-  it('is another for another seed', () => {
+  it('differ for another seed', () => {
     expect(createRandom(1).next()).not.to.equal(createRandom(2).next());
   });
 
-  it('stays within its bounds, and reaches them', () => {
+  it('stay within their bounds, and reach them', () => {
     const random = createRandom(7);
     const seen = new Set(Array.from({ length: 200 }, () => random.integer(3, 5)));
     expect(seen).to.deep.equal(new Set([3, 4, 5]));
   });
 
-  it('keeps every item when it shuffles', () => {
+  it('keep every item when they shuffle', () => {
     fc.assert(
       fc.property(seed, fc.array(fc.integer()), (value, items) => {
         expect(createRandom(value).shuffled(items)).to.have.members(items);
@@ -32,7 +32,7 @@ describe('the chance of a drill', () => {
     );
   });
 
-  it('picks as the weights say, and never what weighs nothing', () => {
+  it('follow the weights, and never pick an item of weight zero', () => {
     const random = createRandom(3);
     const items = [
       { name: 'often', weight: 9 },
@@ -44,7 +44,7 @@ describe('the chance of a drill', () => {
     expect(picked.filter((name) => name === 'often').length).to.be.greaterThan(800);
   });
 
-  it('has nothing to pick where there is nothing', () => {
+  it('pick nothing from an empty list', () => {
     expect(() => createRandom(1).pick([])).to.throw(RangeError);
   });
 });

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { BadDirectiveError, oneOf, parseDirectives, wholeNumber } from '../../../lab/simulator/directives.ts';
 
 describe('directives', () => {
-  it('reads names with and without values from anywhere in a text', () => {
+  it('are read with and without values from anywhere in a text', () => {
     const directives = parseDirectives('a boat [sim:render_ms=20,stuck] at sea [sim: fail = bad_request ]');
     expect([...directives]).to.deep.equal([
       ['render_ms', '20'],
@@ -12,19 +12,19 @@ describe('directives', () => {
     ]);
   });
 
-  it('lets the later of two directives with one name count', () => {
+  it('let the later of two directives with one name count', () => {
     expect(parseDirectives('[sim:say=a] [sim:say=b]').get('say')).to.equal('b');
   });
 
-  it('keeps equals signs in a value', () => {
+  it('keep equals signs in a value', () => {
     expect(parseDirectives('[sim:say=a=b]').get('say')).to.equal('a=b');
   });
 
-  it('finds nothing in ordinary text', () => {
+  it('are not found in ordinary text', () => {
     fc.assert(fc.property(fc.string(), (text) => parseDirectives(text.replaceAll('[sim:', '')).size === 0));
   });
 
-  it('finds every directive that was written', () => {
+  it('are all found', () => {
     const word = fc.stringMatching(/^[a-z_]{1,12}$/);
     fc.assert(
       fc.property(fc.dictionary(word, word, { minKeys: 1 }), (wanted) => {
@@ -34,18 +34,18 @@ describe('directives', () => {
     );
   });
 
-  it('refuses an invalid number', () => {
+  it('are refused with an invalid number', () => {
     for (const value of ['', 'soon', '-1', '1.5', '1e3']) {
       expect(() => wholeNumber(parseDirectives(`[sim:render_ms=${value}]`), 'render_ms')).to.throw(BadDirectiveError);
     }
   });
 
-  it('refuses a word that is not on the list', () => {
+  it('are refused with a word that is not on the list', () => {
     const directives = parseDirectives('[sim:result=mising]');
     expect(() => oneOf(directives, 'result', ['missing', 'slow'])).to.throw(BadDirectiveError, 'missing, slow');
   });
 
-  it('distinguishes an absent directive from a bad one', () => {
+  it('are distinguished as absent or invalid', () => {
     expect(wholeNumber(parseDirectives(''), 'render_ms')).to.equal(undefined);
     expect(oneOf(parseDirectives(''), 'result', ['slow'])).to.equal(undefined);
   });

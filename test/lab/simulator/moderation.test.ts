@@ -26,7 +26,7 @@ describe('the simulated moderation endpoint', () => {
   const flags = async (input: unknown): Promise<boolean[]> =>
     (await moderate(input)).results.map(({ flagged }) => flagged);
 
-  it('lets ordinary text pass with low scores', async () => {
+  it('accepts ordinary text with low scores', async () => {
     const { id, model, results } = await moderate('A lighthouse at dusk');
     expect(id).to.match(/^modr-/);
     expect(model).to.equal('guard-1');
@@ -42,7 +42,7 @@ describe('the simulated moderation endpoint', () => {
     expect(results[0]?.category_scores['violence']).to.be.above(0.5);
   });
 
-  it('does not flag a longer word that begins alike', async () => {
+  it('does not flag a longer word with the same start', async () => {
     expect(await flags('flag metal')).to.deep.equal([false]);
   });
 

@@ -74,12 +74,12 @@ describe('the simulator', () => {
       expect((await latestRequests('1'))[0]).to.include({ body: 'plain' });
     });
 
-    it('leaves out what is asked of the simulator itself', async () => {
+    it('omits the requests for the log itself', async () => {
       await fetch(`${baseUrl}/_sim/health`);
       expect(await latestRequests('10')).to.deep.equal([]);
     });
 
-    it('is bounded: it keeps the beginning of a long body, and the latest of many', async () => {
+    it('is bounded: it keeps the start of a long body, and the latest of many', async () => {
       for (let n = 0; n < 40; n++) await (await post(`/long/${n}`, 'x'.repeat(2 * 2 ** 20))).body?.cancel();
       const latest = await latestRequests('40');
       expect(latest.length).to.be.within(10, 32);

@@ -4,7 +4,7 @@ import type { MediaFacts } from '../../../storage/media-inspector.ts';
 import { imageRequest, videoRequest } from '../../support/media.ts';
 
 describe('storage/media/matches-request', () => {
-  it('takes an image of exactly the size asked for, in any image type', () => {
+  it('accepts an image of exactly the requested size, in any image type', () => {
     // contract 2.2:4 2.2:10
     for (const mimeType of ['image/png', 'image/jpeg', 'image/webp'] as const) {
       expect(matchesRequest(image({ mimeType }), imageRequest())).to.equal(null);
@@ -26,7 +26,7 @@ describe('storage/media/matches-request', () => {
     expect(matchesRequest(webp, request)).to.equal('asked for a PNG with alpha, got image/webp with alpha');
   });
 
-  it('takes an unused alpha channel when no transparency was asked for', () => {
+  it('accepts an unused alpha channel when no transparency was requested', () => {
     for (const background of ['auto', 'opaque']) {
       expect(matchesRequest(image({ hasAlpha: true }), imageRequest({ background }))).to.equal(null);
     }
@@ -60,7 +60,7 @@ describe('storage/media/matches-request', () => {
     ['720p', '1:1', 720, 736, false],
   ] as const;
   for (const [resolution, aspectRatio, width, height, fits] of SIZES) {
-    it(`${fits ? 'takes' : 'refuses'} ${width}x${height} for ${resolution} at ${aspectRatio}`, () => {
+    it(`${fits ? 'accepts' : 'refuses'} ${width}x${height} for ${resolution} at ${aspectRatio}`, () => {
       // contract 2.2:9
       const difference = matchesRequest(video({ width, height }), videoRequest({ resolution, aspectRatio }));
       if (fits) expect(difference).to.equal(null);
@@ -69,7 +69,7 @@ describe('storage/media/matches-request', () => {
     });
   }
 
-  it('takes a video that rounds to the seconds asked for', () => {
+  it('accepts a video that rounds to the requested seconds', () => {
     // contract 2.2:9
     const request = videoRequest({ durationSeconds: 5 });
     for (const durationSeconds of [4.5, 4.96, 5, 5.04, 129 / 24, 5.5]) {
@@ -86,18 +86,18 @@ describe('storage/media/matches-request', () => {
     ['ratio', 1060, 640, false],
     ['any', 64, 64, true],
   ] as const) {
-    it(`${fits ? 'takes' : 'refuses'} ${width}x${height} for an image of 1024x640 where the catalogue asks for ${resultCheck}`, () => {
+    it(`${fits ? 'accepts' : 'refuses'} ${width}x${height} for an image of 1024x640 where the catalogue asks for ${resultCheck}`, () => {
       // contract 2.2:12
       expect(matchesRequest(image({ width, height }), { ...imageRequest(), resultCheck }) === null).to.equal(fits);
     });
   }
 
-  it('does not compare a duration that the file does not say', () => {
+  it('does not compare a duration that the file does not have', () => {
     expect(matchesRequest(video({ durationSeconds: null }), videoRequest())).to.equal(null);
   });
 });
 
-/** A PNG of what {@link imageRequest} asks for. */
+/** A PNG that matches {@link imageRequest}. */
 function image(overrides: Partial<MediaFacts> = {}): MediaFacts {
   return {
     mimeType: 'image/png',
@@ -111,7 +111,7 @@ function image(overrides: Partial<MediaFacts> = {}): MediaFacts {
   };
 }
 
-/** An MP4 of what {@link videoRequest} asks for. */
+/** An MP4 that matches {@link videoRequest}. */
 function video(overrides: Partial<MediaFacts> = {}): MediaFacts {
   return {
     mimeType: 'video/mp4',

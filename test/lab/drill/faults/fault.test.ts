@@ -6,7 +6,7 @@ import { quietStage } from '../../../support/drill.ts';
 const random = createRandom(1);
 
 describe('a fault of a drill', () => {
-  it('strikes no process that another fault is striking', async () => {
+  it('hits no process that another fault is hitting', async () => {
     const stage = quietStage();
     const victims = ['one', 'other'].map((name) => ({ name, isUp: () => true }));
     let under = 0;
@@ -33,7 +33,7 @@ describe('a fault of a drill', () => {
     expect(stage.struck).to.deep.equal(new Set());
   });
 
-  it('waits until a process runs that it can strike', async () => {
+  it('waits until a process runs that it can hit', async () => {
     let isUp = false;
     const victim = { name: 'sleeper', isUp: () => isUp };
     const struck = strikeOne(

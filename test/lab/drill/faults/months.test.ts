@@ -9,7 +9,7 @@ import { quietStage } from '../../../support/drill.ts';
 describe('a month of a drill', () => {
   const testDatabase = useTestDatabase();
 
-  it('loses the tables that are empty, and no row', async () => {
+  it('loses the empty tables, and no row', async () => {
     const { database, url } = testDatabase;
     const strike = () => MONTHS.strike(quietStage({ databaseUrl: url }), createRandom(1), 0);
     expect(await lacksPartitions(database)).to.equal(false);

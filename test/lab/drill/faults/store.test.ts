@@ -21,9 +21,9 @@ describe('the outage of the store in a drill', () => {
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
 
-  // Seeds of both ways in which the store is away.
+  // Seeds of both kinds of outage.
   for (const seed of [1, 2, 3, 4]) {
-    it(`lets nothing be written while it lasts, and leaves what was there: seed ${seed}`, async () => {
+    it(`lets nothing be written while it lasts, and keeps the stored files: seed ${seed}`, async () => {
       const { folder: directory } = stage.stores;
       await mkdir(directory);
       await writeFile(join(directory, 'kept.txt'), 'kept');

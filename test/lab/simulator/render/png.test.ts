@@ -56,12 +56,12 @@ describe('renderPng', () => {
     expect(inflateSync(data)).to.have.length((3840 * 4 + 1) * 2160);
   });
 
-  it('is opaque, without an alpha channel, unless asked', async () => {
+  it('is opaque, without an alpha channel, by default', async () => {
     const header = chunksOf(await renderPng({ width: 64, height: 64, transparent: false }))[0]?.data;
     expect(header?.readUInt8(9)).to.equal(2);
   });
 
-  it('shows an opaque subject on nothing when transparency is asked for', async () => {
+  it('shows an opaque subject on a transparent background on request', async () => {
     const chunks = chunksOf(await renderPng({ width: 320, height: 320, transparent: true }));
     const lines = pixelsOf(chunks, 320 * 4);
     expect(chunks[0]?.data.readUInt8(9)).to.equal(6);

@@ -34,7 +34,7 @@ for (const client of CLIENTS) {
         expect((await ask('[sim:say=Good_day,_you] x')).text).to.equal('Good day');
       });
 
-      it('obeys the latest of several directives, wherever they stand', async () => {
+      it('follows the last of several directives, in any place', async () => {
         expect((await ask('[sim:say=late]', { system: '[sim:say=early,cached=3]' })).text).to.equal('late');
       });
 
@@ -57,7 +57,7 @@ for (const client of CLIENTS) {
         expect((await ask('[sim:reasoning=0]', { model: 'texti-k3' })).reasoning).to.equal('');
       });
 
-      it('spends the budget on reasoning first, and ends with the reason for a length', async () => {
+      it('uses the token limit for reasoning first, and ends with the finish reason for length', async () => {
         const cut = await ask('[sim:reasoning=30,tokens=9]', { maxTokens: 20 });
         expect(cut).to.deep.include({ text: '', finish: 'length' });
         expect(cut.usage.output).to.equal(20);
@@ -74,7 +74,7 @@ for (const client of CLIENTS) {
         expect(answer.finish).to.equal(stop ? client.stopSequence : 'stop');
       });
 
-      it('calls the tools of a directive with arguments that fit', async () => {
+      it('calls the tools of a directive with arguments that match', async () => {
         const one = await ask('[sim:tool=get_weather]', { tools });
         expect(one).to.deep.include({ text: '', calls: [weatherCall], finish: 'tool-calls' });
         const both = await ask('[sim:tools=get_time+get_weather,say=Wait]', { tools });
@@ -122,7 +122,7 @@ for (const client of CLIENTS) {
         expect(third - second).to.equal(second - first);
       });
 
-      it('reports a long prompt that came before as cached', async () => {
+      it('reports a long prompt that was sent before as cached', async () => {
         const system = `${client.name} ${stream} ${'many words '.repeat(200)}`;
         const first = await ask('One', { system });
         const second = await ask('Two', { system });

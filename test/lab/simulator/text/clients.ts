@@ -1,4 +1,4 @@
-/** The gateway's own client of each format, which asks the simulator and reports what it understood. */
+/** The gateway's own client of each format, which calls the simulator and reports the parsed answer. */
 import { FORMATS } from '../../../../text/formats.ts';
 import type { AnswerPart, InputPart, TextRequest, ToolChoice, Turn } from '../../../../text/canonical.ts';
 import type { JsonObject } from '../../../../domain/json.ts';
@@ -39,9 +39,9 @@ export interface Client {
   readonly format: WireFormatName;
   /** The base path of the format's addresses. */
   readonly version: string;
-  /** Whether usage tells how much of the output was reasoning. */
+  /** Whether usage reports the reasoning tokens. */
   readonly countsReasoning: boolean;
-  /** What the format reports when a stop sequence ended the answer. */
+  /** The finish reason of the format after a stop sequence. */
   readonly stopSequence: string;
 }
 
@@ -68,7 +68,7 @@ export const CLIENTS: readonly Client[] = [
   },
 ];
 
-/** Asks the simulator at an address. */
+/** Calls the simulator at an address. */
 export async function ask(
   { format, version }: Client,
   baseUrl: string,

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { post, WIRE_FORMATS, type WireAnswer, type WireFormat, type WireQuestion } from './wire.ts';
 
-/** What each format answers a scripted failure with: the status, and how the body names the failure. */
+/** Each format's answer to a scripted failure: the status, and the name of the failure in the body. */
 const FAILURES: Readonly<Record<string, Readonly<Record<string, readonly [status: number, name: string]>>>> = {
   'chat completions': {
     bad_request: [400, 'invalid_request_error'],
@@ -31,7 +31,7 @@ const FAILURES: Readonly<Record<string, Readonly<Record<string, readonly [status
   },
 };
 
-/** The event that tells of a failure in the middle of a stream. */
+/** The event of a failure in the middle of a stream. */
 const FAILURE_EVENTS: Readonly<Record<string, RegExp>> = {
   'chat completions': /data: \{"error":\{[^}]*"code":"service_unavailable_error"\}\}\n\n$/,
   responses: /event: error\ndata: \{"type":"error","sequence_number":\d+,"code":"service_unavailable_error".*\n\n$/,
@@ -40,7 +40,7 @@ const FAILURE_EVENTS: Readonly<Record<string, RegExp>> = {
 };
 
 for (const format of WIRE_FORMATS) {
-  describe(`faults of simulated text, ${format.name}`, () => {
+  describe(`simulated text with faults, ${format.name}`, () => {
     let simulator: Simulator;
     let baseUrl: string;
 
@@ -75,7 +75,7 @@ for (const format of WIRE_FORMATS) {
       expect(answer.text).to.match(format.endEvent);
     });
 
-    it('streams more than a connection holds at once', async () => {
+    it('streams more than a connection buffers', async () => {
       const answer = await askStream('[sim:tokens=20000]');
       expect([answer.complete, pieces(format, answer)]).to.deep.equal([true, 20_000]);
     });
@@ -90,7 +90,7 @@ for (const format of WIRE_FORMATS) {
     });
 
     for (const [code, [status, name]] of Object.entries(FAILURES[format.name] ?? FAILURES['chat completions'] ?? {})) {
-      it(`fails with ${code} in its own words`, async () => {
+      it(`fails with ${code} in the format’s own words`, async () => {
         for (const stream of [false, true]) {
           const answer = await ask(`[sim:fail=${code}]`, { stream });
           expect([answer.status, answer.complete]).to.deep.equal([status, true]);
@@ -140,7 +140,7 @@ for (const format of WIRE_FORMATS) {
       expect([answer.status, answer.complete, isJson(answer.text)]).to.deep.equal([200, true, false]);
     });
 
-    it('reports no usage', async () => {
+    it('omits the usage', async () => {
       for (const stream of [false, true]) {
         const answer = await ask('[sim:no_usage]', { stream });
         expect(answer.text).not.to.match(/"usage(Metadata)?":\{/);
@@ -155,7 +155,7 @@ for (const format of WIRE_FORMATS) {
       }
     });
 
-    it('refuses a body that is no request', async () => {
+    it('refuses an invalid body', async () => {
       for (const body of ['', '{', '[]', '7', 'null', {}, { model: 7, messages: 'x', contents: {}, input: 1 }]) {
         const answer = await ask('', { body });
         expect([body, answer.status]).to.deep.equal([body, 400]);
@@ -175,13 +175,13 @@ for (const format of WIRE_FORMATS) {
       expect([none.status, wrong.status]).to.deep.equal(expected);
     });
 
-    it('takes a request of 20 MB', async () => {
+    it('accepts a request of 20 MB', async () => {
       const padded = { ...format.body('Hi', false), metadata: { padding: 'x'.repeat(20 * 2 ** 20) } };
       const answer = await ask('', { body: padded });
       expect([answer.status, answer.complete]).to.deep.equal([200, true]);
     });
 
-    it('stops when the client leaves, and records that in the request log', async () => {
+    it('stops when the client leaves, and records it in the request log', async () => {
       const received = await receiveAndLeave(baseUrl, format, '[sim:tokens=1000,chunk_ms=5]');
       expect(received).to.match(format.pieceEvent);
       const entry = await until(latestRequest, ({ aborted }) => aborted === true);
@@ -247,7 +247,7 @@ function openRequest(baseUrl: string, format: WireFormat, prompt: string): Retur
   return socket;
 }
 
-/** What came until a piece of text was there; then the connection is closed. */
+/** The data received until a piece of text arrived; then the connection is closed. */
 async function receiveAndLeave(baseUrl: string, format: WireFormat, prompt: string): Promise<string> {
   const socket = openRequest(baseUrl, format, prompt).setEncoding('utf8');
   let text = '';
@@ -268,7 +268,7 @@ async function until<Value>(read: () => Promise<Value>, isDone: (value: Value) =
   throw new Error('it did not come to that');
 }
 
-/** The value that was read many times in a row. */
+/** The value after many equal reads in a row. */
 async function untilSame(read: () => Promise<unknown>): Promise<unknown> {
   let last = await read();
   for (let same = 0, tries = 0; same < 20 && tries < 1000; tries++) {

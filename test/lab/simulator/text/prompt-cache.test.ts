@@ -4,7 +4,7 @@ import { createPromptCache } from '../../../../lab/simulator/text/prompt-cache.t
 const text = (tokens: number, letter = 'x'): string => letter.repeat(tokens * 4);
 
 describe('the prompt cache', () => {
-  it('knows the whole blocks that two prompts begin with', () => {
+  it('finds the whole blocks that two prompts start with', () => {
     const cache = createPromptCache();
     expect(cache.take('m', text(640) + text(320, 'a'))).to.equal(0);
     expect(cache.take('m', text(640) + text(320, 'b'))).to.equal(640);
@@ -17,14 +17,14 @@ describe('the prompt cache', () => {
     expect(cache.take('m', text(301))).to.equal(256);
   });
 
-  it('knows nothing of a prompt that begins otherwise, or of another model', () => {
+  it('finds nothing of a prompt with another start, or of another model', () => {
     const cache = createPromptCache();
     cache.take('m', text(640));
     expect(cache.take('m', `y${text(640)}`)).to.equal(0);
     expect(cache.take('n', text(640))).to.equal(0);
   });
 
-  it('forgets what was not used for longest', () => {
+  it('evicts the least recently used entry', () => {
     const cache = createPromptCache(10);
     cache.take('m', text(320, 'a'));
     cache.take('m', text(320, 'b'));

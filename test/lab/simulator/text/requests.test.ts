@@ -19,7 +19,7 @@ describe('requests for simulated text', () => {
     [native, { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: person } }],
     [native, { generation_config: { response_mime_type: 'application/json', response_schema: person } }],
   ] as const) {
-    it(`get JSON of the schema they ask for, ${format.name}, ${Object.keys(fields).join()}`, async () => {
+    it(`get JSON of the requested schema, ${format.name}, ${Object.keys(fields).join()}`, async () => {
       expect((await ask(format, fields)).text).to.contain(JSON.stringify('{"age":18}'));
     });
   }
@@ -50,7 +50,7 @@ describe('requests for simulated text', () => {
     });
   }
 
-  it('get as many choices as they ask for', async () => {
+  it('get the requested number of choices', async () => {
     const [prompt, both] = ['[sim:say=Yes]', /"index":1/];
     for (const stream of [false, true]) {
       expect((await ask(chat, { n: 2 }, prompt, stream)).text).to.match(both);
@@ -67,7 +67,7 @@ describe('requests for simulated text', () => {
     expect(single.text).to.contain('"name":"a"').and.not.to.contain('"name":"b"');
   });
 
-  it('see no thoughts in the native format unless they ask for them', async () => {
+  it('get no thoughts in the native format unless requested', async () => {
     const prompt = '[sim:reasoning=3]';
     for (const stream of [false, true]) {
       const { text } = await ask(native, {}, prompt, stream);
@@ -75,7 +75,7 @@ describe('requests for simulated text', () => {
     }
   });
 
-  it('get no usage from a chat stream unless they ask for it', async () => {
+  it('get no usage in a chat stream unless requested', async () => {
     const without = await ask(chat, {}, 'Hi', true);
     expect(without.text).not.to.contain('usage');
     const asked = await ask(chat, { stream_options: { include_usage: true } }, 'Hi', true);
@@ -84,12 +84,12 @@ describe('requests for simulated text', () => {
       .and.to.match(/"choices":\[\],"usage":\{"prompt_tokens":/);
   });
 
-  it('get reasoning that they can send back when they ask for it encrypted', async () => {
+  it('get reasoning that they can send back when they request it encrypted', async () => {
     const { text } = await ask(responses, { include: ['reasoning.encrypted_content'] }, '[sim:reasoning=3]');
     expect(text).to.contain('"encrypted_content":"');
   });
 
-  it('name the events of the responses format in order, numbered without gaps', async () => {
+  it('get the events of the responses format in order, numbered without gaps', async () => {
     const { text } = await ask(responses, {}, '[sim:reasoning=1,say=Yes,tool=look]', true);
     const events = [...text.matchAll(/^event: (.+)\ndata: (.+)$/gm)].map(([, name, data = '']) => {
       const { type, sequence_number: number } = JSON.parse(data) as { type: string; sequence_number: number };
@@ -121,7 +121,7 @@ describe('requests for simulated text', () => {
     );
   });
 
-  it('name the events of the messages format in order', async () => {
+  it('get the events of the messages format in order', async () => {
     const { text } = await ask(messages, {}, '[sim:reasoning=1,say=Yes,tool=look]', true);
     expect([...text.matchAll(/^event: (.+)$/gm)].map(([, name]) => name)).to.deep.equal([
       'message_start',

@@ -29,7 +29,7 @@ const schemas = fc.letrec<{ schema: object }>((tie) => ({
 })).schema;
 
 describe('the example of a JSON schema', () => {
-  it('fits the schema', () => {
+  it('matches the schema', () => {
     fc.assert(
       fc.property(schemas, (schema) => {
         expect(ajv.validate(schema, exampleOf(schema)), JSON.stringify(schema)).to.equal(true);
@@ -38,7 +38,7 @@ describe('the example of a JSON schema', () => {
     );
   });
 
-  it('follows references, and takes the properties of all parts', () => {
+  it('follows references, and has the properties of all parts', () => {
     const schema = {
       type: 'object',
       $defs: { 'a/b': { type: 'integer', minimum: 4 } },
@@ -50,18 +50,18 @@ describe('the example of a JSON schema', () => {
     expect(exampleOf(schema)).to.deep.equal({ one: 4, two: true });
   });
 
-  it('knows types in capitals', () => {
+  it('accepts types in capitals', () => {
     expect(exampleOf({ type: 'ARRAY', items: { type: 'STRING' }, minItems: 1 })).to.deep.equal(['example']);
   });
 
-  it('ends for schemas that refer to themselves', () => {
+  it('terminates for schemas that refer to themselves', () => {
     const properties = Object.fromEntries('abcdefghij'.split('').map((name) => [name, { $ref: '#' }]));
     const schema = { type: 'object', properties, required: Object.keys(properties) };
     expect(JSON.stringify(exampleOf(schema)).length).to.be.lessThan(100_000);
     expect(exampleOf({ $ref: '#' })).to.equal('example');
   });
 
-  it('makes something of anything', () => {
+  it('exists for any schema', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (schema) => {
         expect(() => JSON.stringify(exampleOf(schema))).not.to.throw();

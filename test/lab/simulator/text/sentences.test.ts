@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { readPlainWish } from '../../../../lab/simulator/text/sentences.ts';
 
 describe('plain sentences', () => {
-  it('mean all that follows "Say exactly:", whatever it is', () => {
+  it('return the text after "Say exactly:", whatever it is', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(readPlainWish(`Say exactly: ${text}`)).to.deep.equal({ kind: 'say', text });
@@ -11,7 +11,7 @@ describe('plain sentences', () => {
     );
   });
 
-  it('mean calls with any arguments, as they are written', () => {
+  it('mean calls with any arguments, unchanged', () => {
     const call = fc.record({
       name: fc.stringMatching(/^[\w.-]{1,20}$/),
       arguments: fc.dictionary(fc.string(), fc.jsonValue()),
@@ -25,7 +25,7 @@ describe('plain sentences', () => {
     );
   });
 
-  it('are distinguished by which begins first', () => {
+  it('are distinguished by which starts first', () => {
     expect(readPlainWish('Say exactly: Call a with {}')).to.have.property('kind', 'say');
     expect(readPlainWish('Call a with {"b":"Say exactly: c"}')).to.have.property('kind', 'call');
   });

@@ -1,4 +1,4 @@
-/** The simulator's text endpoints as bytes: what a fault leaves of an answer. */
+/** The simulator's text endpoints as bytes: the part of an answer that a fault leaves. */
 import { request as httpRequest } from 'node:http';
 
 export interface WireFormat {
@@ -54,7 +54,7 @@ export interface WireAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
-  /** Whether the answer came to the end that its transfer promised. */
+  /** Whether the answer was complete by its transfer encoding. */
   readonly complete: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface WireQuestion {
   readonly body?: unknown;
 }
 
-/** Asks and takes whatever comes, also when the connection breaks off after the headers. */
+/** Sends a request and reads the answer, even if the connection breaks off after the headers. */
 export function post(
   baseUrl: string,
   format: WireFormat,
@@ -79,7 +79,7 @@ export function post(
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (part: string) => (text += part));
-      // A connection that breaks off is told by `complete`.
+      // `complete` reports a connection that breaks off.
       response.on('error', () => {});
       response.once('close', () => {
         const { statusCode = 0, headers: answered, complete } = response;
