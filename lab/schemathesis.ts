@@ -1,6 +1,6 @@
 /**
- * Tries every operation of the API description with good, odd and wrong requests (https://schemathesis.io), and fails when an
- * answer is not what the description says. Runs against a stack of its own, or against one that runs already.
+ * Tests every operation of the API description with valid and invalid requests (https://schemathesis.io). Fails when
+ * an answer does not match the description. Runs against a stack of its own, or against a running one.
  *
  * Usage: npm run schemathesis [options of `schemathesis run`…]
  *        npm run schemathesis -- --demo .genway/demo.json [options…]    against the stack that wrote that file
@@ -15,7 +15,7 @@ import { type Stack, startStack } from './stack/stack.ts';
 
 const PACKAGE = 'schemathesis==4.32.5';
 const CONFIGURATION = join(import.meta.dirname, 'schemathesis.toml');
-/** Schemathesis runs until then, or until it has nothing new to try. */
+/** Schemathesis runs until then, or until it has nothing new to test. */
 const MAX_SECONDS = 240;
 const FUNDS_USD = 1_000;
 
@@ -26,7 +26,7 @@ interface Demo {
   readonly accounts: { readonly funded: { readonly api_key: string } };
 }
 
-/** The API that is tried. */
+/** The tested API. */
 interface Tried {
   readonly apiUrl: string;
   readonly adminToken: string;
@@ -52,7 +52,7 @@ async function openIn({ apiUrls: [apiUrl = ''], adminToken }: Stack): Promise<Tr
   return { apiUrl, adminToken, apiKey };
 }
 
-/** @param demo the file in which a stack says how it is reached */
+/** @param demo the file in which a stack records its addresses */
 async function readDemo(demo: string): Promise<Tried> {
   const { base_url, admin_token, accounts }: Demo = JSON.parse(await readFile(demo, 'utf8'));
   return { apiUrl: base_url, adminToken: admin_token, apiKey: accounts.funded.api_key };

@@ -1,6 +1,6 @@
 /**
  * Fills the database that GENWAY_DATABASE_URL names with 100,000 tasks and 1,000,000 transfers, or as many as are asked for:
- * `npm run seed:console -- --tasks 1000 --transfers 10000`. For trying the console with much in it; never for real customers.
+ * `npm run seed:console -- --tasks 1000 --transfers 10000`. For tests of the console; never for real customers.
  */
 import { parseArgs } from 'node:util';
 import { REPORT_LIMITS } from '../db/connections.ts';

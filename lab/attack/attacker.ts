@@ -1,4 +1,4 @@
-/** Clients without scruple: what an attack may do, and what it finds out about the damage. */
+/** Malicious clients: the requests of an attack, and its measured damage. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   /** Text or bytes are sent unchanged, anything else as JSON. */
   readonly body?: object | string | Uint8Array;
-  /** Hang up after a while, or as soon as the answer so far says so. */
+  /** Disconnects after a while, or as soon as the answer so far matches. */
   readonly leave?: { readonly afterMs: number } | { readonly when: (received: string) => boolean };
 }
 
@@ -100,7 +100,7 @@ export async function settledCharge({ apiUrl, adminToken }: Victim, { accountId 
   );
 }
 
-/** Returns the list price of everything that the vendor produced since it was last reset. */
+/** Returns the list price of everything that the vendor generated since it was last reset. */
 export function vendorsBill({ vendor, catalogue }: Victim): PicoUsd {
   return vendor.calls.reduce((sum, { model, inputTokens, outputTokens }) => {
     const pricing = catalogue.textModels.get(model)?.pricing;
@@ -116,7 +116,7 @@ export function vendorsBill({ vendor, catalogue }: Victim): PicoUsd {
   }, 0n);
 }
 
-/** The most that a request may cost beyond what its account has: the price of 1,024 tokens of output. */
+/** The maximum cost of a request beyond its account's balance: the price of 1,024 tokens of output. */
 export function tolerance({ catalogue }: Victim, model: string): PicoUsd {
   const output = catalogue.textModels.get(model)?.pricing.rates.output;
   if (output === undefined) throw new Error(`there is no model ${model}`);
@@ -129,7 +129,7 @@ export interface Probe {
   readonly apiKey: string;
 }
 
-/** How long each of many small calls took that another client made, one after the other, while something else went on. */
+/** The durations of many small calls of another client, made one after the other during the attack. */
 export async function probeDuring<Result>(
   probe: Probe,
   work: () => Promise<Result>,

@@ -1,6 +1,6 @@
 /**
  * A client that is not involved in an attack, in a process of its own, so that the attacker's load is not mistaken for
- * the gateway's. It repeats a request until it is stopped, and then reports how long each answer took.
+ * the gateway's. It repeats a request until it is stopped, and then reports the duration of each answer.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Joi from 'joi';
@@ -25,7 +25,7 @@ async function ask(): Promise<number> {
   return performance.now() - startedAt;
 }
 
-// The attack begins once there is someone to suffer from it.
+// The attack starts once this client runs.
 await ask();
 process.send?.('ready');
 const tookMs: number[] = [];

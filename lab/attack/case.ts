@@ -1,11 +1,11 @@
 import type { Victim } from './attacker.ts';
 
-/** One way to hurt the gateway. */
+/** One attack on the gateway. */
 export interface AttackCase {
   readonly name: string;
   /**
-   * @returns what was found, in numbers
-   * @throws Error that says what was got for nothing, or who had to wait
+   * @returns the measured figures
+   * @throws Error that names the unpaid output, or the client that had to wait
    */
   readonly run: (victim: Victim) => Promise<string>;
 }

@@ -1,4 +1,4 @@
-/** Attacks on the money: whatever a client sends, it costs the operator at most a little beyond what the account has. */
+/** Attacks on money: whatever a client sends, it costs the operator at most slightly more than the balance. */
 import { formatUsd, parseUsd, type PicoUsd } from '../../domain/money.ts';
 import { openAccount, type OpenedAccount } from '../stack/accounts.ts';
 import { type Answer, type Call, call, settledCharge, tolerance, vendorsBill, type Victim } from './attacker.ts';
@@ -8,7 +8,7 @@ const DEAR = 'textg-6-astra';
 const CHAT_MODEL = 'textf3.8-max';
 const NATIVE_MODEL = 'texth-4-argon';
 
-/** What a client asks. */
+/** The request of a client. */
 interface Question {
   readonly model: string;
   readonly path: string;
@@ -38,7 +38,7 @@ interface Theft extends Question {
   readonly name: string;
   readonly balanceUsd: number;
   readonly keyLimitUsd?: number;
-  /** How many at once; one by default. */
+  /** The number of concurrent requests; one by default. */
   readonly requests?: number;
 }
 
@@ -102,7 +102,7 @@ const THEFTS: readonly Theft[] = [
   },
 ];
 
-/** Returns the amount that the operator has to pay. */
+/** Returns the operator's cost. */
 function shortfall(bill: PicoUsd, spendable: PicoUsd): PicoUsd {
   return bill > spendable ? bill - spendable : 0n;
 }
@@ -136,7 +136,7 @@ function ask(victim: Victim, { apiKey }: OpenedAccount, question: Question): Pro
   return call(victim.textUrl + question.path, apiKey, question.call);
 }
 
-/** A client that leaves pays what it would have paid had it stayed, or nearly. */
+/** A client that leaves pays about as much as a client that stays. */
 interface Departure extends Question {
   readonly name: string;
 }
@@ -163,7 +163,7 @@ const DEPARTURES: readonly Departure[] = [
   },
 ];
 
-/** An upstream that says nothing, in numbers, of what it made. */
+/** An upstream that does not report its output in numbers. */
 const UNCOUNTED: Departure = {
   name: 'usage of nothing but zeros',
   ...chat(CHAT_MODEL, 'input=0,tokens=2000,usage=0'),

@@ -1,6 +1,6 @@
 /**
- * Attacks a stack of its own: clients that want models for nothing, and clients that want to keep others waiting. Prints a line
- * a case, and last how many passed.
+ * Attacks a stack of its own: clients that want free output, and clients that delay others. Prints a line per case, and
+ * last the number of passed cases.
  *
  * Usage: npm run attack [-- part of the names of cases…]
  */
@@ -57,7 +57,7 @@ async function survives({ name, run }: AttackCase, victim: Victim): Promise<bool
   }
 }
 
-/** Media is rendered by the simulator as ever; all text comes from the vendor. */
+/** The simulator renders media as usual; the vendor generates all text. */
 function upstreamsOf(vendorUrl: string, simulator: SimulatorAccess): object {
   return {
     media: [{ name: 'simulator', protocol: 'http-jobs', base_url: simulator.url, api_key: simulator.apiKey }],

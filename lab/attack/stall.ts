@@ -1,4 +1,4 @@
-/** Attacks on everybody else: whatever one client sends, others are answered as if it were not there. */
+/** Attacks on other clients: whatever one client sends, the gateway answers others as usual. */
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,11 +17,11 @@ const RESPONSES = '/v1/responses';
 const NATIVE = '/v1beta/models/texth-3.8-flash:generateContent';
 const MIB = 2 ** 20;
 /**
- * On an idle machine. On a busy one others may wait this much longer than clients of a process that is not attacked.
+ * On an idle machine. On a busy one, others may wait this much longer than clients of a process without an attack.
  */
 const MOST_P99_MS = 250;
 
-/** A body that is dear to read. Made when it is needed: some are large. */
+/** A body that is expensive to read. Built on demand: some are large. */
 interface Bomb {
   readonly name: string;
   readonly path: string;
@@ -138,13 +138,13 @@ function bombCase({ name, path, body }: Bomb): AttackCase {
   };
 }
 
-/** Meanwhile another client of the process keeps asking for its models, and so does a client of the other process. */
+/** Meanwhile another client of the process lists its models in a loop, and so does a client of the other process. */
 async function staysQuick(victim: Victim, base: string, attack: () => Promise<string>): Promise<string> {
   const { apiUrl: api, textUrl: text } = victim;
   const { apiKey } = await openAccount(victim, 1);
   const besideIt = base === api ? text : api;
-  // A request that the process answers on its own: the vendor shares the attacker's process, and is slow when that is
-  // busy.
+  // A request that the process answers on its own: the vendor shares the attacker's process, and is slow when that
+  // process is busy.
   const probe = (url: string): Probe => ({ url: `${url}/v1/models`, apiKey });
   const beside = await probeDuring(probe(besideIt), () =>
     probeDuring(probe(base), async () => {
@@ -249,7 +249,7 @@ const poisonedConnection: AttackCase = {
   },
 };
 
-/** How long a task of an account takes from its creation to its end, as the median of three. */
+/** The duration of an account's task from its creation to its end, as the median of three. */
 async function taskMs(victim: Victim, account: OpenedAccount): Promise<number> {
   const tookMs: number[] = [];
   for (let count = 0; count < 3; count += 1) {
@@ -272,7 +272,7 @@ async function taskMs(victim: Victim, account: OpenedAccount): Promise<number> {
   return tookMs.toSorted((a, b) => a - b)[1] ?? 0;
 }
 
-/** On top of twice the quiet time, for the noise of one machine under load. */
+/** Added to twice the quiet time, for the noise of one machine under load. */
 const NOISE_MS = 3_000;
 
 function floodCase(name: string, flood: (victim: Victim) => Promise<string>): AttackCase {

@@ -1,6 +1,6 @@
 /**
- * A malicious upstream, which says things as the simulator does. It keeps its own books of what it was made to produce,
- * whether or not anyone waited for it. The prompt says what it does: `[vendor:tokens=5000,drop]`.
+ * A malicious upstream, which answers as the simulator does. It counts everything that it generates, even if no client
+ * waits for it. The prompt controls it: `[vendor:tokens=5000,drop]`.
  */
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -24,22 +24,22 @@ export interface VendorCall {
 
 export interface Vendor {
   readonly url: string;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly calls: readonly VendorCall[];
-  /** Begins a new page of the books. */
+  /** Resets the count. */
   forget(): void;
   close(): Promise<void>;
 }
 
 interface Order {
-  /** What each choice says, and how many tokens each of its pieces is. */
+  /** The content of each choice, and the number of tokens of each of its pieces. */
   readonly pieces: readonly string[];
   readonly pieceTokens: number;
   /** The tokens of one choice. */
   readonly tokens: number;
   readonly hidden: number;
   readonly input: number;
-  /** The tokens of output that the usage speaks of. */
+  /** The tokens of output in the usage. */
   readonly reported: number;
   readonly pauseMs: number;
   readonly tailMs: number;
@@ -80,7 +80,7 @@ async function serve(
   writer.send(200, { 'content-type': format.contentTypes.whole }, JSON.stringify(exchange.renderWhole(script)));
 }
 
-/** The event after which nothing is left to say but the end, where the format has one. */
+/** The event after which only the end follows, where the format has one. */
 const LAST_EVENT = 'event: response.completed';
 
 async function send(
@@ -110,7 +110,7 @@ async function send(
 const PIECE_LENGTH = 1024;
 const LARGE_LENGTH = 1024 * PIECE_LENGTH;
 
-/** Large events go out in small pieces. */
+/** Large events are sent in small pieces. */
 async function write(event: string, writer: PacedWriter): Promise<void> {
   const length = event.length < LARGE_LENGTH ? event.length : PIECE_LENGTH;
   for (let at = 0; at < event.length && writer.isOpen; at += length) {

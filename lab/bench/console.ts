@@ -1,5 +1,5 @@
 /**
- * How fast the pages of the console are, with 100,000 tasks and 1,000,000 transfers in the database, beside a load of create
+ * The speed of the console's pages, with 100,000 tasks and 1,000,000 transfers in the database, beside a load of create
  * calls. Prints a line for each page: the median and the 99th percentile in milliseconds, and its bytes.
  */
 import { parseArgs } from 'node:util';
@@ -49,7 +49,7 @@ try {
   await stack.stop();
 }
 
-/** Every page whose parameters are known, those of the largest account, and lists with filters and far from their start. */
+/** Every page with known parameters, pages of the largest account, and lists with filters and far from their start. */
 async function pagesOf(database: Database, [largest, other]: readonly SeededKey[]): Promise<readonly Address[]> {
   if (!largest || !other) throw new Error('too few accounts were seeded');
   const { accountId } = largest;
@@ -88,7 +88,7 @@ async function pagesOf(database: Database, [largest, other]: readonly SeededKey[
   return [...paths.map((path) => ({ path })), ...searches.map((text) => ({ path: '/search', form: { text } }))];
 }
 
-/** Null for a page with other parameters, for a file, and for what is no page: a form, or what anybody sees. */
+/** Null for a page with other parameters, for a file, and for paths that are no page: a form, or a public path. */
 function addressOf({ method, access, path }: Page, known: Readonly<Record<string, string>>): string | null {
   if (method !== 'get' || access === 'everybody' || /\/(export|story|state)$/.test(path)) return null;
   const address = path.replaceAll(/\{(\w+)\}/g, (parameter, name: string) => known[name] ?? parameter);
@@ -110,13 +110,13 @@ async function measure(browser: Browser, page: Address) {
   };
 }
 
-/** Create calls at an even pace, however long each takes. */
+/** Create calls at an even pace, whatever their duration. */
 function startLoad(apiUrl: string, apiKey: string, perSecond: number) {
   const body = { model: 'vidone-3.0', prompt: 'A kite', duration: 5 };
   const calls: Promise<unknown>[] = [];
   const timer = setInterval(() => void calls.push(make(`${apiUrl}/v1/videos/tasks`, apiKey, body)), 1_000 / perSecond);
   return {
-    /** @returns how many calls were made; all were answered 201 */
+    /** @returns the number of calls; all were answered 201 */
     stop: async (): Promise<number> => {
       clearInterval(timer);
       return (await Promise.all(calls)).length;

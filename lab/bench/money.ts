@@ -3,7 +3,7 @@
  *
  * - holds and settlements a second through the billing of one process, on one account and spread over 1,000;
  * - requests a second through the whole gateway beside a bare Node proxy in the same run;
- * - what billing adds to a request, beside the same gateway with its billing taken out, with one client and with 32.
+ * - the time that billing adds to a request, beside the same gateway without billing, with one client and with 32.
  */
 import { cpus } from 'node:os';
 import { loadLedger } from './ledger-load/run.ts';

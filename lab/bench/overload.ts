@@ -13,15 +13,15 @@ import { MODEL, startTextStack, type Target } from './text-stack.ts';
 
 const CLIENTS = 32;
 const TURNS = 250;
-/** A load balancer keeps its connections, and has requests wait when each has one under way. */
+/** A load balancer keeps its connections, and queues requests when each has one in progress. */
 const balancer = new Agent({ connections: 2_000 });
 const SATURATION_SECONDS = 10;
 const OVERLOAD_SECONDS = 20;
-/** By then the process has noticed, and has answered what waited. */
+/** By then the process has detected the overload, and has answered the waiting requests. */
 const SETTLED_AFTER_SECONDS = 8;
 const MEASURED_SECONDS = OVERLOAD_SECONDS - SETTLED_AFTER_SECONDS;
 const TIMES = 3;
-/** An answer is useful that takes at most this multiple of the p99 at saturation. */
+/** An answer is useful if it takes at most this multiple of the p99 at saturation. */
 const USEFUL_WITHIN = 5;
 const [SERVING_CORE, OTHER_CORE] = [0, 1];
 

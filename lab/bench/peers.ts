@@ -23,20 +23,20 @@ const CLIENTS = [1, 32, 256] as const;
 const STREAM_PAUSE_MS = 1;
 const FIRST_BYTES = 100;
 const WARM_UP_SECONDS = 2;
-/** For what the clients left unfinished. */
+/** For requests that the clients left unfinished. */
 const PAUSE_MS = 500;
 const START_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 5_000;
 const PORTKEY_VERSION = '1.15.2';
 const LITELLM_VERSION = '1.106.2';
 
-/** A gateway that is measured. */
+/** A measured gateway. */
 interface Peer {
   readonly name: string;
   readonly target: Target;
   /** The ids of the processes whose CPU time counts. */
   readonly pids: readonly number[];
-  /** The one of them that serves requests. */
+  /** The process among them that serves requests. */
   readonly serverPid: number;
 }
 
@@ -44,7 +44,7 @@ interface Row extends Load {
   readonly peer: string;
   readonly streamed: boolean;
   readonly clients: number;
-  /** CPU time a request. */
+  /** CPU time per request. */
   readonly cpuUs: number;
 }
 
@@ -177,7 +177,7 @@ function printTable(rows: readonly Row[], peers: readonly Peer[]): void {
   }
 }
 
-/** After the load: memory is what is left of it. */
+/** Measured after the load. */
 async function printFirstBytes(peers: readonly Peer[]): Promise<void> {
   console.log('\n| gateway | first byte, p50 ms, one client | memory after the load, MB |');
   console.log('|---|---|---|');

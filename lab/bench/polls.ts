@@ -1,5 +1,5 @@
 /**
- * `npm run bench:polls`: how often each vendor is asked about a render that takes a minute, with the pace of its adapter. Prints the
+ * `npm run bench:polls`: how often each vendor is polled about a render of a minute, by its adapter's pace. Prints the
  * table of docs/vendors/polls.md.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -10,7 +10,7 @@ export interface Load {
   readonly runningTasks: number;
 }
 
-/** On a machine with 2 cores (AMD EPYC, 2.4 GHz). Where several rounds differ, the dearer one counts. */
+/** On a machine with 2 cores (AMD EPYC, 2.4 GHz). Where several rounds differ, the more expensive one counts. */
 export const MEASURED = {
   /** `bench:text`, 32 clients, quiet. */
   textCpuMs: 0.302,
@@ -23,7 +23,7 @@ export const MEASURED = {
   /** `bench:scale` and `bench:tasks`: rows and indexes. */
   textRequestBytes: 1_704,
   taskBytes: 3_666,
-  /** `bench:tasks`: of a task that succeeded and sent no webhook. */
+  /** `bench:tasks`: for a task that succeeded and sent no webhook. */
   historyBytes: 6_095,
   billedActions: 7,
   /** `bench:scale`: holds with their settlements on the row of one account, by text processes. */
@@ -32,7 +32,7 @@ export const MEASURED = {
 
 /** The assumptions that are not measured. */
 export const ASSUMED = {
-  /** How much of a core may be in use on average, so that a peak and the loss of a zone fit. */
+  /** The average use of a core, which leaves room for a peak and the loss of a zone. */
   usableShare: 0.6,
   /** `MEDIA_SLOTS` in `bin/parts/workers.ts`. */
   slotsOfAWorker: 2_000,
@@ -47,7 +47,7 @@ export const ASSUMED = {
 const SECONDS_A_DAY = 86_400;
 const DAYS_A_MONTH = 30;
 
-/** The rows of a table: what, by which rule, and how much. */
+/** The rows of a table: the item, its rule, and its amount. */
 export function tableOf(load: Load): readonly (readonly [string, string, string])[] {
   const { textRequestsPerSecond: text, createsPerSecond: creates, runningTasks } = load;
   const taskSeconds = runningTasks / creates;

@@ -87,7 +87,7 @@ async function measureTasks(): Promise<void> {
   if (wrong > 0) throw new Error('not every task was rendered and charged once');
 }
 
-/** Waits for requests that clients left; they settle a moment later. */
+/** Waits for requests whose clients left; they settle a moment later. */
 async function whenNothingIsHeld(): Promise<void> {
   await waitUntil(
     async () => {
@@ -98,7 +98,7 @@ async function whenNothingIsHeld(): Promise<void> {
   );
 }
 
-/** @throws Error when a balance is not what was paid in less what requests were charged, or money is still held */
+/** @throws Error when a balance is not the top-ups less the charges, or money is still held */
 async function expectNothingLost(): Promise<void> {
   const { rows } = await stack.database.raw<{ rows: { accounts: string; wrong: string; requests: string }[] }>(
     `SELECT count(*) AS accounts, coalesce(sum(requests), 0) AS requests,

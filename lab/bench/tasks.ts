@@ -25,7 +25,7 @@ import { readHistoryCost } from './task-load/history-cost.ts';
 
 const CLIENTS = 32;
 const STEADY = { perSecond: 300, seconds: 5 } as const;
-/** Of tasks and of bare workflows: a worker needs fewer and fewer milliseconds for each of its first few hundred. */
+/** Of tasks and of bare workflows: a worker becomes faster over its first few hundred. */
 const WARM_UP = 400;
 /** What a task leaves in the database. */
 const TABLES = ['tasks', 'transfers', 'submissions', 'events', 'result_files'];
@@ -69,7 +69,7 @@ try {
     database_bytes_of_a_task: Math.round(((await bytesOf(database, TABLES)) - bytesBefore) / (TASKS * rounds.length)),
   });
   await reportHistories();
-  // Last, since it may leave tasks behind that have not ended.
+  // Last, since it may leave unfinished tasks behind.
   reportSteady(await createInOpenLoop(target, STEADY));
 } finally {
   await ceiling.stop();

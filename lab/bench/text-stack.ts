@@ -28,7 +28,7 @@ const MAX_CONNECTIONS = 500;
 const DATABASE_CONNECTIONS = 10;
 const STOP_GRACE_MS = 20_000;
 
-/** Where requests go, and as whom. */
+/** The target of requests, and their key. */
 export interface Target {
   /** The address of chat completions. */
   readonly url: string;
@@ -45,14 +45,14 @@ export interface TextStack {
   readonly leanProxy: Target;
   readonly gateway: Target;
   readonly pids: { readonly proxy: number; readonly gateway: number; readonly postgres: number };
-  /** Makes an account with a key. */
+  /** Creates an account with a key. */
   createApiKey(): Promise<string>;
-  /** The digest by which the database knows a key. */
+  /** The digest of a key in the database. */
   digest(apiKey: string): Buffer;
   /**
    * Another text process on the same database.
    *
-   * @param name a file of `text-servers` that takes the place of `bin/text.ts`
+   * @param name a file of `text-servers` that replaces `bin/text.ts`
    */
   startGateway(name?: string): Promise<Target & { readonly pid: number }>;
   /** @param pauseMs makes it a stream with that pause between its chunks */
@@ -61,9 +61,9 @@ export interface TextStack {
 }
 
 interface TextStackOptions {
-  /** Beside the one that answers, which is called `simulator`. */
+  /** Beside the answering upstream, which is called `simulator`. */
   readonly moreUpstreams?: readonly { readonly name: string; readonly base_url: string; readonly api_key: string }[];
-  /** A catalogue in the place of the one that ships with Genway. */
+  /** A catalogue that replaces the one of Genway. */
   readonly catalogue?: string;
   /** @see StackOptions */
   readonly isCluster?: boolean;
@@ -134,7 +134,7 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
   };
 }
 
-/** PostgreSQL, and what text processes are started with. */
+/** PostgreSQL, and the settings of text processes. */
 function startMembers(
   keyPepper: string,
   upstreamPort: number,
@@ -158,7 +158,7 @@ function urlOf(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** Compiles what is measured. */
+/** Compiles the measured programs. */
 async function build(): Promise<void> {
   const logFile = join(await mkdtemp(join(tmpdir(), 'genway-build-')), 'tsc.log');
   await runNode('node_modules/typescript/bin/tsc', ['-p', 'lab/bench/tsconfig.json'], {

@@ -20,14 +20,14 @@ const ROUND_SECONDS = 5;
 /** The steady rate is this share of the rate at which 32 clients saturate the gateway. */
 const STEADY_SHARE = 0.6;
 const STEADY_SECONDS = 6;
-/** In which clients open their connections; its answers do not count. */
+/** The time in which clients open their connections; its answers do not count. */
 const STEADY_WARM_UP_SECONDS = 1;
 const FIRST_BYTES = 200;
 const STREAMS = 1_000;
-/** So that they keep about half of two cores busy, with their clients and the upstream. */
+/** A rate that keeps about half of two cores busy, with the clients and the upstream. */
 const STREAM_PAUSE_MS = 100;
 const CHUNKS = 200;
-/** Over how long streams start; in one moment, a second's worth of requests delays the first chunks. */
+/** The time over which streams start; at once, a second's worth of requests delays the first chunks. */
 const STARTS_MS = { spread: 3_000, atOnce: 0 } as const;
 
 const { values } = parseArgs({ options: { cluster: { type: 'boolean', default: false } } });
@@ -54,7 +54,7 @@ interface Throughput extends Figures {
   readonly requests_per_second: number;
 }
 
-/** One turn of each. */
+/** One round of each. */
 interface Round {
   /** Requests a second. */
   readonly proxy: number;
@@ -62,15 +62,15 @@ interface Round {
   readonly gateway: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Beyond the bare proxy's. */
+  /** Above the bare proxy's. */
   readonly addedP50Ms: number;
   readonly addedP99Ms: number;
-  /** CPU time a request. */
+  /** CPU time per request. */
   readonly textUs: number;
   readonly postgresUs: number;
 }
 
-/** Loads the proxies and the gateway by turns. */
+/** Loads the proxies and the gateway in turn. */
 async function compare(clients: number): Promise<Throughput> {
   const { proxy, leanProxy, gateway, pids } = stack;
   for (const target of [proxy, leanProxy, gateway]) await load(target, clients, ROUND_SECONDS);

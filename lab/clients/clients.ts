@@ -1,11 +1,11 @@
-/** The clients that `npm run clients` tries: their packages, and the model that each asks. */
+/** The clients that `npm run clients` tests: their packages, and the model of each. */
 
 /** A model whose upstream speaks another format than the client, so that requests and answers are converted. */
 const OVER = { native: 'texth-3.8-flash', messages: 'texti-k3', responses: 'textg-6-sol' } as const;
 
 export interface Client {
   readonly name: string;
-  /** Where the packages come from; `none` for a client that the project has anyway. */
+  /** The source of the packages; `none` for a client that the project has anyway. */
   readonly packages:
     | { readonly from: 'pypi' | 'npm'; readonly names: readonly [string, ...string[]] }
     | { readonly from: 'none' };

@@ -1,4 +1,4 @@
-/** Clients in Python and TypeScript that are generated from the API description. */
+/** Clients in Python and TypeScript, generated from the API description. */
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { nodeWith, pythonWith, run, type Settings } from '../stack/packages.ts';
@@ -18,7 +18,7 @@ export async function saveDescription(apiUrl: string, file: string): Promise<voi
   await writeFile(file, await (await fetch(`${apiUrl}/openapi.json`)).text());
 }
 
-/** Asks for text in three formats, uploads a file, creates a video and reads its task. @throws Error when it does not work */
+/** Requests text in three formats, uploads a file, creates a video and reads its task. @throws Error on failure */
 export async function tryGeneratedPython(description: string, folder: string, settings: Settings): Promise<string> {
   const bin = await pythonWith(PYTHON_PACKAGES);
   const output = join(folder, 'python');

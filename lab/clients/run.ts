@@ -1,6 +1,6 @@
 /**
  * Installs real clients and runs them against a stack of its own, whose models have full compatibility. Prints a line for
- * each client: what worked, or why it was left out.
+ * each client: its working features, or why it was skipped.
  *
  * Usage: npm run clients [-- part of a name]
  */

@@ -1,4 +1,4 @@
-/** Carries out the plan: each fault begins at its time and ends on its own. */
+/** Carries out the plan: each fault starts at its time and ends on its own. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stage } from './faults/fault.ts';
 import { type FaultName, FAULTS } from './faults/kinds.ts';
@@ -12,7 +12,7 @@ interface Tools {
   readonly report: (line: string) => void;
 }
 
-/** Strikes with the faults that come first. */
+/** Runs the faults that come first. */
 export async function strikeFirst(plan: readonly PlannedFault[], { stage, random, report }: Tools): Promise<void> {
   for (const { kind, lastsMs } of plan) {
     if (FAULTS[kind].isFirst) report(`first  ${await FAULTS[kind].strike(stage, random.fork(), lastsMs)}`);
@@ -20,7 +20,7 @@ export async function strikeFirst(plan: readonly PlannedFault[], { stage, random
 }
 
 /**
- * Strikes with the others. A fault without a healthy target waits for one.
+ * Runs the other faults. A fault without a healthy target waits for one.
  *
  * @returns when everything is healthy again
  */
@@ -33,14 +33,14 @@ export async function carryOut(plan: readonly PlannedFault[], { stage, random, r
   const striking: Promise<void>[] = [];
   for (const { atMs, kind, lastsMs } of plan) {
     if (FAULTS[kind].isFirst) continue;
-    // A fault that cannot be done ends the drill at once.
+    // A fault that cannot be carried out ends the drill at once.
     await Promise.race([sleep(Math.max(atMs - (performance.now() - beganAt), 0)), failureOf(striking)]);
     striking.push(strike(kind, random.fork(), lastsMs));
   }
   await Promise.all(striking);
 }
 
-/** Rejects when one of them does; never resolves. */
+/** Rejects when one of them rejects; never resolves. */
 async function failureOf(all: readonly Promise<void>[]): Promise<never> {
   await Promise.all(all);
   return new Promise(() => {});

@@ -10,7 +10,7 @@ export interface Customer {
 
 export interface Endpoint {
   readonly id: string;
-  /** The receiver's name for it. */
+  /** The receiver's name for the endpoint. */
   readonly path: string;
   readonly events: readonly string[];
 }
@@ -20,7 +20,7 @@ const EVERY_EVENT = ['task.succeeded', 'task.failed'];
 const CUSTOMERS: readonly (readonly (readonly string[])[])[] = [[EVERY_EVENT], [EVERY_EVENT, ['task.failed']], []];
 const TOP_UP_USD = 10_000;
 
-/** Creates them through the administration endpoints of one api process. */
+/** Creates the customers through the administration endpoints of one api process. */
 export async function createCustomers(administration: Administration, receiver: Receiver): Promise<Customer[]> {
   const customers: Customer[] = [];
   for (const [number, endpoints] of CUSTOMERS.entries()) {

@@ -38,7 +38,7 @@ const CHECKS = [
   ...WAIT_CHECKS,
 ];
 
-/** Many short waits, so that a receiver that comes back gets everything within seconds. */
+/** Many short waits, so that a receiver that recovers gets everything within seconds. */
 const WEBHOOK_WAITS_S = Array.from({ length: 50 }, (_, attempt) => Math.min(attempt, 5));
 
 /** The running parts of a drill. */
@@ -61,8 +61,8 @@ interface Load {
 /**
  * Runs a drill against a stack of its own, and stops the stack.
  *
- * @param place `home` is the folder for state and logs, `print` gets each line of what is done
- * @returns what the checks found
+ * @param place `home` is the folder for state and logs, `print` gets each line of progress
+ * @returns the findings of the checks
  * @throws Error when the stack does not start
  */
 export async function runDrill(
@@ -81,7 +81,7 @@ export async function runDrill(
       isTemporalKept: true,
       isCluster,
       isDisturbable: true,
-      // Only what outlives a crash of the machine is left out: what was committed outlives the kill of a process without it.
+      // Only durability across a crash of the machine is off: commits survive the kill of a process without it.
       postgres: { fsync: 'off' },
       settings: { ...settingsFor(taskDeadlineMs), ...(isCluster && { GENWAY_WORKER_BUILD_ID: FIRST_BUILD }) },
       settingsOf: (name) => stores.settingsOf(name),

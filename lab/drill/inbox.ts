@@ -1,18 +1,18 @@
-/** The events that the receiver of the drill got: each event once, however often it came, and the invalid ones. */
+/** The events that the receiver got: each event once, with its number of deliveries, and the invalid ones. */
 import type { IncomingMessage } from 'node:http';
 import Joi from 'joi';
 import { verifySignature } from '../../net/webhook-signature.ts';
 
-/** One event, as often as it came. */
+/** One event with all its deliveries. */
 export interface ReceivedEvent {
   readonly id: string;
   /** The last part of the address that it was sent to. */
   readonly path: string;
   /** The first body. */
   readonly body: string;
-  /** When it came for the first time, in milliseconds since 1970. */
+  /** When it first arrived, in milliseconds since 1970. */
   readonly seenAtMs: number;
-  /** How often it was accepted, and how often it was not. */
+  /** How often it was accepted, and how often it was refused. */
   accepted: number;
   refused: number;
   /** When it was accepted for the first and the last time, in milliseconds since 1970; null until then. */
@@ -27,7 +27,7 @@ export class Inbox {
   /** A bad signature, or another body under an id. */
   readonly complaints: string[] = [];
 
-  /** Notes one delivery. @returns its event */
+  /** Records one delivery. @returns its event */
   note({ url = '', headers }: IncomingMessage, body: string): ReceivedEvent {
     const path = url.slice(1);
     const id = String(headers['webhook-id']);
@@ -57,7 +57,7 @@ interface TaskEvent {
 const TASK = { id: Joi.string(), status: Joi.string(), completed_at: Joi.number() };
 const TASK_EVENT = Joi.object<TaskEvent>({ type: Joi.string(), data: Joi.object(TASK).unknown(true) }).unknown(true);
 
-/** Reads the body of an event of a task that has ended. */
+/** Reads the body of an event of a final task. */
 export function readEvent(body: string): TaskEvent {
   return Joi.attempt(JSON.parse(body), TASK_EVENT, { presence: 'required', convert: false });
 }

@@ -3,22 +3,22 @@ import { parseArgs } from 'node:util';
 import { FAULT_NAMES, type FaultName, FAULTS } from './faults/kinds.ts';
 
 export interface DrillOptions {
-  /** How long there is load. */
+  /** The duration of the load. */
   readonly durationMs: number;
   readonly seed: number;
   /** Whether PostgreSQL and Temporal run in several processes each, and results are kept in S3. */
   readonly isCluster: boolean;
   readonly faults: number;
   readonly kinds: readonly FaultName[];
-  /** How many api processes there are, and workers. */
+  /** The number of api processes, and of workers. */
   readonly copies: number;
   readonly textProcesses: number;
-  /** A second, on average. */
+  /** Per second, on average. */
   readonly createsPerSecond: number;
   readonly textRequestsPerSecond: number;
-  /** How long a task may take. */
+  /** The time limit of a task. */
   readonly taskDeadlineMs: number;
-  /** How long unfinished work may take to end after the load. */
+  /** The time for unfinished work after the load. */
   readonly quietMs: number;
 }
 
@@ -37,7 +37,7 @@ export const MOST_SEED = 2 ** 32 - 1;
 
 const DEFAULTS = {
   copies: 2,
-  // Enough that others serve an account while one stands still. Each is idle most of the time.
+  // Enough that others serve an account while one is frozen. Each is idle most of the time.
   textProcesses: 4,
   createsPerSecond: 1.5,
   textRequestsPerSecond: 12,

@@ -3,7 +3,7 @@ import { type FaultName, FAULTS } from './faults/kinds.ts';
 import type { Random } from './random.ts';
 
 export interface PlannedFault {
-  /** Counted from the beginning of the load. */
+  /** Counted from the start of the load. */
   readonly atMs: number;
   readonly kind: FaultName;
   readonly lastsMs: number;

@@ -1,17 +1,17 @@
-/** Waits until nothing is under way any more. */
+/** Waits until no work is in progress. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';
 
-/** How much of what is under way, by its name. */
+/** The amounts of work in progress, by name. */
 export type Unfinished = Readonly<Record<string, number>>;
 
 const PAUSE_MS = 1_000;
 
-/** In Temporal's words: what works on tasks and deliveries. One may be open for a while after its task has ended. */
+/** Temporal's names of the workflows of tasks and deliveries. One may be open for a while after its task is final. */
 export const OPEN_WORKFLOWS = `ExecutionStatus = 'Running' AND WorkflowType IN ('mediaTask', 'webhookDelivery')`;
 
-/** @returns what is still under way after `timeoutMs`; nothing when it became quiet */
+/** @returns the work still in progress after `timeoutMs`; empty when all completed */
 export async function waitForQuiet(database: Database, temporal: Client, timeoutMs: number): Promise<Unfinished> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

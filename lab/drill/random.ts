@@ -7,10 +7,10 @@ export interface Random {
   integer(from: number, to: number): number;
   /** @throws RangeError when there are none */
   pick<Item>(items: readonly Item[]): Item;
-  /** One of the items, each as often as its weight says. */
+  /** One of the items, in proportion to its weight. */
   weighted<Item extends { readonly weight: number }>(items: readonly Item[]): Item;
   shuffled<Item>(items: readonly Item[]): Item[];
-  /** A separate generator, so that one user of it does not change what another gets. */
+  /** A separate generator, so that its users do not change each other's numbers. */
   fork(): Random;
 }
 

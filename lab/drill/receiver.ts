@@ -1,4 +1,4 @@
-/** The webhook receiver of the drill: it flaps while there is load, and remembers what it was sent. */
+/** The webhook receiver of the drill: it flaps under load, and records the deliveries. */
 import { once, setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
@@ -17,7 +17,7 @@ export interface Hang {
 export interface Receiver {
   /** The address of an endpoint is this and a path. */
   readonly url: string;
-  /** The secret of the endpoint under a path, which the drill learns when it is made. */
+  /** The secret of the endpoint under a path, which the drill learns when it creates the endpoint. */
   setSecret(path: string, secret: string): void;
   /** The paths of all endpoints. */
   paths(): readonly string[];
@@ -32,7 +32,7 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-/** How the receiver behaves, and for how long. */
+/** The receiver's behaviour, and its duration. */
 const MOODS = [
   { weight: 5, behaviour: 'well', leastMs: 3_000, mostMs: 12_000 },
   { weight: 2, behaviour: 'failing', leastMs: 1_000, mostMs: 6_000 },
@@ -98,17 +98,17 @@ export async function startReceiver(random: Random): Promise<Receiver> {
   };
 }
 
-/** The endpoints that answer nothing. */
+/** The endpoints that hang. */
 class Hanging {
   readonly past: Hang[] = [];
   readonly #now = new Map<string, AbortSignal>();
 
-  /** @returns the signal that ends it; undefined where nothing hangs */
+  /** @returns the signal that ends the hang; undefined where nothing hangs */
   until(path: string): AbortSignal | undefined {
     return this.#now.get(path);
   }
 
-  /** @returns a function that ends it */
+  /** @returns a function that ends the hang */
   begin(path: string): () => void {
     const ended = new AbortController();
     // Every request that hangs listens.

@@ -1,4 +1,4 @@
-/** Describes what a drill did and found. */
+/** Describes the faults and findings of a drill. */
 import type { CheckResult } from './checks/check.ts';
 import type { MediaLoad } from './load/media.ts';
 import type { TextLoad } from './load/text.ts';
@@ -52,7 +52,7 @@ export function describeDeeds({
   ];
 }
 
-/** @param load its beginning is that of the clock */
+/** @param load its start is the zero of the clock */
 export function describeWaits({ create, text, eventMs }: Waits, load: Period): string {
   const from = (gap: Period): string => `${seconds(lengthOf(gap))} from ${formatClock(gap.fromMs - load.fromMs)} on`;
   const parts = [
@@ -63,7 +63,7 @@ export function describeWaits({ create, text, eventMs }: Waits, load: Period): s
   return `${'longest times'.padEnd(23)} ${parts.join(', ')}`;
 }
 
-/** Minutes and seconds since the load began. */
+/** Minutes and seconds since the load started. */
 export function formatClock(milliseconds: number): string {
   const total = Math.floor(milliseconds / 1000);
   return `${String(Math.floor(total / 60)).padStart(2, '0')}:${String(total % 60).padStart(2, '0')}`;

@@ -26,7 +26,7 @@ if (!failed) await rm(home, { recursive: true, force: true });
 console.log(describeVerdict(results));
 process.exit(failed ? 1 : 0);
 
-/** A drill, and how to describe it. */
+/** A drill, and its report. */
 type Drill = readonly [
   title: string,
   run: (place: { home: string; built: Built; print: (line: string) => void }) => Promise<readonly CheckResult[]>,

@@ -1,7 +1,7 @@
-/** How much a machine is slowed down by running more than it has cores for. */
+/** How much a machine is slowed down by more work than it has cores for. */
 
 export interface SlownessWatch {
-  /** Ends the measurement. @returns how long work took that takes 1 on an idle machine */
+  /** Ends the measurement. @returns the duration of work that takes 1 on an idle machine */
   stop(): number;
 }
 
@@ -25,7 +25,7 @@ export function watchSlowness(): SlownessWatch {
   };
 }
 
-/** Works for a while. @returns how long it took, and how long a core worked on it, in milliseconds */
+/** Works for a while. @returns the elapsed time, and the CPU time, in milliseconds */
 function burn(): { passed: number; worked: number } {
   const beganAt = performance.now();
   const before = process.cpuUsage();

@@ -4,7 +4,7 @@ import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface SmallDisk {
-  /** Leaves no byte free. @returns a function that frees them again */
+  /** Fills the disk completely. @returns a function that frees it again */
   fill(): Promise<() => Promise<void>>;
   unmount(): void;
 }

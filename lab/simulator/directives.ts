@@ -1,6 +1,6 @@
 /**
  * Directives: `[sim:name=value,name]` anywhere in a prompt or message controls the simulator. All formats share
- * the syntax; each obeys the names that it knows and ignores the others.
+ * the syntax; each follows the names that it knows and ignores the others.
  */
 
 /** Names and values as written; a name without a value has an empty one. */
@@ -28,8 +28,8 @@ export function parseDirectives(text: string): Directives {
 /**
  * The value of a directive that is a whole number from 0.
  *
- * @returns undefined when the directive is not there
- * @throws BadDirectiveError when its value is something else
+ * @returns undefined when the directive is absent
+ * @throws BadDirectiveError when its value is invalid
  */
 export function wholeNumber(directives: Directives, name: string): number | undefined {
   const value = directives.get(name);
@@ -41,7 +41,7 @@ export function wholeNumber(directives: Directives, name: string): number | unde
 /**
  * The value of a directive that is one of a few words.
  *
- * @returns undefined when the directive is not there
+ * @returns undefined when the directive is absent
  * @throws BadDirectiveError when its value is another word
  */
 export function oneOf<Word extends string>(

@@ -1,4 +1,4 @@
-/** Endpoints that show what the simulator has seen, for tests and people: `/_sim/…`. */
+/** Endpoints that show the requests of the simulator, for tests and people: `/_sim/…`. */
 import { summariseJob } from './jobs/job.ts';
 import type { JobStore } from './jobs/store.ts';
 import type { RequestLog } from './request-log.ts';

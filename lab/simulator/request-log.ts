@@ -1,4 +1,4 @@
-/** Records what the simulator receives, for tests and for people who want to see what an upstream gets. */
+/** Records the requests to the simulator, for tests and for people who want to see what an upstream receives. */
 import type { SimulatorRequest } from './router.ts';
 
 const MAX_ENTRIES = 2000;
@@ -7,7 +7,7 @@ const MAX_BODY_BYTES = 2 ** 20;
 
 interface Entry extends Pick<SimulatorRequest, 'method' | 'url' | 'headers' | 'notes'> {
   readonly receivedAtMs: number;
-  /** The body, or its beginning when it is very long. */
+  /** The body, or the start of a very long one. */
   readonly body: Buffer;
 }
 

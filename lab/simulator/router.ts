@@ -41,8 +41,8 @@ export class Refusal extends Error {
 }
 
 /**
- * @param routes tried in their order; the first that fits answers
- * @param onRequest sees every request with its body, whether a route fits or not
+ * @param routes tried in order; the first match answers
+ * @param onRequest called for every request with its body, whether a route matches or not
  */
 export function createRouter(
   routes: readonly Route[],

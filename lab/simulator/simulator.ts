@@ -1,6 +1,6 @@
 /**
  * The simulator: a stand-in for the upstream models. It is a server of its own, so that clients meet real sockets, and it
- * obeys directives in prompts (see `directives.ts`) to play every fault.
+ * follows directives in prompts (see `directives.ts`) to simulate every fault.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,13 +21,13 @@ const DEFAULT_MAX_JOBS = 50_000;
 const KEEP_ALIVE_MS = 65_000;
 
 export interface SimulatorOptions {
-  /** The credential that clients must send; any will do when absent. */
+  /** The credential that clients must send; any is accepted when absent. */
   readonly apiKey?: string;
   /** Keys the signature of callbacks; none are sent when absent. */
   readonly callbackSecret?: string;
-  /** How long a render takes without a directive. */
+  /** The duration of a render without a directive. */
   readonly renderMs?: number;
-  /** How many jobs are remembered; the oldest are forgotten. */
+  /** The number of jobs that are kept; the oldest are dropped. */
   readonly maxJobs?: number;
 }
 
@@ -35,8 +35,8 @@ export interface Simulator {
   /**
    * Starts to answer.
    *
-   * @param port 0 for any that is free
-   * @returns where it listens, e.g. `http://127.0.0.1:8090`
+   * @param port 0 for any free port
+   * @returns its address, e.g. `http://127.0.0.1:8090`
    */
   listen(port: number, host: string): Promise<string>;
   /** Stops at once, even in the middle of answers. */

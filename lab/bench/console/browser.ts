@@ -1,4 +1,4 @@
-/** Somebody who looks at the console: signs in by an invitation, and asks for pages. */
+/** A user of the console: signs in by an invitation, and requests pages. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { request } from 'undici';
 import { type Administration, make } from '../../stack/accounts.ts';
@@ -9,7 +9,7 @@ export interface Looked {
   readonly ms: number;
 }
 
-/** A page, or what a form shows. */
+/** A page, or the part that a form shows. */
 export interface Address {
   readonly path: string;
   readonly form?: Readonly<Record<string, string>>;

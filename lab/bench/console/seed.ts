@@ -1,9 +1,9 @@
 /**
- * Fills a database with accounts, tasks and text requests that have ended, and the transfers of each.
+ * Fills a database with accounts, final tasks and completed text requests, and the transfers of each.
  *
- * The rows are written in large sets, past the triggers and foreign keys that check each row and past those that move balances;
- * what these leave behind, this does: the balances, what keys have used, the sums of transfers, and the marks of days whose
- * usage has to be summed again. Reconciliation finds nothing in the books.
+ * The rows are written in large sets, without the triggers and foreign keys that check each row or move balances.
+ * This file writes their effects itself: the balances, the usage of keys, the sums of transfers, and the marks of days
+ * whose usage has to be summed again. Reconciliation finds nothing.
  */
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
@@ -20,7 +20,7 @@ import { parseUsd } from '../../../domain/money.ts';
 export interface Amounts {
   readonly accounts: number;
   readonly tasks: number;
-  /** Each task and each text request has two: what was held, and what became of it. */
+  /** Each task and each text request has two: the hold, and its resolution. */
   readonly transfers: number;
 }
 
@@ -31,7 +31,7 @@ export interface SeededKey {
 
 const BATCH = 20_000;
 const DAY_MS = 86_400_000;
-/** Spread over so many days, so that months and charts have something to show. */
+/** The number of days that the rows are spread over, so that months and charts have data. */
 const DAYS = 25;
 const TASK_PRICE = parseUsd(0.5);
 const TEXT_HELD = parseUsd(0.02);
@@ -48,17 +48,17 @@ const RATES = {
 };
 const TEXT_CHARGE = BigInt(INPUT_TOKENS) * RATES.input + BigInt(OUTPUT_TOKENS) * RATES.output;
 const FUNDED = parseUsd(1_000_000);
-/** One of so many fails; no divisor of what chooses accounts, so that every account has some. */
+/** One of this many fails; not a divisor of the number that selects accounts, so that every account has some. */
 const FAILURES = 21;
-/** One of so many names one of so many end users. */
+/** One of this many names an end user, of this many end users. */
 const NAMED = 4;
 const END_USERS = 1_000;
 
 /**
- * Fills a database that no customer uses.
+ * Fills a database without customers.
  *
- * @param database as a superuser, who may write past triggers, and with the limits of reports
- * @returns the keys of the accounts; the first one made a fifth of everything
+ * @param database as a superuser, who may bypass triggers, and with the limits of reports
+ * @returns the keys of the accounts; the first account made a fifth of everything
  */
 export async function seedConsole(
   database: Database,
@@ -118,7 +118,7 @@ async function inBatches(database: Database, { keys, total, what, report, sql }:
   report(`${total} ${what} in ${Math.round((Date.now() - startedAt) / 1000)} s`);
 }
 
-/** Something that happened at some time, for some account; in the order of time, as rows come in real life. */
+/** An event of some account at some time; in order of time, as in production. */
 function ordersOf(keys: readonly SeededKey[], { from, to, total }: { from: number; to: number; total: number }) {
   const beganMs = Date.now() - DAYS * DAY_MS;
   return Array.from({ length: to - from }, (_, index) => {
@@ -130,7 +130,7 @@ function ordersOf(keys: readonly SeededKey[], { from, to, total }: { from: numbe
       account_id: key.accountId,
       api_key_id: key.id,
       at: new Date(atMs),
-      // Ids without their kind: what belongs together shares them.
+      // Ids without their prefix: related rows share them.
       id: bareId(atMs),
       resolution_id: bareId(atMs + 1),
       video_model: VIDEO_MODELS[number % VIDEO_MODELS.length],
@@ -145,7 +145,7 @@ function bareId(atMs: number): string {
   return newId('transfer', atMs).slice('tr_'.length);
 }
 
-/** Balances and what belongs together are written by this file instead. */
+/** This file writes balances and related rows instead. */
 function pastTriggers(database: Database, work: (transaction: Database) => Promise<unknown>): Promise<void> {
   return database.transaction(async (transaction) => {
     await transaction.raw('SET LOCAL session_replication_role = replica');
@@ -218,7 +218,7 @@ const INSERT_TEXTS = /* sql */ `
     CASE WHEN failed THEN 0 ELSE CAST(:charge AS numeric) END, 0, 0, 2000, 300, end_user
   FROM orders`;
 
-/** To what the transfers of each account add up to, as `move_balances` does. Nothing seeded is promo credit. */
+/** The sum of the transfers of each account, as `move_balances` keeps it. Nothing seeded is promo credit. */
 const MOVE_BALANCES = /* sql */ `
   UPDATE accounts SET funded_available = moved.available, funded_reserved = moved.reserved
   FROM (SELECT account_id, sum(${CHANGE.available}) AS available, sum(${CHANGE.reserved}) AS reserved

@@ -18,7 +18,7 @@ import type { LedgerLoad } from './run.ts';
 
 const [databaseUrl = '', seconds = '', requestsAtOnce = '', keyFile = ''] = process.argv.slice(2);
 const MODEL = 'textd-v2.5';
-/** Lets the event loop run, and bounds what is not recorded. */
+/** Lets the event loop run, and bounds the unrecorded requests. */
 const WAIT_EVERY = 50;
 const OUTCOME: TextOutcome = {
   status: 'succeeded',

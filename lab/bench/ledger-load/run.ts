@@ -1,4 +1,4 @@
-/** Puts load on the ledger of text requests from several processes, as that many text processes would. */
+/** Puts load on the ledger of text requests from several processes, as this many text processes would. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { childEnvironment } from '../../../config.ts';
@@ -17,9 +17,9 @@ export interface LedgerLoad {
 export interface LedgerLoadSettings {
   readonly processes: number;
   readonly seconds: number;
-  /** The requests at once of each process. */
+  /** The concurrent requests of each process. */
   readonly requestsAtOnce: number;
-  /** Digests of the keys, which take turns. */
+  /** Digests of the keys, which are used in turn. */
   readonly digests: readonly Buffer[];
 }
 

@@ -2,14 +2,14 @@ import { percentile, rounded } from '../statistics.ts';
 
 const CLIENTS = 4;
 
-/** A request of each kind: with a dead upstream first in its routes, and with the other one alone. */
+/** A request of each kind: with a dead upstream first in its routes, and with only the other one. */
 export type AskEither = Readonly<Record<'alone' | 'withDead', () => Promise<void>>>;
 
 /**
- * Sends requests of both kinds by turns: each client sends one of each, the other kind first each time.
+ * Sends requests of both kinds in turn: each client sends one of each, in alternating order.
  *
- * @param pairs how many requests of each kind
- * @returns what the dead upstream adds to a request
+ * @param pairs the number of requests of each kind
+ * @returns the time that the dead upstream adds to a request
  */
 export async function measureByTurns(ask: AskEither, pairs: number) {
   const latencies = { alone: [] as number[], withDead: [] as number[] };

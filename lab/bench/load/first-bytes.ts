@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Dispatcher } from 'undici';
 
-/** @returns how many milliseconds the first byte of each of some streams took, one after the other; none if one is refused */
+/** @returns the milliseconds to the first byte of some streams, one after the other; none if one is refused */
 export async function firstBytesMs(ask: () => Promise<Dispatcher.ResponseData>, count: number): Promise<number[]> {
   const durations: number[] = [];
   while (durations.length < count) {

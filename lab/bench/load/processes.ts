@@ -55,7 +55,7 @@ function statOf(pid: number): Stat {
   return { parentPid: at(4), ownTicks: at(14) + at(15), childTicks: at(16) + at(17) };
 }
 
-/** Null for one that has ended in the meantime. */
+/** Null for a process that has ended in the meantime. */
 function tryStatOf(pid: number): Stat | null {
   try {
     return statOf(pid);

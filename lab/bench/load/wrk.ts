@@ -1,4 +1,4 @@
-/** Puts load on a server with `wrk` (https://github.com/wg/wrk), which uses next to no CPU compared with what it measures. */
+/** Puts load on a server with `wrk` (https://github.com/wg/wrk), which uses little CPU compared with the server. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -6,7 +6,7 @@ import { childEnvironment } from '../../../config.ts';
 
 const run = promisify(execFile);
 
-/** The request that is sent again and again. */
+/** The request that is repeated. */
 export interface LoadTarget {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface Load {
   /** The requests that were refused or broken off. */
   readonly failed: number;
   readonly requestsPerSecond: number;
-  /** Until an answer is whole. */
+  /** Until an answer is complete. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
@@ -35,7 +35,7 @@ interface Report {
 const SCRIPT = join(import.meta.dirname, 'report.lua');
 
 /**
- * Has clients send requests, each the next one once it has its answer.
+ * Makes clients send requests, each the next one once it has its answer.
  *
  * @throws Error when `wrk` is not installed
  */

@@ -1,4 +1,4 @@
-/** The least a durable task of five steps can do: five activities that do nothing. */
+/** The minimum of a durable task with five steps: five activities that do nothing. */
 import { proxyActivities } from '@temporalio/workflow';
 
 const { nothing } = proxyActivities<{ nothing(): Promise<void> }>({ startToCloseTimeout: '1 minute' });

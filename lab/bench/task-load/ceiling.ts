@@ -1,4 +1,4 @@
-/** The best that the Temporal server could do: a bare workflow of five empty activities. */
+/** The upper bound of the Temporal server: a bare workflow of five empty activities. */
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { build } from 'esbuild';
@@ -10,13 +10,13 @@ const QUEUE = 'ceiling';
 const STARTS_AT_ONCE = 8;
 export interface Ceiling {
   readonly pid: number;
-  /** Runs so many bare workflows to their end. @returns the id of one of them */
+  /** Runs this many bare workflows to their end. @returns the id of one of them */
   readonly run: (count: number) => Promise<string>;
   readonly stop: () => Promise<void>;
 }
 
 /**
- * Starts a worker for the bare workflow. It is built, and has the options of Node, as the real one.
+ * Starts a worker for the bare workflow. It is built, and has the Node options, as the real one.
  *
  * @param programs the folder with the built programs
  */

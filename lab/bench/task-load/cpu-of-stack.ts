@@ -1,4 +1,4 @@
-/** The CPU time of everything that takes part in a task. */
+/** The CPU time of every process that takes part in a task. */
 import { rounded } from '../statistics.ts';
 import { cpuTimeUs } from '../load/processes.ts';
 import type { Stack } from '../../stack/stack.ts';

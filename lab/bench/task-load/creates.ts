@@ -1,10 +1,10 @@
-/** Create calls, from as many clients as are busy with them or at a rate of their own. */
+/** Create calls, in a closed loop of clients or at a steady rate. */
 import { ask } from '../../stack/client.ts';
 import { arriveAt } from '../load/steady.ts';
 
 export interface Creates {
   readonly perSecond: number;
-  /** How long each call took; in an open loop from when it was due, in milliseconds. */
+  /** The duration of each call; in an open loop from when it was due, in milliseconds. */
   readonly durationsMs: readonly number[];
   /** Calls that were refused or cut off. */
   readonly failed: number;
@@ -35,7 +35,7 @@ export async function createInClosedLoop(
   return { perSecond: (count * 1_000) / (performance.now() - startedAt), durationsMs, failed: 0 };
 }
 
-/** Creates tasks at a steady rate, whether the earlier ones were answered or not, as clients that do not know of each other do. */
+/** Creates tasks at a steady rate, whether the earlier ones were answered or not, as independent clients do. */
 export async function createInOpenLoop(
   target: CreateTarget,
   { perSecond, seconds }: { readonly perSecond: number; readonly seconds: number },

@@ -15,7 +15,7 @@ export interface HistoryCost {
   readonly billed_actions: number;
 }
 
-/** Counts what a workflow that has ended left in its history. */
+/** Counts the events and actions in the history of a completed workflow. */
 export async function readHistoryCost(temporal: Client, workflowId: string): Promise<HistoryCost> {
   const handle = temporal.workflow.getHandle(workflowId);
   const [{ events }, { historySize }] = await Promise.all([handle.fetchHistory(), handle.describe()]);

@@ -25,13 +25,13 @@ export interface ManyProcesses {
   readonly finished_per_second: number;
   /** The share of the account with the fewest tasks among the first half of all final tasks, in fair shares. */
   readonly least_share_of_an_account: number;
-  /** How many steps the worker with the fewer took, in fair shares. */
+  /** The number of steps of the less busy worker, in fair shares. */
   readonly least_share_of_a_worker: number;
   readonly rendered_more_or_less_than_once: number;
   readonly accounts_with_a_wrong_balance: number;
 }
 
-/** Half of the clients of each account talk to each api process. */
+/** Half of the clients of each account call each api process. */
 export async function measureManyProcesses(): Promise<ManyProcesses> {
   const stack = await startStack({
     processes: PROCESSES,
@@ -113,7 +113,7 @@ async function countWrongBalances(database: Database): Promise<number> {
   return Number(rows[0]?.wrong);
 }
 
-/** @param takers who took each thing */
+/** @param takers who took each item */
 function leastShare(takers: readonly string[], count: number): number {
   const taken = new Map<string, number>();
   for (const taker of takers) taken.set(taker, (taken.get(taker) ?? 0) + 1);

@@ -1,4 +1,4 @@
-/** The same as `proxy.ts`, over plain sockets of Node: the least that Node can do. Arguments: port, target. */
+/** The same as `proxy.ts`, over plain sockets of Node: the minimum cost on Node. Arguments: port, target. */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 
 const [port = '', target = ''] = process.argv.slice(2);

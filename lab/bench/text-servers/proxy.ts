@@ -1,4 +1,4 @@
-/** The least that a gateway can cost: a Node server that passes requests on and answers back. Arguments: port, target. */
+/** The minimum cost of a gateway: a Node server that forwards requests and answers. Arguments: port, target. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { Pool } from 'undici';

@@ -1,4 +1,4 @@
-/** The text process with its billing taken out: what is left is what everything else costs. */
+/** The text process without billing: it measures the cost of everything else. */
 import type { TextBillingService } from '../../../db/text-money/create-billing.ts';
 import { UNREPORTED_USAGE } from '../../../text/canonical.ts';
 import { serveBareText } from './bare-text.ts';

@@ -1,4 +1,4 @@
-/** The text process that takes every request, however many wait. */
+/** The text process that accepts every request, however many wait. */
 import { serveBareText } from './bare-text.ts';
 
 await serveBareText();

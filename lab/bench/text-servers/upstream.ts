@@ -1,6 +1,6 @@
 /**
- * An upstream that costs next to nothing: it answers every chat completion with the same bytes. A stream has 200 chunks with
- * a pause between them, of as many milliseconds as N in the request's `"user": "pause-N"`, and each says when it was sent.
+ * An upstream that costs almost nothing: it answers every chat completion with the same bytes. A stream has 200 chunks
+ * with a pause between them, of N milliseconds for `"user": "pause-N"` in the request; each has its send time.
  * Argument: port.
  */
 import { createServer, type ServerResponse } from 'node:http';

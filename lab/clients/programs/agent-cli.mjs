@@ -1,4 +1,4 @@
-/** A coding agent of the command line reads a file, runs a shell command and writes a file. */
+/** A command-line coding agent reads a file, runs a shell command and writes a file. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const work = join(home, 'work');
 await mkdir(work);
 await writeFile(join(work, 'notes.txt'), 'a lighthouse');
 
-/** Its output is not in its text, which agents print too. */
+/** The output of the command is not in its text, which agents print too. */
 const SHELL = "printf '%s-%s' light house";
 
 const AGENTS = {

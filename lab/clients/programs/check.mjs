@@ -1,4 +1,4 @@
-/** What every program needs: its settings, and the report of what worked. */
+/** Shared by every program: its settings, and the report of working features. */
 export const { BASE_URL = '', API_KEY = '', MODEL = '' } = process.env;
 export const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkZPhfDwAEAAIBdDoGOAAAAABJRU5ErkJggg==';
 export const SAY = 'Say exactly: lighthouse';

@@ -1,4 +1,4 @@
-/** The checks of a drill, made once everything has become quiet. */
+/** The checks of a drill, made once all work has completed. */
 import type { Client } from '@temporalio/client';
 import type { Customer } from '../customers.ts';
 import type { Database } from '../../../db/database.ts';
@@ -11,16 +11,16 @@ import type { Receiver } from '../receiver.ts';
 export interface Evidence {
   readonly stack: Stack;
   readonly customers: readonly Customer[];
-  /** When there was load. */
+  /** The time under load. */
   readonly load: Period;
   /** The periods whose commits a restore lost. */
   readonly forgotten: readonly Period[];
-  /** By how much the machine was slower than it is for one alone: what is promised in seconds may take so much longer. */
+  /** How much slower the machine was than with one process: limits in seconds are multiplied by it. */
   readonly slowness: number;
   /** When create calls were answered 201, in milliseconds since 1970. */
   readonly createdAtMs: readonly number[];
   readonly orders: readonly MediaOrder[];
-  /** To create calls and polls, by status; 0 for no answer. */
+  /** Answers to create calls and polls, by status; 0 for no answer. */
   readonly mediaAnswers: ReadonlyMap<number, number>;
   readonly textAnswers: readonly TextAnswer[];
   readonly textLost: readonly LostRequest[];
@@ -29,22 +29,22 @@ export interface Evidence {
   readonly temporal: Client;
 }
 
-/** A promise, and what breaks it. */
+/** A promise, and its violations. */
 export interface CheckResult {
   readonly promise: string;
   /** One line each; empty if the promise was kept. */
   readonly failures: readonly string[];
 }
 
-/** @typeParam Needs what of the evidence it looks at */
+/** @typeParam Needs the parts of the evidence that it reads */
 export type Check<Needs = Evidence> = (evidence: Needs) => Promise<CheckResult>;
 
-/** Whether what happened at a moment may have been lost by a restore. */
+/** Whether a restore may have lost the event of a moment. */
 export function isForgotten({ forgotten }: Pick<Evidence, 'forgotten'>, atMs: number | null): boolean {
   return atMs !== null && forgotten.some(({ fromMs, untilMs }) => fromMs <= atMs && atMs <= untilMs);
 }
 
-/** The periods in which no Temporal server did its work. */
+/** The periods in which no Temporal server worked. */
 export function temporalOutages({ stack }: Pick<Evidence, 'stack'>): readonly Period[] {
   return commonTo(stack.members.filter(({ role }) => role === 'temporal').map(({ outages }) => outages));
 }

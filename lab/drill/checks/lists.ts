@@ -1,4 +1,4 @@
-/** Do clients and operators find in the lists of the API what happened, and each thing once? */
+/** Checks that the lists of the API show clients and operators every object once. */
 import Joi from 'joi';
 import { ask } from '../../stack/client.ts';
 import { type Check, type CheckResult, type Evidence, isForgotten } from './check.ts';

@@ -1,8 +1,8 @@
 /**
- * Maps items, so many at a time.
+ * Maps items with bounded concurrency.
  *
  * @returns the results in the order of the items
- * @throws what the mapping throws
+ * @throws the error of the mapping
  */
 export async function mapAtOnce<Item, Result>(
   atOnce: number,

@@ -1,4 +1,4 @@
-/** Did every order become one task, one render, one charge or refund? */
+/** Checks that every order became one task, one render, one charge or refund. */
 import Joi from 'joi';
 import { dataReader, listReader } from '../../stack/answers.ts';
 import { ask } from '../../stack/client.ts';
@@ -36,10 +36,10 @@ const readJobs = listReader<Job>({
 });
 
 const ASKED_AT_ONCE = 8;
-/** The simulator lists no more at a time. */
+/** The simulator lists at most this many at a time. */
 const MOST_JOBS = 2_000;
 
-/** A task as the database has it. */
+/** A task in the database. */
 interface TaskRow {
   readonly id: string;
   readonly status: string;
@@ -61,7 +61,7 @@ async function readTasks(database: Evidence['database']): Promise<ReadonlyMap<st
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Whether the task of an order may be gone, because the database was restored to a moment before. */
+/** Whether the task of an order may be gone, because the database was restored to an earlier moment. */
 function mayBeGone(evidence: Evidence, { answeredAtMs }: MediaOrder): boolean {
   return isForgotten(evidence, answeredAtMs);
 }
@@ -94,7 +94,7 @@ async function checkKeys(evidence: Evidence): Promise<CheckResult> {
   const tasks = await readTasks(database);
   const missing = orders.filter(({ taskId }) => taskId !== null && !tasks.has(taskId));
   const unknown = [...tasks.keys()].filter((id) => !answered.has(id));
-  // A call that was never answered may have made its task.
+  // A call without an answer may have created its task.
   const unanswered = orders.filter(({ taskId }) => taskId === null).length;
   return {
     promise: 'no idempotency key made two tasks, and none was lost',
@@ -108,7 +108,7 @@ async function checkKeys(evidence: Evidence): Promise<CheckResult> {
   };
 }
 
-/** The tasks as the API shows them now: final, as they were seen before, with results that can be fetched. */
+/** The tasks in the API now: final, unchanged since they were seen final, with results that can be fetched. */
 async function checkTasks(evidence: Evidence): Promise<CheckResult> {
   const { orders, stack } = evidence;
   const failures = await mapAtOnce(ASKED_AT_ONCE, orders, async (order) => {
@@ -142,7 +142,7 @@ async function unfetchable({ id, status, output }: Task): Promise<string[]> {
   return failures;
 }
 
-/** A task may also run out of time, when what it needs is killed again and again; then its deadline has passed. */
+/** A task may also time out, when a process that it needs is killed again and again; then its deadline has passed. */
 async function checkEndings({ orders, database }: Evidence): Promise<CheckResult> {
   const tasks = await readTasks(database);
   const failures = orders.flatMap(({ taskId, ending }: MediaOrder) => {
@@ -193,7 +193,7 @@ async function checkRenders(evidence: Evidence): Promise<CheckResult> {
   return { promise: 'every task was rendered once at the provider, and nothing else was', failures };
 }
 
-/** The clocks of the simulator and of the database may differ by so much. */
+/** The maximum difference between the clocks of the simulator and of the database. */
 const CLOCKS_MS = 1_000;
 
 /** A render in time is charged, however late its end was noticed or its result stored. */

@@ -1,4 +1,4 @@
-/** Does every pico-USD add up, by sums of the drill's own and by the product's reconciliation? */
+/** Checks every sum of money, by the drill's own sums and by the product's reconciliation. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Joi from 'joi';
 import { dataReader } from '../../stack/answers.ts';

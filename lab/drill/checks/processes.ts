@@ -1,13 +1,13 @@
-/** Did the processes and workflows do what they should, and no more? */
+/** Checks that the processes and workflows did their work, and no more. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OPEN_WORKFLOWS } from '../quiet.ts';
 import type { Member } from '../../stack/member.ts';
 import { type Check, type CheckResult, type Evidence, temporalOutages } from './check.ts';
 
-/** Temporal's lists follow what happens with some delay. */
+/** Temporal's lists lag behind. */
 const VISIBLE_AFTER_MS = 20_000;
 
-/** Temporal gives up when its other nodes or its database do not answer it, and a worker when it starts without Temporal. */
+/** Temporal exits when its other nodes or its database do not answer, and a worker when it starts without Temporal. */
 async function checkProcesses(evidence: Evidence): Promise<CheckResult> {
   const outages = temporalOutages(evidence);
   const mayEnd = ({ role }: Member, atMs: number): boolean =>

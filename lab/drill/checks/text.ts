@@ -1,4 +1,4 @@
-/** Was every answer paid for once, and nothing else? */
+/** Checks that every answer was charged once, and nothing else. */
 import type { LostRequest, TextAnswer } from '../load/text.ts';
 import { seconds } from '../faults/fault.ts';
 import type { Member } from '../../stack/member.ts';
@@ -14,7 +14,7 @@ interface UsageRow {
 
 /** The longest pause between two attempts to write a settlement, and the attempt. */
 const LONGEST_SETTLING_MS = 15_000;
-/** Settlements are written within 20 ms; everything is several times as slow in a drill. */
+/** Settlements are written within 20 ms; everything takes several times as long in a drill. */
 const USUAL_SETTLING_MS = 500;
 /** The client reads the end of an answer a moment after its process sent it. */
 const CLOCK_MS = 100;
@@ -47,8 +47,8 @@ function whatIsWrong({ usage }: TextAnswer, row: UsageRow | undefined): string |
 }
 
 /**
- * An answer does not wait for its charge. If its process is killed before it has written that, or before the database is
- * back, the answer is free. This is the one loss that is accepted.
+ * An answer does not wait for its charge. If its process is killed before it has written the charge, or before the
+ * database is available again, the answer is free. This is the one accepted loss.
  */
 function couldNotBeWritten(answer: TextAnswer, members: readonly Member[]): boolean {
   const { process, endedAtMs } = answer;
@@ -57,13 +57,13 @@ function couldNotBeWritten(answer: TextAnswer, members: readonly Member[]): bool
   return (own?.outages ?? []).some(({ fromMs }) => fromMs >= endedAtMs - CLOCK_MS && fromMs <= byMs);
 }
 
-/** It was charged in the period before a restore that the database has forgotten. */
+/** It was charged in the period before a restore whose commits the database has lost. */
 function wasForgotten({ forgotten, stack }: Evidence, answer: TextAnswer): boolean {
   const byMs = Math.max(writtenByMs(answer, stack.members), answer.endedAtMs + LONGEST_SETTLING_MS);
   return forgotten.some(({ fromMs, untilMs }) => fromMs <= byMs && answer.endedAtMs <= untilMs);
 }
 
-/** When the charge of an answer is written at the latest: after all that one after the other kept its process from it. */
+/** The latest time of an answer's charge: after all consecutive faults that delayed its process. */
 function writtenByMs({ process, endedAtMs }: TextAnswer, members: readonly Member[]): number {
   const own = members.find((member) => member.name === process);
   const postgres = members.find(({ role }) => role === 'postgres');
@@ -80,7 +80,7 @@ function writtenByMs({ process, endedAtMs }: TextAnswer, members: readonly Membe
   return byMs;
 }
 
-/** A process that stops in order answers all that it has accepted. */
+/** A process that stops in order answers all accepted requests. */
 async function checkLost({ textLost, stack }: Pick<Evidence, 'textLost' | 'stack'>): Promise<CheckResult> {
   const wasDisturbed = ({ process, fromMs, untilMs }: LostRequest): boolean => {
     const { outages = [], troubles = [] } = stack.members.find(({ name }) => name === process) ?? {};
@@ -132,7 +132,7 @@ const checkHolds = sqlCheck(
     WHERE signup_reserved + funded_reserved > 0`,
 );
 
-/** By account and key, in the sum and in its part of signup credit. What dead processes left was released by others. */
+/** By account and key, in total and for signup credit. Other processes released the allowances of dead ones. */
 export const checkAllowances = sqlCheck(
   'every allowance of every account is spent, released or left, to the last digit',
   /* sql */ `

@@ -1,15 +1,15 @@
-/** How long did clients go without an answer, and endpoints without an event? */
+/** Checks how long clients waited for an answer, and endpoints for an event. */
 import { seconds } from '../faults/fault.ts';
 import { readEvent } from '../inbox.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import { commonTo, coveredOf, gapsBetween, lengthOf, longestOf, type Period } from '../../stack/period.ts';
 import type { Check, CheckResult, Evidence } from './check.ts';
 
-/** As was promised after a silence. */
+/** The documented limit after a silence. */
 const LONGEST_WITHOUT_ANSWER_MS = 10_000;
-/** An attempt whose worker died is made again after 30 s, and receivers of the drill fail for some seconds at a time. */
+/** An attempt whose worker died is repeated after 30 s, and receivers of the drill fail for some seconds at a time. */
 const LONGEST_WITHOUT_EVENT_MS = 60_000;
-/** An endpoint that has hung is believed again only after some tries. */
+/** An endpoint that hung counts as healthy only after some attempts. */
 const MISTRUSTED_MS = 60_000;
 
 /** The longest waits of a drill. */
@@ -19,7 +19,7 @@ export interface Waits {
   readonly eventMs: number;
 }
 
-/** All waits, including those that no system could have avoided, such as while PostgreSQL was killed. */
+/** All waits, including unavoidable ones, such as while PostgreSQL was killed. */
 export function measureWaits(evidence: Evidence): Waits {
   return {
     create: longestOf(gapsBetween(evidence.createdAtMs, evidence.load)),
@@ -60,7 +60,7 @@ function textMoments({ textAnswers }: Evidence): number[] {
   return textAnswers.filter(({ isWhole }) => isWhole).map(({ endedAtMs }) => endedAtMs);
 }
 
-/** The periods in which no answer can be expected: the process or the database was down, frozen or cut off. */
+/** The periods in which no answer can be expected: the process or the database was down, frozen or disconnected. */
 function excuses({ stack }: Evidence, answers: (member: Member) => boolean): Period[] {
   return stack.members.flatMap((member) => {
     if (member.role !== 'postgres' && !answers(member)) return [];
@@ -78,16 +78,16 @@ function tooLong(gaps: readonly Period[], excused: readonly Period[], longestMs:
 interface Lag {
   readonly what: string;
   readonly lagMs: number;
-  /** The part of it in which Temporal or the workers could not do their work. */
+  /** The part of it in which Temporal or the workers could not work. */
   readonly excusedMs: number;
 }
 
-/** How long each event took from the end of its task, but for those of endpoints that hung. */
+/** The delay of each event after the end of its task, except at endpoints that hung. */
 function lagsOf(evidence: Evidence): readonly Lag[] {
   const { receiver, stack } = evidence;
   const ofRole = (role: Role): readonly Member[] => stack.members.filter((member) => member.role === role);
   const outages = [
-    // What a node works on that is killed, stands still or is cut off waits until another takes it over.
+    // The work of a node that is killed, frozen or disconnected waits until another node takes it over.
     ...[...ofRole('temporal'), ...ofRole('postgres')].flatMap(({ outages, troubles }) => [...outages, ...troubles]),
     ...commonTo(ofRole('worker').map((worker) => worker.outages)),
   ];

@@ -1,4 +1,4 @@
-/** Did every due event arrive, and no other? */
+/** Checks that every due event arrived, and no other. */
 import type { Role } from '../../stack/member.ts';
 import { readEvent, type ReceivedEvent } from '../inbox.ts';
 import { type Check, type CheckResult, type Evidence, isForgotten, sqlCheck } from './check.ts';
@@ -47,7 +47,7 @@ async function checkDue(evidence: Evidence): Promise<CheckResult> {
 
 async function checkNotDue(evidence: Evidence): Promise<CheckResult> {
   const due = await dueEvents(evidence);
-  // The database knows nothing of what it sent before it was restored, and may send it under another id.
+  // A restored database has lost the events that it sent later, and may send them under another id.
   const known = [...evidence.receiver.events.values()].filter(({ seenAtMs }) => !isForgotten(evidence, seenAtMs));
   const subjects = known.map(subjectOf);
   return {
@@ -68,7 +68,7 @@ async function checkSignatures({ receiver }: Evidence): Promise<CheckResult> {
 /** The processes that record attempts, and the ones that the records pass. */
 const RECORDERS: readonly Role[] = ['worker', 'temporal', 'postgres'];
 
-/** An attempt that was made and could not be recorded is made again. */
+/** An attempt that could not be recorded is repeated. */
 async function checkRepeats({ receiver, stack }: Evidence): Promise<CheckResult> {
   const disturbed = stack.members
     .filter(({ role }) => RECORDERS.includes(role))

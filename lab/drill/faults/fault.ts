@@ -20,9 +20,9 @@ export interface Stage
   readonly receiver: Pick<Receiver, 'paths' | 'hang'>;
   /** The scenarios of new media tasks. */
   readonly upstreams: { scenarios: readonly Scenario[] };
-  /** The names of those to whom something is being done. */
+  /** The names of the current targets of faults. */
   readonly struck: Set<string>;
-  /** The reactions to faults that were expected and did not happen; a line each. */
+  /** Expected reactions to faults that did not happen; a line each. */
   readonly unheeded: string[];
   /** The periods whose commits are lost: from a backup to its restore. */
   readonly forgotten: Period[];
@@ -32,18 +32,18 @@ export interface Stage
 export interface FaultKind {
   /** For the usage. */
   readonly meaning: string;
-  /** Strikes only servers as in development, or only a cluster. */
+  /** Needs servers as in development, or a cluster. */
   readonly only?: 'development' | 'cluster';
-  /** Strikes before there are customers and again before they ask for anything, and never after that. */
+  /** Runs before there are customers and again before their first request, and never after that. */
   readonly isFirst?: true;
   /** Is planned once, since it takes minutes. */
   readonly isOnce?: true;
-  /** Within these bounds it lasts. */
+  /** The bounds of its duration. */
   readonly leastMs: number;
   readonly mostMs: number;
-  /** If given, it lasts one of these. */
+  /** If given, its duration is one of these. */
   readonly lengthsMs?: readonly number[];
-  /** Strikes a healthy target, and undoes it. @returns a description, once everything is healthy again */
+  /** Hits a healthy target, and undoes the fault. @returns a description, once everything is healthy again */
   strike(stage: Stage, random: Random, lastsMs: number): Promise<string>;
 }
 
@@ -85,7 +85,7 @@ export async function strikeAll(stage: Stage, act: () => Promise<string>): Promi
   return strikeThese(stage, () => stage.members, act);
 }
 
-/** {@link strikeAll} for those of a role. */
+/** {@link strikeAll} for the processes of a role. */
 export async function strikeRole(
   stage: Stage,
   role: Role,
@@ -110,9 +110,9 @@ async function strikeThese<Candidate extends Victim>(
 }
 
 /**
- * {@link strikeOne} for a while, for a target of which there is only one.
+ * {@link strikeOne} for a while, for a single target.
  *
- * @param begin @returns a description of what it did, and how to undo it
+ * @param begin @returns a description of the fault, and a function that undoes it
  */
 export async function strikeThe(
   stage: Stage,
@@ -133,13 +133,13 @@ export async function strikeThe(
   );
 }
 
-/** A lease of a text process lasts 2 s, and after 10 s without a word and without connections the process counts as dead. */
+/** A lease of a text process lasts 2 s; after 10 s of silence without connections the process counts as dead. */
 export const AROUND_LEASE = { leastMs: 500, mostMs: 30_000, lengthsMs: [500, 3_000, 30_000] } as const;
 
-/** As long as a balancer may take to notice that a process is not to get new requests. */
+/** The maximum time until a balancer notices that a process should get no new requests. */
 export const DRAIN_MS = 2_000;
 
-/** Longer than PostgreSQL is paused, which would come first as the reason. */
+/** Longer than PostgreSQL is paused, which would be the reason first. */
 const UNREADY_TIMEOUT_MS = 40_000;
 
 /** The members of a role at each call. */
@@ -153,7 +153,7 @@ export function memberOf({ members }: Pick<Stage, 'members'>, role: Role): Membe
   return member;
 }
 
-/** Puts it on record when a process does not say in time why it should not get requests. */
+/** Records a failure when a process does not report in time why it should get no requests. */
 export async function expectUnready({ unheeded }: Stage, { name, url }: Member, reason: string): Promise<void> {
   const ask = async (): Promise<void> => {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(UNREADY_TIMEOUT_MS) });

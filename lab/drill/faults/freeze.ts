@@ -1,4 +1,4 @@
-/** SIGSTOP, and SIGCONT after a while: the process is there, and does nothing. */
+/** SIGSTOP, and SIGCONT after a while: the process exists, and does nothing. */
 import type { Random } from '../random.ts';
 import { AROUND_LEASE, type FaultKind, membersOf, seconds, type Stage, strikeOne } from './fault.ts';
 import type { Role } from '../../stack/member.ts';
@@ -12,14 +12,14 @@ export const FREEZE: FaultKind = {
   strike: (stage, random, lastsMs) => freezeOne(stage, random, random.pick(ROLES), lastsMs),
 };
 
-/** Whose money in allowances is neither spent twice nor lost, whether or not the others take the process for dead. */
+/** Its allowances are neither spent twice nor lost, whether or not the others take the process for dead. */
 export const TEXT_FREEZE: FaultKind = {
   ...AROUND_LEASE,
   meaning: 'a text process stands still for less or more than its lease, while others serve its accounts',
   strike: (stage, random, lastsMs) => freezeOne(stage, random, 'text', lastsMs),
 };
 
-/** To the other node and to clients, whose connections stay open, it is cut off. */
+/** The other node and clients see it as disconnected, although its connections stay open. */
 export const NODE_FREEZE: FaultKind = {
   meaning: 'a node of Temporal stands still, and then goes on with what others have taken over',
   only: 'cluster',

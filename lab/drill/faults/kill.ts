@@ -5,7 +5,7 @@ import { type FaultKind, membersOf, seconds, strikeOne, strikeRole } from './fau
 const LONGEST_DOWN_MS = 4_000;
 const TEMPORAL_OUTAGE_MS = 60_000;
 
-/** @returns the kill of one process of the role, which is started again after a while */
+/** @returns the kill of one process of the role, which is restarted after a while */
 export function killOf(role: Role, meaning: string): FaultKind {
   return {
     meaning,
@@ -33,7 +33,7 @@ function killOfAll(roles: readonly Role[], bounds: Omit<FaultKind, 'strike'>): F
   };
 }
 
-/** Deadlines pass while nothing can notice that a render ended before them. */
+/** Deadlines pass while no process can notice that a render ended before them. */
 export const LATE = killOfAll(['worker', 'temporal'], {
   meaning: 'all workers, or Temporal, are killed, and away while deadlines pass',
   leastMs: 12_000,

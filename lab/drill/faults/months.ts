@@ -3,7 +3,7 @@ import { createDatabase } from '../../../db/database.ts';
 import type { FaultKind } from './fault.ts';
 
 const TABLES = ['tasks', 'transfers', 'text_requests', 'submissions'];
-/** Detached first: other tables refer to the rows that it has not. */
+/** Detached first: other tables refer to the missing rows. */
 const DROP_EMPTY_MONTH = /* sql */ `
   DO $$
   DECLARE

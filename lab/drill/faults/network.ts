@@ -9,7 +9,7 @@ import { AROUND_LEASE, type FaultKind, membersOf, seconds, type Stage, strikeOne
 const SHORTEST_DELAY_MS = 50;
 const LONGEST_DELAY_MS = 300;
 
-/** New connections work at once; what was said on the old ones arrives at the end, after all. */
+/** New connections work at once; the data of the old ones arrives at the end. */
 export const SILENCE: FaultKind = {
   meaning: 'the connections to PostgreSQL go silent and do not break; new ones work',
   leastMs: 3_000,
@@ -26,7 +26,7 @@ export const SILENCE: FaultKind = {
         }),
 };
 
-/** As when something between all of them and the database forgets what it knew. */
+/** Simulates a network device between all of them and the database that loses its state. */
 async function silenceAll({ members }: Stage, lastsMs: number): Promise<string> {
   const proxies = members.flatMap((member) =>
     member.links.postgres ? [{ member, proxy: member.links.postgres }] : [],
@@ -49,7 +49,7 @@ export const CUT: FaultKind = {
   strike: (stage, random, lastsMs) => cutOff(stage, random, ['postgres', 'temporal'], lastsMs),
 };
 
-/** After 10 s the others take the process for dead, and release the money that it goes on to charge when it is back. */
+/** After 10 s the others take the process for dead, and release the money that it charges when it is back. */
 export const TEXT_CUT: FaultKind = {
   ...AROUND_LEASE,
   meaning: 'a text process is cut off PostgreSQL for less or more than its lease, while others serve its accounts',
@@ -90,7 +90,7 @@ export const DELAY: FaultKind = {
     }),
 };
 
-/** The server does the work, and the client never gets the answer. */
+/** The server completes the work, and the client never receives the answer. */
 export const LOST: FaultKind = {
   meaning: 'answers of PostgreSQL or Temporal are lost, then the connections break',
   leastMs: 200,

@@ -1,11 +1,11 @@
-/** PostgreSQL that is away for a while, and comes back in order. */
+/** PostgreSQL that is unavailable for a while, and returns in order. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase } from '../../../db/database.ts';
 import { freezeProcesses } from '../../stack/freeze.ts';
 import type { Member } from '../../stack/member.ts';
 import { type FaultKind, membersOf, seconds, type Stage, strikeOne } from './fault.ts';
 
-/** A second lies within a lease of a text process, and most of 20 s beyond. */
+/** One second lies within a lease of a text process, and most of 20 s beyond. */
 const LENGTHS_MS = [1_000, 20_000];
 
 export const POSTGRES_PAUSE: FaultKind = {

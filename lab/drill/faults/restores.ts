@@ -1,4 +1,4 @@
-/** PostgreSQL that is restored to an older moment, and Temporal that has lost everything, each with the repair of docs/backup.md. */
+/** PostgreSQL restored to an older moment, and Temporal without its data, each with the repair of docs/backup.md. */
 import { once } from 'node:events';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const RECOVERED_WITHIN_MS = 60_000;
 
 const SERVING: readonly Role[] = ['api', 'text', 'worker'];
 
-/** Loses the commits in between; clients, receivers and upstreams keep their knowledge of them. */
+/** Loses the commits in between; clients, receivers and upstreams keep their records of them. */
 export const RESTORE: FaultKind = {
   meaning: 'PostgreSQL is restored to a backup of some seconds before, and repaired as the manual says',
   only: 'development',
@@ -44,13 +44,13 @@ export const WIPE: FaultKind = {
   strike: (stage, random) =>
     strikeOne(stage, random, membersOf(stage, 'temporal'), async (temporal) => {
       const { fromMs, untilMs } = await temporal.interrupt({ by: 'kill', meanwhile: () => removeTemporal(stage.home) });
-      // Another fault may have PostgreSQL at that moment; then it is run again.
+      // Another fault may hit PostgreSQL at that moment; then the command is run again.
       await waitUntil(() => stage.genway('recover', '--no-files'), { timeoutMs: RECOVERED_WITHIN_MS, pauseMs: 1_000 });
       return `emptied temporal; back after ${seconds(untilMs - fromMs)}`;
     }),
 };
 
-/** Does something when all of them have been stopped, and then starts them. */
+/** Runs an action while all of them are stopped, and then starts them. */
 async function whileStopped(members: readonly Member[], work: () => Promise<void>): Promise<void> {
   const allStopped = new AbortController();
   const done = once(allStopped.signal, 'abort').then(work);

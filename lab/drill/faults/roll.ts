@@ -12,12 +12,12 @@ const NAMESPACE = 'default';
 export const FIRST_BUILD = 'build-1';
 /** In the order of a deployment. */
 const RESTARTED: readonly Role[] = ['api', 'text'];
-/** Other faults may have Temporal meanwhile. */
+/** Other faults may hit Temporal meanwhile. */
 const CURRENT_WITHIN_MS = 600_000;
 /** A task ends by its deadline; storing a result may take longer. */
 const DRAINED_WITHIN_MS = 600_000;
 const PAUSE_MS = 2_000;
-/** Temporal's lists follow what happens with some delay. */
+/** Temporal's lists lag behind. */
 const VISIBLE_AFTER_MS = 10_000;
 
 export const ROLL: FaultKind = {
@@ -37,15 +37,15 @@ export const ROLL: FaultKind = {
 };
 
 /**
- * Deploys as docs/deployment.md says, "Deploying with running tasks": starts workers of a new build beside the others, makes it
- * current, and stops the others once no task is left to them.
+ * Deploys by docs/deployment.md, "Deploying with running tasks": starts workers of a new build beside the others, makes
+ * the build current, and stops the others once they have no task left.
  *
  * @returns the new build
  */
 async function replaceWorkers(stage: Stage, random: Random): Promise<string> {
   const former = membersOf(stage, 'worker')();
   const build = `build-${Date.now()}`;
-  // A worker that finds no Temporal when it starts ends, and is started again, as by any supervisor.
+  // A worker that finds no Temporal when it starts exits, and is restarted, as by any supervisor.
   const join = () => stage.join('worker', { settings: { GENWAY_WORKER_BUILD_ID: build } });
   await Promise.all(former.map(() => waitUntil(join, { timeoutMs: DRAINED_WITHIN_MS, pauseMs: PAUSE_MS })));
   await makeCurrent(stage.temporalAddress, build);
@@ -58,7 +58,7 @@ async function replaceWorkers(stage: Stage, random: Random): Promise<string> {
   return build;
 }
 
-/** Acts on a member once it is healthy and no other fault strikes it. */
+/** Acts on a member once it is healthy and no other fault hits it. */
 async function strikeOneOf(stage: Stage, random: Random, member: Member, act: () => Promise<unknown>): Promise<void> {
   await strikeOne(
     stage,

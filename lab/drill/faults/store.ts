@@ -5,7 +5,7 @@ import { type FaultKind, strikeThe } from './fault.ts';
 
 const OUTAGES = [
   { path: '.', words: 'took the store away' },
-  // Where files are written until they are whole: what is stored already can be read.
+  // The folder of unfinished files: stored files stay readable.
   { path: '.unfinished', words: 'let no file be written to the store' },
 ] as const;
 

@@ -1,4 +1,4 @@
-/** Clients that create media tasks and poll them, as real ones do: unanswered calls are repeated under the same key. */
+/** Clients that create media tasks and poll them as real ones do: they repeat unanswered calls under the same key. */
 import { randomUUID } from 'node:crypto';
 import Joi from 'joi';
 import { dataReader } from '../../stack/answers.ts';
@@ -12,7 +12,7 @@ import type { Scenario } from './scenarios.ts';
 /** One order of a client, however many calls it took. */
 export interface MediaOrder {
   readonly customer: Customer;
-  /** How the task is to end: `succeeded`, or the code of its failure. */
+  /** The expected outcome of the task: `succeeded`, or the code of its failure. */
   readonly ending: string;
   calls: number;
   /** Null until a call was answered 201. */
@@ -21,11 +21,11 @@ export interface MediaOrder {
   answeredAtMs: number | null;
   /** Whether the task was gone when it was polled. */
   isGone: boolean;
-  /** Whether the 201 was a replay of an earlier call's. */
+  /** Whether the 201 replayed an earlier call's. */
   isReplay: boolean;
-  /** An answer after which trying again is pointless. */
+  /** An answer that permits no retry. */
   refusal: Answer | null;
-  /** The task as it was first seen final, and when. */
+  /** The task as first seen final, and the time. */
   final: Pick<Answer, 'text' | 'endedAtMs'> | null;
 }
 
@@ -46,7 +46,7 @@ const PRODUCTS = [
 
 /** As many as the simulator can list. */
 const MOST_ORDERS = 1_900;
-/** More than are placed until the deadline of the first, so that clients go on placing orders while none can end. */
+/** More than are placed until the deadline of the first, so that clients continue to order while none can complete. */
 const MOST_AT_ONCE = 500;
 const RETRY_PAUSE_MS = 500;
 const LONGEST_RETRY_PAUSE_MS = 4_000;
@@ -61,9 +61,9 @@ interface MediaLoadOptions {
   readonly customers: readonly Customer[];
   /** The scenarios may change while the load runs. */
   readonly upstreams: { readonly scenarios: readonly Scenario[] };
-  /** Aborted when no new orders are to be placed. */
+  /** Aborted to end new orders. */
   readonly loadEnded: AbortSignal;
-  /** Aborted when clients give up on what they have ordered. */
+  /** Aborted when clients give up on their orders. */
   readonly patienceEnded: AbortSignal;
 }
 
@@ -102,7 +102,7 @@ function newOrder(customer: Customer, ending: string): MediaOrder {
   };
 }
 
-/** Sees orders through, as a real client does. */
+/** Follows orders to their end, as a real client does. */
 class Client {
   readonly answers = new Map<number, number>();
   readonly #random: Random;
@@ -160,7 +160,7 @@ class Client {
   }
 }
 
-/** An earlier call with the key may still be under way, and what is down comes back. */
+/** An earlier call with the key may still be in progress, and a process may recover. */
 function isWorthRetrying(status: number): boolean {
   return status === 409 || status === 429 || status >= 500;
 }

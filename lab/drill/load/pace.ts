@@ -4,17 +4,17 @@ import type { Random } from '../random.ts';
 
 export interface Pace {
   readonly perSecond: number;
-  /** More than that are never under way at once. */
+  /** The maximum of concurrent pieces of work. */
   readonly mostAtOnce: number;
-  /** How often at most. */
+  /** The maximum rate. */
   readonly mostInAll: number;
 }
 
 /**
- * Begins a piece of work at random moments until the signal is aborted.
+ * Starts a piece of work at random moments until the signal is aborted.
  *
  * @param work never rejects
- * @returns resolves when all that was begun has ended
+ * @returns resolves when all started work has ended
  */
 export async function atPace(
   random: Random,
@@ -26,7 +26,7 @@ export async function atPace(
   for (let begun = 0; begun < mostInAll && !ended.aborted; begun += 1) {
     const one = work().finally(() => underWay.delete(one));
     underWay.add(one);
-    // Twice the mean at most, so that requests come in at odd moments and yet all through the drill.
+    // At most twice the mean, so that requests arrive at irregular moments and yet throughout the drill.
     await pause((random.next() * 2_000) / perSecond, ended);
     while (underWay.size >= mostAtOnce) await Promise.race(underWay);
   }

@@ -8,7 +8,7 @@ export interface Scenario {
   readonly ending: string;
 }
 
-/** The scenarios of tasks while no fault of upstreams is on. */
+/** The scenarios of tasks while no upstream has a fault. */
 export function scenariosFor(taskDeadlineMs: number): readonly Scenario[] {
   const lateMs = Math.max(taskDeadlineMs - BEFORE_DEADLINE_MS, 0);
   return [...SCENARIOS, { weight: 2, directive: `render_ms=${lateMs}`, ending: 'succeeded' }];

@@ -1,18 +1,18 @@
-/** Clients that ask for text in every format, whole and streamed. An answer that breaks off is not asked for again. */
+/** Clients that request text in every format, whole and streamed. They do not repeat a request that breaks off. */
 import type { Period } from '../../stack/period.ts';
 import { ask } from '../../stack/client.ts';
 import type { Customer } from '../customers.ts';
 import type { Random } from '../random.ts';
 import { atPace } from './pace.ts';
 
-/** One request that was answered to its end. */
+/** One request that was answered completely. */
 export interface TextAnswer {
   /** The gateway's name for it. */
   readonly requestId: string;
   /** The process that answered. */
   readonly process: string;
   readonly status: number;
-  /** Whether it is an answer of the model with nothing missing. */
+  /** Whether it is a complete answer of the model. */
   readonly isWhole: boolean;
   /** The input and output tokens that the upstream reported; null if it reported none. */
   readonly usage: { readonly input: number; readonly output: number } | null;
@@ -20,9 +20,9 @@ export interface TextAnswer {
   readonly endedAtMs: number;
 }
 
-/** A request whose answer did not come, or broke off. */
+/** A request whose answer did not arrive, or broke off. */
 export interface LostRequest extends Period {
-  /** The process that was asked. */
+  /** The called process. */
   readonly process: string;
   /** Whether its upstream broke its answer off. */
   readonly isBrokenOff: boolean;
@@ -62,7 +62,7 @@ interface Format {
   readonly path: (model: string, streamed: boolean) => string;
   readonly body: (model: string, prompt: string, streamed: boolean) => object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Occurs only in a stream that has come to its end. */
+  /** Occurs only in a complete stream. */
   readonly endOfStream: string;
 }
 
@@ -104,7 +104,7 @@ const FORMATS: readonly Format[] = [
 
 const MOST_AT_ONCE = 60;
 
-/** @param ended aborted when no new requests are to be sent */
+/** @param ended aborted to end new requests */
 export function startTextLoad({
   random,
   perSecond,
@@ -117,7 +117,7 @@ export function startTextLoad({
   perSecond: number;
   /** By the name of the process. */
   textUrls: ReadonlyMap<string, string>;
-  /** Whether a process gets new requests, as a balancer knows it. */
+  /** Whether a process gets new requests, as a balancer sees it. */
   isUp: (process: string) => boolean;
   customers: readonly Customer[];
   ended: AbortSignal;

@@ -70,7 +70,7 @@ function failuresIn(outcomes: readonly Outcome[], failure: (outcome: Outcome) =>
   });
 }
 
-/** Whether nothing is under way any more for a task. */
+/** Whether no work for a task is in progress. */
 export function isQuiet({ order, ending, open, renders }: Outcome): boolean {
   const isStopped = !order.product.isStoppable || renders.every((state) => ENDED.includes(state));
   return ending !== 'queued' && ending !== 'processing' && open === 0 && isStopped;

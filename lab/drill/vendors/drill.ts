@@ -1,4 +1,4 @@
-/** A drill of vendors: every fault of each, and kills of the worker while it hands over, then what became of every task. */
+/** A drill of vendors: every fault of each, kills of the worker during submissions, and the outcome of every task. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase, type Database } from '../../../db/database.ts';
 import { openAccount } from '../../stack/accounts.ts';
@@ -22,8 +22,8 @@ const WAITS_PER_LINE = 40;
 /**
  * Runs a drill against a stack of its own, and stops the stack.
  *
- * @param place `home` is the folder for state and logs, `print` gets each line of what became of the tasks
- * @returns what the checks found
+ * @param place `home` is the folder for state and logs, `print` gets each line about the outcomes of the tasks
+ * @returns the findings of the checks
  * @throws Error when the stack does not start
  */
 export async function runVendorDrill(
@@ -83,7 +83,7 @@ async function drill(
   return results;
 }
 
-/** Every fault at every vendor, so many times. */
+/** Every fault at every vendor, this many times. */
 async function placeEverywhere(
   counter: Counter,
   products: readonly Product[],
@@ -100,7 +100,7 @@ async function placeEverywhere(
   return orders;
 }
 
-/** @returns what became of the orders once nothing is under way, or `quietMs` later */
+/** @returns the outcomes of the orders once no work is in progress, or `quietMs` later */
 async function waitForQuiet(
   orders: readonly VendorOrder[],
   {

@@ -1,9 +1,9 @@
-/** The faults of vendors in a drill, and how a task may end after each. */
+/** The faults of vendors in a drill, and the possible outcomes of a task after each. */
 import type { Product } from './products.ts';
 
 export interface VendorFault {
   readonly name: string;
-  /** For the simulator; docs/simulator.md has the words. */
+  /** For the simulator; docs/simulator.md lists the directives. */
   readonly directive: string;
   /** Only where the answer to a submission is a job. */
   readonly isOfJobs?: boolean;
@@ -16,7 +16,7 @@ export interface VendorFault {
 const SUCCEEDED = ['succeeded'];
 const UNAVAILABLE = ['processing_unavailable'];
 
-/** How a task may end besides when its worker is killed. */
+/** The possible outcomes of a task when its worker is not killed. */
 export const ENDINGS_OF_KILLS: readonly string[] = ['processing_unavailable', 'processing_timeout'];
 
 export const VENDOR_FAULTS: readonly VendorFault[] = [
@@ -62,7 +62,7 @@ export function isEndless({ isEndless: endless = false }: VendorFault): boolean 
   return endless;
 }
 
-/** For kills inside a submission, or inside a render: long enough for all vendors to be handed something at the same time. */
+/** For kills inside a submission or a render: long enough for all vendors to receive a submission at the same time. */
 export const SLOW_ANSWER: Readonly<Record<'job' | 'files', VendorFault>> = {
   job: { name: 'killed in a submission', directive: 'submit_ms=10000,render_ms=12000', endings: () => SUCCEEDED },
   files: { name: 'killed in a render', directive: 'render_ms=10000', endings: () => SUCCEEDED },
@@ -72,7 +72,7 @@ function only(code: string): VendorFault['endings'] {
   return () => [code];
 }
 
-/** By what the vendor allows to learn. */
+/** By the recovery that the vendor permits. */
 function endingsOfLostAnswers({ traits: { recovery } }: Product): readonly string[] {
   if (recovery === 'none') return UNAVAILABLE;
   return recovery === 'exclusion' || recovery === 'callback' ? [...SUCCEEDED, ...UNAVAILABLE] : SUCCEEDED;

@@ -1,4 +1,4 @@
-/** Kills the worker while tasks are being handed over to every vendor, at a random moment, under load. */
+/** Kills the worker during submissions to every vendor, at a random moment, under load. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../db/database.ts';
 import type { Stack } from '../../stack/stack.ts';
@@ -27,7 +27,7 @@ export interface Kills {
 
 const MOST_ROUNDS_FOR_ONE_KILL = 4;
 const ROUNDS_PER_LINE = 5;
-/** A worker that was just killed has to come back. */
+/** A killed worker has to restart. */
 const BEGUN_WITHIN_MS = 60_000;
 /** With the wait that follows, shorter than the vendors take to answer. */
 const HANDED_OVER_WITHIN_MS = 4_000;
@@ -35,8 +35,8 @@ const PAUSE_MS = 50;
 const LONGEST_WAIT_MS = 1_000;
 
 /**
- * @param least the least number of kills for each product
- * @param loadPerKill how many tasks of each product with other faults come with each kill
+ * @param least the minimum of kills for each product
+ * @param loadPerKill the number of tasks of each product with other faults for each kill
  */
 export async function killWorkers(field: Field, least: number, loadPerKill: number): Promise<Kills> {
   const orders: VendorOrder[] = [];
@@ -77,7 +77,7 @@ async function killAll({ members }: Stack): Promise<void> {
   await Promise.all(members.filter(({ role }) => role === 'worker').map((worker) => worker.kill(0)));
 }
 
-/** Waits until every target is being handed over, or the first of them soon has been. */
+/** Waits until every target has a submission in progress, or the first of them soon completes. */
 async function waitUntilHandedOver(field: Field, targets: readonly VendorOrder[]): Promise<void> {
   const deadline = performance.now() + BEGUN_WITHIN_MS;
   let firstAt = Infinity;

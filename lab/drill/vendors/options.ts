@@ -3,11 +3,11 @@ import { parseArgs } from 'node:util';
 import { type DrillOptions, MOST_SEED, wholeNumber } from '../options.ts';
 
 export interface VendorDrillOptions extends Pick<DrillOptions, 'seed' | 'taskDeadlineMs' | 'quietMs'> {
-  /** How many tasks meet each fault at each vendor while nobody is killed. */
+  /** The number of tasks for each fault at each vendor without kills. */
   readonly copies: number;
-  /** How often the worker is killed inside a submission, or a render, of each vendor and kind. */
+  /** The number of kills inside a submission, or a render, of each vendor and kind. */
   readonly kills: number;
-  /** How many tasks of each vendor and kind, with faults, come with each kill. */
+  /** The number of tasks of each vendor and kind, with faults, for each kill. */
   readonly loadPerKill: number;
 }
 

@@ -9,7 +9,7 @@ import type { Product } from './products.ts';
 export interface VendorOrder {
   readonly product: Product;
   readonly fault: VendorFault;
-  /** How the task may end. */
+  /** The possible outcomes of the task. */
   readonly endings: readonly string[];
   readonly mark: string;
   readonly taskId: string;
@@ -23,7 +23,7 @@ export interface Counter {
 const readTask = dataReader<{ id: string }>({ id: Joi.string() });
 
 /**
- * @param furtherEndings how the task may end beside what the fault says
+ * @param furtherEndings possible outcomes beside those of the fault
  * @throws Error when the task is refused
  */
 export async function placeOrder(

@@ -8,16 +8,16 @@ import type { VendorOrder } from './orders.ts';
 
 export interface Outcome {
   readonly order: VendorOrder;
-  /** `succeeded`, the code of a failure, or the status of a task that has not ended. */
+  /** `succeeded`, the code of a failure, or the status of a task that is not final. */
   readonly ending: string;
   /** The states of its renders at the vendor. */
   readonly renders: readonly string[];
-  /** The kinds of transfers that ended its reservation. */
+  /** The kinds of transfers that resolved its reservation. */
   readonly resolutions: readonly string[];
   readonly submissions: number;
   /** Submissions whose outcome is unknown. */
   readonly open: number;
-  /** Submissions whose outcome could not be found out. */
+  /** Submissions whose outcome could not be determined. */
   readonly givenUp: number;
 }
 

@@ -12,14 +12,14 @@ export interface Product {
   readonly kind: 'image' | 'video';
   readonly model: string;
   readonly traits: KindTraits;
-  /** Whether the vendor can be asked to stop what it renders. */
+  /** Whether the vendor can cancel a render. */
   readonly isStoppable: boolean;
 }
 
 /** The vendors: every protocol but Genway's own. */
 export const VENDORS: readonly string[] = MEDIA_PROTOCOL_NAMES.filter((name) => name !== 'http-jobs');
 
-/** Vendors that stop only what they have not begun. */
+/** Vendors that cancel only renders that have not started. */
 const STOPS_WHAT_WAITS: readonly string[] = ['ark', 'minimax'];
 
 /** The first model of each vendor and kind that only this vendor renders. */

@@ -1,7 +1,7 @@
 /** Announces the end of a job to the address given with its submission, signed (see docs/provider-protocol.md). */
 import { createHmac } from 'node:crypto';
 
-/** The wait before each try; polling remains authoritative, so a lost callback does no harm. */
+/** The wait before each attempt; polling remains authoritative, so a lost callback does no harm. */
 const WAITS_MS = [0, 250, 1000];
 const TIMEOUT_MS = 5000;
 
@@ -12,7 +12,7 @@ export interface CallbackSender {
   close(): void;
 }
 
-/** @param secret what both sides share; keys the signature */
+/** @param secret the shared secret, which keys the signature */
 export function createCallbackSender(secret: string): CallbackSender {
   const closing = new AbortController();
   const timers = new Set<NodeJS.Timeout>();
@@ -41,7 +41,7 @@ export function createCallbackSender(secret: string): CallbackSender {
   };
 }
 
-/** @returns whether the receiver took it */
+/** @returns whether the receiver accepted it */
 async function post(url: string, body: string, secret: string, closing: AbortSignal): Promise<boolean> {
   const timestamp = String(Math.floor(Date.now() / 1000));
   const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');

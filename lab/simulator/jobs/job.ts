@@ -20,7 +20,7 @@ export interface Job {
   /** How often it was reported as succeeded. */
   successesTold: number;
   deadLinksLeft: number;
-  /** How often its files were asked for. */
+  /** The number of requests for its files. */
   downloads: number;
 }
 
@@ -28,7 +28,7 @@ export interface Job {
 const QUEUED_SHARE = 0.1;
 const STUCK_PERCENT = 42;
 
-/** @param defaultRenderMs how long the render takes unless a directive says so */
+/** @param defaultRenderMs the duration of the render without a directive */
 export function createJob(key: string, submission: Submission, nowMs: number, defaultRenderMs: number): Job {
   const { renderMs, isStuck, pollErrors, forgets, deadLinks } = submission.directives;
   return {
@@ -60,7 +60,7 @@ export function hasEnded(job: Job, nowMs: number): boolean {
   return job.cancelledAtMs !== undefined || nowMs >= job.rendersUntilMs;
 }
 
-/** When its state last changed: its end, or now while it renders. */
+/** The time of its last change of state: its end, or now while it renders. */
 export function updatedAtMs(job: Job, nowMs: number): number {
   return hasEnded(job, nowMs) ? (job.cancelledAtMs ?? job.rendersUntilMs) : nowMs;
 }
@@ -75,7 +75,7 @@ export function finishJob(job: Job, nowMs: number): void {
   job.rendersUntilMs = Math.min(job.rendersUntilMs, nowMs);
 }
 
-/** Whether the job has made a file with that number. */
+/** Whether the job has created a file with that number. */
 export function hasResult(job: Job, index: string, nowMs: number): boolean {
   return (
     statusOf(job, nowMs) === 'succeeded' && /^\d{1,2}$/.test(index) && Number(index) < job.submission.directives.files

@@ -1,4 +1,4 @@
-/** Sends the file that a job has made, or commits the fault that its directive asks for. */
+/** Sends a file of a job, or simulates the fault in its directive. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderMp4 } from '../render/mp4.ts';

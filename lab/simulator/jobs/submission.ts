@@ -26,7 +26,7 @@ export interface MediaDirectives {
   /** The code with which the submission is refused. */
   readonly reject: string | undefined;
   readonly isStuck: boolean;
-  /** Goes on when it is cancelled. */
+  /** Continues when it is cancelled. */
   readonly isUnstoppable: boolean;
   readonly dropSubmit: boolean;
   /** Accepted, but answered with an error. */
@@ -39,9 +39,9 @@ export interface MediaDirectives {
   readonly result: (typeof RESULT_FAULTS)[number] | undefined;
   /** Reports success at first, and failure from then on. */
   readonly recants: boolean;
-  /** The number of a file that is gone, from 0. */
+  /** The number of a missing file, from 0. */
   readonly missingFile: number | undefined;
-  /** How many files the job makes. */
+  /** The number of files that the job creates. */
   readonly files: number;
 }
 
@@ -49,7 +49,7 @@ export interface Submission {
   readonly model: string;
   readonly rendering: Rendering;
   readonly directives: MediaDirectives;
-  /** How many links each list of inputs has. */
+  /** The number of links in each list of inputs. */
   readonly inputs: Readonly<Record<string, number>>;
   readonly callbackUrl: string | undefined;
 }

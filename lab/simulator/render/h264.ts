@@ -33,7 +33,7 @@ const TILE_PIXELS = 16;
 const UNIT = { picture: 1, keyPicture: 5, sequenceParameters: 7, pictureParameters: 8 } as const;
 const REFERENCE_PRIORITY = 3;
 const PROFILE_BASELINE = 66;
-/** constraint_set0 and constraint_set1: the stream also obeys the Main profile, which makes it Constrained Baseline. */
+/** constraint_set0 and constraint_set1: the stream also conforms to the Main profile, as Constrained Baseline does. */
 const CONSTRAINTS = 0b1100_0000;
 /** Level 4: up to 8,192 macroblocks, enough for 1920 × 1088. */
 const LEVEL = 40;
@@ -45,7 +45,7 @@ const CHROMA_STEP = 2;
 const MID_GREY: Colour = { luma: 128, blueDifference: 128, redDifference: 128 };
 const ESCAPE_BITS = 12;
 
-/** How many tiles a frame of that size has in each direction; the last ones may stick out and are cropped. */
+/** The number of tiles in each direction of a frame; the last ones may stick out and are cropped. */
 export function tilesOf(size: FrameSize): { readonly columns: number; readonly rows: number } {
   return { columns: Math.ceil(size.width / TILE_PIXELS), rows: Math.ceil(size.height / TILE_PIXELS) };
 }
@@ -110,7 +110,7 @@ export function keyPicture(size: FrameSize, picture: Picture): Uint8Array {
 /**
  * A picture that differs from the one before in some tiles only.
  *
- * @param number how many pictures came since the key picture, from 1
+ * @param number the number of pictures since the key picture, from 1
  * @param changed the places to code anew, in raster order: row by row, each from left to right
  */
 export function changedPicture(
@@ -144,7 +144,7 @@ function writeSliceTail(bits: BitWriter): void {
   bits.exponentialGolomb(1); // disable_deblocking_filter_idc
 }
 
-/** How a tile is predicted from a neighbour: `Intra16x16PredMode`, `intra_chroma_pred_mode`, and what they predict. */
+/** The prediction of a tile from a neighbour: `Intra16x16PredMode`, `intra_chroma_pred_mode`, and the values. */
 interface Prediction {
   readonly lumaMode: number;
   readonly chromaMode: number;

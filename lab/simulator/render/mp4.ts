@@ -22,7 +22,7 @@ export interface VideoRequest extends FrameSize {
 
 export const FRAMES_PER_SECOND = 24;
 
-/** The square moves one tile every so many frames. */
+/** The square moves one tile each time this many frames have passed. */
 const FRAMES_PER_STEP = 3;
 const SQUARE_TILES = 6;
 const SQUARE: Colour = { luma: 235, blueDifference: 128, redDifference: 128 };
@@ -35,7 +35,7 @@ const TRACK_ID = 1;
 const IDENTITY_MATRIX = uint32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000);
 
 /**
- * The whole file. Half a minute in 1080p is some tens of kilobytes, so nothing is gained by streaming it.
+ * The whole file. Half a minute in 1080p is some tens of kilobytes, so there is no need to stream it.
  *
  * @param request size in even pixels, and duration
  */

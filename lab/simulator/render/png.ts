@@ -21,7 +21,7 @@ const FILTER = { none: 0, up: 2 } as const;
 const TILE_PIXELS = 16;
 const GROUND = 32;
 
-/** The whole file. The pixels are compressed as they are made: at no time are all of them in memory. */
+/** The whole file. The pixels are compressed as they are generated: at no time are all of them in memory. */
 export async function renderPng(request: ImageRequest): Promise<Buffer> {
   const colour = request.transparent ? COLOUR.with_alpha : COLOUR.red_green_blue;
   const header = [uint32(request.width, request.height), Buffer.from([BIT_DEPTH, colour, 0, 0, 0])];
@@ -51,10 +51,10 @@ function lineOfTiles(request: ImageRequest, top: number, lineBytes: number): Buf
     const colour = Buffer.from(pixel(request, left, top).slice(0, channels));
     parts.push(Buffer.alloc(TILE_PIXELS * channels, colour));
   }
-  return Buffer.concat(parts, lineBytes); // cuts what of the last tile sticks out
+  return Buffer.concat(parts, lineBytes); // cuts the part of the last tile that sticks out
 }
 
-/** Red, green, blue and alpha of the tile whose top left corner is there. */
+/** Red, green, blue and alpha of the tile with that top left corner. */
 function pixel({ width, height, transparent }: ImageRequest, left: number, top: number): number[] {
   const fromCentre = Math.hypot(left + TILE_PIXELS / 2 - width / 2, top + TILE_PIXELS / 2 - height / 2);
   const isSubject = fromCentre < Math.min(width, height) * 0.4;

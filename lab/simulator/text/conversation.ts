@@ -6,7 +6,7 @@ interface TextEntry {
   readonly kind: 'text';
   readonly role: 'system' | 'user' | 'assistant';
   readonly text: string;
-  /** How many images and other files come with the text. */
+  /** The number of images and other files beside the text. */
   readonly mediaCount: number;
 }
 
@@ -54,6 +54,6 @@ export interface Conversation {
   readonly reasoningAllowed: boolean;
   /** Present when the answer must be JSON: its schema, `{}` for any object. */
   readonly answerSchema: unknown;
-  /** How many answers are wanted. */
+  /** The requested number of answers. */
   readonly choiceCount: number;
 }

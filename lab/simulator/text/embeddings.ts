@@ -83,7 +83,7 @@ function renderWhole({ model, inputs, dimensions, isBase64 }: Wish, { usage }: S
   };
 }
 
-/** A vector of the length 1 that only the model and the input decide. */
+/** A vector of length 1 that depends only on the model and the input. */
 function vectorOf(model: string, input: Input, dimensions: number): Float32Array {
   const seed = hash('sha256', JSON.stringify([model, input]), 'buffer');
   const numbers = Array.from({ length: dimensions }, (_, index) =>

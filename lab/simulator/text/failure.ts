@@ -1,6 +1,6 @@
-/** Failures of an upstream, which each format puts into its own words. */
+/** Failures of an upstream, which each format words differently. */
 
-/** Causes that a directive can ask for: each maps to the gateway's code of the same name. */
+/** Causes that a directive can set: each maps to the gateway's code of the same name. */
 export const SCRIPTED_FAILURES = [
   'bad_request',
   'content_policy_violation',
@@ -32,9 +32,9 @@ const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
 };
 
 interface TextFailureOptions {
-  /** The format's own words for the kind if left out. */
+  /** The format's own message for the kind if omitted. */
   readonly message?: string | undefined;
-  /** The format's own status for the kind if left out. */
+  /** The format's own status for the kind if omitted. */
   readonly status?: number | undefined;
 }
 

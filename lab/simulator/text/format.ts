@@ -13,8 +13,8 @@ export interface SimulatedFormat {
   readonly contentTypes: { readonly whole: string; readonly stream: string };
 
   /**
-   * @param apiKey the credential that is expected; any will do when undefined
-   * @throws TextFailure when the headers lack something
+   * @param apiKey the expected credential; any is accepted when undefined
+   * @throws TextFailure when a header is missing
    */
   requireCredential(request: Pick<SimulatorRequest, 'headers' | 'url'>, apiKey: string | undefined): void;
   /** @throws TextFailure when the body is not a request of the format */
@@ -49,13 +49,13 @@ export interface Exchange {
 export interface StreamedAnswer {
   /** The events before the first piece of output. */
   readonly opening: string;
-  /** One for each piece of output, with the events that go before it. They are made when they are asked for. */
+  /** One for each piece of output, with the events before it. They are generated on demand. */
   readonly chunks: Iterable<string>;
   /** The events after the last chunk. */
   closing(): string;
   /** An event that is not JSON. */
   readonly malformed: string;
-  /** The event that reports a failure in a stream that has already begun. */
+  /** The event that reports a failure in a started stream. */
   readonly renderFailure: (failure: TextFailure) => string;
 }
 
@@ -104,7 +104,7 @@ export function nowSeconds(): number {
 const ID_SEED = randomUUID().replaceAll('-', '').slice(0, 24);
 let idCount = 0;
 
-/** An identifier that no other answer has: letters and digits after the prefix. Many are made, so they are counted. */
+/** A unique identifier: letters and digits after the prefix. Many are needed, so they are counted. */
 export function newId(prefix: string): string {
   idCount += 1;
   return prefix + ID_SEED + idCount.toString(16).padStart(8, '0');

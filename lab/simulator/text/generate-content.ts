@@ -114,7 +114,7 @@ function renderBlocked(): object {
   };
 }
 
-/** A field by its name in camel case, also if it was written in snake case. */
+/** A field by its name in camel case, also if it was sent in snake case. */
 function field(object: Fields, name: string): unknown {
   return object[name] ?? object[name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
 }
@@ -150,7 +150,7 @@ function readAnswerSchema(config: Fields): unknown {
   return isJson ? (field(config, 'responseJsonSchema') ?? field(config, 'responseSchema') ?? {}) : undefined;
 }
 
-/** Results and calls are entries of their own, and the text around them is one. Returned thoughts are ignored. */
+/** Results and calls are separate entries, and the text around them is one. Returned thoughts are ignored. */
 function readTurn(content: Fields): Entry[] {
   const parts = listOf(content['parts']).map(objectOf);
   const calls = parts.flatMap((part) => readCall(field(part, 'functionCall')));
@@ -213,7 +213,7 @@ const THOUGHT_SIGNATURE = 'RXhhbXBsZSBzaWduYXR1cmU=';
 class Renderer {
   readonly #model: string;
   readonly #choiceCount: number;
-  /** Thoughts are shown only when they are asked for. */
+  /** Thoughts are shown only on request. */
   readonly #showsThoughts: boolean;
   readonly #responseId = newId('');
 
@@ -274,7 +274,7 @@ class Renderer {
   }
 }
 
-/** The format knows calls by name and order only; the service gives them no ids. */
+/** The format identifies calls only by name and order; the service gives them no ids. */
 function renderCall({ name, arguments: text }: ScriptedCall, isSigned: boolean): object {
   const functionCall = { name, args: JSON.parse(text) as unknown };
   return isSigned ? { functionCall, thoughtSignature: THOUGHT_SIGNATURE } : { functionCall };

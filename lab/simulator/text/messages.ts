@@ -105,7 +105,7 @@ function readSystem(system: unknown): Entry[] {
   return system === undefined ? [] : [{ kind: 'text', role: 'system', ...readContent(system) }];
 }
 
-/** Results and calls are entries of their own; the text around them is one. */
+/** Results and calls are separate entries; the text around them is one. */
 function readTurn({ role, content }: Fields, path: string): Entry[] {
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     throw badRequest(`${path}.role: Input should be 'user' or 'assistant'`);
@@ -146,7 +146,7 @@ function readToolChoice({ type, name }: Fields): ToolChoice {
   return type === 'any' ? 'required' : 'auto';
 }
 
-/** The shares of a prompt that its last mark for the cache ends, and its last mark with a lifetime of an hour. */
+/** The shares of a prompt up to its last cache mark, and up to its last mark with a lifetime of an hour. */
 interface Kept {
   readonly share: number;
   readonly hourShare: number;
@@ -217,7 +217,7 @@ function renderStop({ finish }: Script): object {
   };
 }
 
-/** In this format the input does not include what was read from the cache or written to it. */
+/** In this format the input excludes cache reads and cache writes. */
 function renderUsage({ input, cached, output }: Usage, { share, hourShare }: Kept): object {
   const writtenIn = (part: number): number => Math.max(0, Math.floor(input * part) - cached);
   const [written, writtenForHour] = [writtenIn(share), writtenIn(hourShare)];
@@ -265,7 +265,7 @@ function renderStream({ model }: Conversation, script: Script, kept: Kept): Stre
 
 interface BlockPlan {
   readonly pieces: readonly string[];
-  /** The block as it starts. */
+  /** The block at its start. */
   readonly start: object;
   /** The type of the deltas and the name of the field that they carry. */
   readonly delta: readonly [type: string, field: string];
@@ -286,7 +286,7 @@ function textPlan(pieces: readonly string[]): BlockPlan {
   return { pieces, start: { type: 'text', text: '' }, delta: ['text_delta', 'text'] };
 }
 
-/** The input of a call without arguments comes as an empty text. */
+/** The input of a call without arguments is an empty text. */
 function callPlan(call: ScriptedCall): BlockPlan {
   return {
     pieces: call.arguments === '{}' ? [''] : splitIntoPieces(call.arguments),

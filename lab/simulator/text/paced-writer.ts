@@ -1,4 +1,4 @@
-/** Writes an answer no faster than its reader takes it, and logs how it ended. */
+/** Writes an answer no faster than its reader reads, and logs how it ended. */
 import type { ServerResponse } from 'node:http';
 
 /** Smaller writes are joined: each is a chunk of the transfer and, at worst, a packet of its own. */
@@ -13,7 +13,7 @@ export class PacedWriter {
   #dropped = false;
   #wake: () => void = () => {};
 
-  /** @param notes get `aborted`, whether the client left before the end, and `chunks`, how many were written */
+  /** @param notes get `aborted`, whether the client left before the end, and `chunks`, the number written */
   constructor(response: ServerResponse, notes: Record<string, unknown>) {
     this.#response = response;
     this.#notes = notes;
@@ -46,7 +46,7 @@ export class PacedWriter {
   /**
    * Adds to the answer.
    *
-   * @param chunks how many chunks of output that is
+   * @param chunks the number of chunks of output
    * @returns whether it is time for a {@link flush}
    */
   add(text: string, chunks = 0): boolean {

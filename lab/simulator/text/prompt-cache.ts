@@ -1,4 +1,4 @@
-/** Remembers prompts, as upstreams do to charge less for what they have already seen. */
+/** Remembers prompts, as upstreams do to charge less for repeated input. */
 import { hash } from 'node:crypto';
 import { charactersOf, countInputTokens } from './tokens.ts';
 
@@ -8,7 +8,7 @@ const BLOCK_TOKENS = 64;
 const MAX_BLOCKS = 50_000;
 
 export interface PromptCache {
-  /** Returns how many tokens at the beginning of the prompt that model has seen before, and remembers the prompt. */
+  /** Returns how many tokens at the start of the prompt the model has seen before, and remembers the prompt. */
   take(model: string, prompt: string): number;
 }
 

@@ -129,7 +129,7 @@ function renderHead({ model }: Conversation, body: Fields): object {
   };
 }
 
-/** The fields that change while the answer is made; without a script, the answer has only begun. */
+/** The fields that change while the answer is generated; without a script, the answer has only started. */
 function renderState(script: Script | null, output: readonly object[]): object {
   const isCut = script?.finish.reason === 'length';
   return {
@@ -156,7 +156,7 @@ function renderUsage({ input, cached, output, reasoning }: Usage): object {
 
 type NamedEvent = readonly [type: string, fields: object];
 
-/** An output item and its events. Their fields leave out the item's id and index. */
+/** An output item and its events. Their fields omit the item's id and index. */
 interface ItemPlan {
   readonly id: string;
   readonly added: object;
@@ -171,7 +171,7 @@ interface ItemPlan {
   readonly afterDeltas: readonly NamedEvent[];
 }
 
-/** An answer without calls has a message, however empty, unless its budget was spent before. */
+/** An answer without calls has a message, even an empty one, unless reasoning used the token limit. */
 function planItems(script: Script, body: Fields): readonly ItemPlan[] {
   const { reasoning, text, calls, finish } = script;
   const hasMessage = text.length > 0 || (calls.length === 0 && finish.reason !== 'length');
@@ -182,7 +182,7 @@ function planItems(script: Script, body: Fields): readonly ItemPlan[] {
   ];
 }
 
-/** The summary is shown unasked, because many services of this format do so. */
+/** The summary is shown unrequested, because many services of this format do so. */
 function planReasoning(pieces: readonly string[], body: Fields): ItemPlan {
   const text = pieces.join('');
   const isEncrypted = listOf(body['include']).includes('reasoning.encrypted_content');

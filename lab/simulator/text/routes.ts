@@ -19,7 +19,7 @@ import { sendAnswer, sendFailure } from './send-answer.ts';
 
 const FORMATS: readonly SimulatedFormat[] = [chatCompletions, responses, messages, generateContent, embeddings];
 
-/** @param apiKey the credential that clients must send; any will do when undefined */
+/** @param apiKey the credential that clients must send; any is accepted when undefined */
 export function textRoutes(apiKey: string | undefined): readonly Route[] {
   const routeFor = (format: SimulatedFormat, path: string, cache: PromptCache): Route => ({
     method: 'POST',
@@ -28,7 +28,7 @@ export function textRoutes(apiKey: string | undefined): readonly Route[] {
       answer(format, request, new PacedWriter(response, request.notes), { apiKey, cache }),
   });
   const cache = createPromptCache();
-  // What is only counted gets into no cache.
+  // Counted requests are not cached.
   const countOf = (format: SimulatedFormat, count: SimulatedCount): Route =>
     routeFor(counting(format, count), count.path, createPromptCache());
   return FORMATS.flatMap((format) => [
@@ -37,7 +37,7 @@ export function textRoutes(apiKey: string | undefined): readonly Route[] {
   ]);
 }
 
-/** The format with counts of the input in the place of answers. */
+/** The format with counts of the input instead of answers. */
 function counting(format: SimulatedFormat, { requestIn, render }: SimulatedCount): SimulatedFormat {
   return {
     ...format,

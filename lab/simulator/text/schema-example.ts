@@ -1,4 +1,4 @@
-/** Small values that fit a JSON schema: what a simulated model calls a tool with. */
+/** Small values that match a JSON schema: the arguments of a simulated model's calls. */
 import { isObject } from '../../../domain/json.ts';
 import { listOf, numberOf, objectOf, stringOf } from './fields.ts';
 
@@ -8,7 +8,7 @@ const MAX_DEPTH = 12;
 const MAX_VALUES = 2000;
 const MAX_LENGTH = 1000;
 
-/** The smallest value that fits the schema: required properties only. It leaves patterns aside. */
+/** The smallest value that matches the schema: required properties only. It ignores patterns. */
 export function exampleOf(schema: unknown): unknown {
   return new ExampleWriter(objectOf(schema)).valueOf(schema, 0);
 }
@@ -93,7 +93,7 @@ class ExampleWriter {
   }
 }
 
-/** Two schemas that both hold: their properties and required names together. */
+/** The intersection of two schemas: their properties and required names together. */
 function merge(one: Schema, other: Schema): Schema {
   return {
     ...one,

@@ -26,7 +26,7 @@ import { exampleOf } from './schema-example.ts';
 import { readPlainWish, type WishedCall } from './sentences.ts';
 import { countInputTokens, repeatWords, splitIntoPieces } from './tokens.ts';
 
-/** A complete answer, and what goes wrong while it is sent. */
+/** A complete answer, and the faults while it is sent. */
 export interface Script {
   /** The pieces of the reasoning and of the text; each is streamed separately and is one token. */
   readonly reasoning: readonly string[];
@@ -63,7 +63,7 @@ export interface Faults {
   readonly chunkMs: number;
   /** The failure to answer with or, after some chunks, the end of the answer. */
   readonly failure: TextFailure | null;
-  /** The number of chunks after which it happens; null for never. */
+  /** The number of chunks before the fault; null for never. */
   readonly failAfter: number | null;
   readonly dropAfter: number | null;
   readonly malformedAfter: number | null;
@@ -91,10 +91,10 @@ function promptOfEntry(entry: Entry): string {
 }
 
 /**
- * @param prompt what {@link promptOf} made of the conversation
- * @param cachedTokens how many of its tokens came before
- * @throws TextFailure when the history makes no sense
- * @throws BadDirectiveError when a directive's value makes no sense
+ * @param prompt the result of {@link promptOf} for the conversation
+ * @param cachedTokens the number of its tokens in the cache
+ * @throws TextFailure when the history is invalid
+ * @throws BadDirectiveError when a directive's value is invalid
  */
 export function writeScript(conversation: Conversation, prompt: string, cachedTokens: number): Script {
   requireCallsOfResults(conversation.entries);
@@ -133,7 +133,7 @@ function scriptedTokens(directives: Directives, name: string): number | undefine
   throw new BadDirectiveError(`directive "${name}" must be at most ${MAX_SCRIPTED_TOKENS}`);
 }
 
-/** A directive that sets the output alone means all of it, so that its usage is known beforehand. */
+/** A directive that sets only the output sets all of it, so that its usage is known beforehand. */
 function reasoningTokens(
   { model, reasoningAllowed }: Conversation,
   directives: Directives,
@@ -273,7 +273,7 @@ function tellResults(entries: readonly Entry[], results: readonly ResultEntry[])
     .join('\n');
 }
 
-/** The calls of the last turn of the assistant. */
+/** The calls of the last message of the assistant. */
 function lastCalls(entries: readonly Entry[]): CallEntry[] {
   const start = entries.findLastIndex(
     (entry) => entry.kind === 'result' || (entry.kind === 'text' && entry.role !== 'assistant'),
@@ -285,7 +285,7 @@ interface WantedOutput {
   readonly reasoning: readonly string[];
   readonly text: string;
   readonly calls: readonly ScriptedCall[];
-  /** The tokens to report for text and calls, if not as many as there are. */
+  /** The tokens to report for text and calls, if different from their number. */
   readonly tokens: number | undefined;
 }
 
@@ -294,7 +294,7 @@ interface FittedOutput extends Pick<Script, 'reasoning' | 'text' | 'calls' | 'fi
   readonly tokens: number;
 }
 
-/** Ends the output at the first stop sequence, and where the budget is spent. */
+/** Ends the output at the first stop sequence, and at the token limit. */
 function fitOutput(
   { stopSequences, maxOutputTokens = Number.POSITIVE_INFINITY }: Conversation,
   { reasoning, text: wholeText, calls: wantedCalls, tokens = Number.POSITIVE_INFINITY }: WantedOutput,
@@ -303,7 +303,7 @@ function fitOutput(
   const text = splitIntoPieces(stop === null ? wholeText : wholeText.slice(0, stop.index));
   const calls = stop === null ? wantedCalls : [];
   const made = text.length + calls.reduce((sum, call) => sum + 1 + splitIntoPieces(call.arguments).length, 0);
-  // A stop sequence leaves less than was scripted; without one, the scripted number counts.
+  // A stop sequence shortens the scripted output; without one, the scripted number counts.
   const reported = Number.isFinite(tokens) ? (stop === null ? tokens : Math.min(tokens, made)) : made;
   const total = reasoning.length + reported;
   if (total > maxOutputTokens) {

@@ -1,4 +1,4 @@
-/** Sends a scripted answer, and commits the faults that it asks for. */
+/** Sends a scripted answer, with its scripted faults. */
 import type { TextFailure } from './failure.ts';
 import type { Exchange, StreamedAnswer, SimulatedFormat } from './format.ts';
 import type { PacedWriter } from './paced-writer.ts';
@@ -54,14 +54,14 @@ async function sendStream(stream: StreamedAnswer, faults: Faults, writer: PacedW
     count += 1;
     if (writer.add(chunk, 1)) await writer.flush();
   }
-  // A fault that is due later happens now: an answer that should break must not look complete.
+  // A fault that is due later happens now: a faulty answer must not look complete.
   if (await breaksOff(stream, faults, (after) => after >= count, writer)) return;
   if (!writer.isOpen) return;
   writer.add(stream.closing());
   writer.end();
 }
 
-/** Plays the faults that are due. @returns whether the stream is over */
+/** Simulates the due faults. @returns whether the stream has ended */
 async function breaksOff(
   stream: StreamedAnswer,
   { malformedAfter, dropAfter, failure, failAfter }: Faults,

@@ -1,4 +1,4 @@
-/** The plain sentences by which any client can script an answer without knowing of directives. */
+/** The plain sentences with which any client can script an answer without directives. */
 
 /** The request of a message in plain words. */
 export type PlainWish =
@@ -7,7 +7,7 @@ export type PlainWish =
 
 export interface WishedCall {
   readonly name: string;
-  /** JSON text of an object, as it was written. */
+  /** JSON text of an object, unchanged. */
   readonly arguments: string;
 }
 

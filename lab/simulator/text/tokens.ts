@@ -14,12 +14,12 @@ export function countInputTokens(text: string): number {
   return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
 }
 
-/** A text of that many pieces, made of the words in turn. */
+/** A text with that many pieces, made of the words in turn. */
 export function repeatWords(words: readonly string[], count: number): string {
   return Array.from({ length: count }, (_, index) => words[index % words.length]).join(' ');
 }
 
-/** How many characters of input make that many tokens. */
+/** The number of characters of input for that many tokens. */
 export function charactersOf(tokens: number): number {
   return tokens * CHARACTERS_PER_TOKEN;
 }

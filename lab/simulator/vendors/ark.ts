@@ -1,4 +1,4 @@
-/** Ark (docs/vendors/ark.md): videos are tasks, images come in the answer. */
+/** Ark (docs/vendors/ark.md): videos are tasks, images are returned in the answer. */
 import type { JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import { updatedAtMs } from '../jobs/job.ts';

@@ -10,7 +10,7 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
 };
 const FRAMES: readonly string[] = ['first_frame', 'last_frame'];
 
-/** The states of tasks, as both name them. */
+/** The states of tasks, under both vendors' names. */
 export const TASK_STATES = {
   queued: 'queued',
   running: 'running',
@@ -49,7 +49,7 @@ export function promptIn({ content }: JsonObject): string {
   return texts.join(' ');
 }
 
-/** Whether the video begins with a frame. */
+/** Whether the video starts with a frame. */
 export function isFramed({ content }: JsonObject): boolean {
   return Array.isArray(content) && rolesIn(content).has('first_frame');
 }

@@ -1,4 +1,4 @@
-/** Reads `multipart/form-data` bodies of requests to played vendors. */
+/** Reads `multipart/form-data` bodies of requests to simulated vendors. */
 import busboy from 'busboy';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';

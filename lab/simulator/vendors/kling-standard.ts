@@ -1,4 +1,4 @@
-/** Kling's API of 2026: an address for each model, and one for questions about all tasks. It takes no pair of keys. */
+/** Kling's API of 2026: an address for each model, and one for the status of all tasks. It takes no pair of keys. */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
@@ -48,7 +48,7 @@ const CONTENTS: Readonly<Record<Family, readonly unknown[]>> = {
   'omni-video': ['prompt', 'first_frame', 'last_frame', 'refer_image', 'feature_video'],
 };
 const RATIOS: readonly unknown[] = ['16:9', '9:16', '1:1'];
-/** The short edges of resolutions whose names do not say it. */
+/** The short edges of resolutions whose names do not contain them. */
 const EDGES: Readonly<Record<string, string>> = { '4k': '2160p' };
 const MAX_PROMPT_CHARACTERS = 2_500;
 

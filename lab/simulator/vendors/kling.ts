@@ -178,7 +178,7 @@ const WORDS: Words<readonly [status: number, code: number, message: string]> = {
   unavailable: [503, 5001, 'Server busy'],
 };
 
-/** Whether there is a token signed with the secret key. The played account's API key is also its secret key. */
+/** Whether there is a token signed with the secret key. The simulated account's API key is also its secret key. */
 function hasToken({ headers }: SimulatorRequest, secretKey: string | undefined): boolean {
   const [head = '', claims = '', signature] = (headers.authorization ?? '').replace(/^Bearer /, '').split('.');
   if (signature === undefined) return false;

@@ -22,7 +22,7 @@ const TASKS = '/v2/query/video_generation';
 const FIELDS = ['model', 'content', 'resolution', 'duration', 'ratio', 'callback_url', 'extra'];
 const SHORT_EDGES: Readonly<Record<string, string>> = { '480P': '480p', '768P': '768p', '2K': '1440p' };
 const RATIOS: readonly unknown[] = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'];
-/** Stands for the shape of the first frame, which is not fetched. */
+/** A placeholder for the shape of the first frame, which is not fetched. */
 const ADAPTED = '16:9';
 const PAGE = { size: 20, maxSize: 50 };
 

@@ -1,5 +1,5 @@
 /**
- * Shared by all simulated vendors: renders that take a while, and the faults that directives in prompts ask for. Each
+ * Shared by all simulated vendors: renders that take a while, and the faults that directives in prompts set. Each
  * vendor's own file has its addresses, its fields, which are checked strictly, and its words for errors.
  */
 import { randomUUID } from 'node:crypto';
@@ -17,7 +17,7 @@ export type Fault =
   | { readonly kind: 'unauthorized' }
   /** A field is missing, unknown or invalid. */
   | { readonly kind: 'invalid'; readonly field: string; readonly message: string }
-  /** The verdict that the prompt asked for; `code` is an error code of tasks. */
+  /** The failure set in the prompt; `code` is an error code of tasks. */
   | { readonly kind: 'refused'; readonly code: string }
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
   /** The account has no money left. */
@@ -26,7 +26,7 @@ export type Fault =
   | { readonly kind: 'missing' }
   | { readonly kind: 'error' };
 
-/** A vendor's words for all faults: those of refusals by what the prompt asked for. */
+/** A vendor's words for all faults: for refusals by the prompt's directive. */
 export type Words<Word> = Readonly<
   Record<Exclude<Fault['kind'], 'refused'> | 'moderated' | 'bad_request' | 'unavailable', Word>
 >;
@@ -98,11 +98,11 @@ export type RenderState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cance
 
 export interface Play {
   readonly apiKey: string | undefined;
-  /** Accepts an order. @throws VendorFault that its prompt asks for */
+  /** Accepts an order. @throws VendorFault set in its prompt */
   take(order: Order): Render;
-  /** Answers the submission of an accepted render, unless its prompt asks for a fault. */
+  /** Answers the submission of an accepted render, unless its prompt sets a fault. */
   acknowledge(render: Render, response: ServerResponse, answer: VendorAnswer): void;
-  /** The render with that id. @throws VendorFault if it does not exist, or as its prompt asks */
+  /** The render with that id. @throws VendorFault if it does not exist, or if its prompt sets it */
   ask(id: string): Render;
   /** Newest first. */
   all(): readonly Render[];
@@ -114,7 +114,7 @@ export interface Play {
   linksOf(render: Render, request: SimulatorRequest): readonly string[];
   /** Resolves with the files when they are rendered; never resolves for a render that is stuck. */
   filesOf(render: Render): Promise<readonly Buffer[]>;
-  /** Sends one of its files, with the faults that its prompt asks for. */
+  /** Sends one of its files, with the faults set in its prompt. */
   sendFile(render: Render, index: number, response: ServerResponse): Promise<void>;
 }
 
@@ -131,7 +131,7 @@ export interface PlayOptions {
   readonly results: ResultSender;
 }
 
-/** Plays one vendor. @returns what it remembers, and its routes */
+/** Simulates one vendor. @returns its renders, and its routes */
 export function playVendor(
   vendor: Vendor,
   options: PlayOptions,
@@ -157,7 +157,7 @@ export function playVendor(
 }
 
 function createIntake(renders: Map<string, Render>, { renderMs }: PlayOptions): Play['take'] {
-  /** How often each prompt was turned away. */
+  /** How often each prompt was refused. */
   const limited = new Map<string, number>();
 
   return (order) => {
@@ -181,7 +181,7 @@ function createIntake(renders: Map<string, Render>, { renderMs }: PlayOptions): 
   };
 }
 
-/** Only once: an announcement that gets lost must do no harm. */
+/** Only once: a lost announcement must do no harm. */
 function announceEnd(vendor: Vendor, render: Render, { callbackSecret = '' }: PlayOptions): void {
   const { callbackUrl } = render.order;
   const waitMs = render.job.rendersUntilMs - Date.now();
@@ -193,7 +193,7 @@ function announceEnd(vendor: Vendor, render: Render, { callbackSecret = '' }: Pl
   setTimeout(send, Math.max(waitMs, ANNOUNCED_AFTER_MS)).unref();
 }
 
-/** Turns an order away without accepting it. */
+/** Refuses an order without accepting it. */
 function refuseAsAsked(prompt: string, directives: Directives, limited: Map<string, number>): void {
   if (directives.has('broke')) throw new VendorFault({ kind: 'broke' });
   const times = limited.get(prompt) ?? 0;
@@ -314,7 +314,7 @@ function sendAnswer(response: ServerResponse, { status, body, headers = {} }: Ve
   sendJson(response, status, body);
 }
 
-/** For renders whose answers contain the files. @throws VendorFault if the prompt asked for a failure */
+/** For renders whose answers contain the files. @throws VendorFault if the prompt sets a failure */
 export function throwIfFailed(play: Play, render: Render): void {
   if (play.stateOf(render) !== 'failed') return;
   const code = play.failureOf(render);

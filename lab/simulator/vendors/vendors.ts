@@ -1,4 +1,4 @@
-/** The played vendors, each below `/vendors/<protocol>`. */
+/** The simulated vendors, each below `/vendors/<protocol>`. */
 import { finishJob } from '../jobs/job.ts';
 import { type Route, sendJson } from '../router.ts';
 import { ark } from './ark.ts';
