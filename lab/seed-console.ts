@@ -1,5 +1,5 @@
 /**
- * Fills the database that GENWAY_DATABASE_URL names with 100,000 tasks and 1,000,000 transfers, or as many as are asked for:
+ * Fills the database of GENWAY_DATABASE_URL with 100,000 tasks and 1,000,000 transfers, or the requested numbers:
  * `npm run seed:console -- --tasks 1000 --transfers 10000`. For tests of the console; never for real customers.
  */
 import { parseArgs } from 'node:util';

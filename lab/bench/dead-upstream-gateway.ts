@@ -1,6 +1,6 @@
 /**
- * Measures the cost of a dead upstream through the whole gateway, with the key, the hold and the settlement of every request: requests to a
- * model whose first route is dead take turns with requests to one that only has the other. Prints one JSON line.
+ * Measures the cost of a dead upstream through the whole gateway, with key, hold and settlement: requests to a model
+ * whose first route is dead alternate with requests to a model that has only the other. Prints one JSON line.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

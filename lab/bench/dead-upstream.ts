@@ -1,7 +1,7 @@
 /**
- * Measures the cost of a dead upstream to requests that have another one, when its circuit is open. Requests with the dead upstream first
- * in their routes take turns with requests that only know the other one, over the same connections. Prints one JSON line for
- * each way of being dead.
+ * Measures what a dead upstream with an open circuit costs requests that have another one. Requests with the dead
+ * upstream first in their routes alternate with requests without it, over the same connections. Prints one JSON line
+ * for each way of being dead.
  */
 import type { RequestListener } from 'node:http';
 import { createTextUpstreams, type TextUpstreams } from '../../providers/text/text-upstreams.ts';

@@ -1,8 +1,8 @@
 /**
- * Measures what a text process is worth when three times as many requests arrive as it can answer: useful answers a second beside
- * the most that it can answer, their latency, and its memory; first of a process without protection from overload. The process has
- * one core, and everything else the other one, so each request is a long conversation in another format than the model's: it
- * takes far more time of the process than of its upstream and its clients. Prints a JSON line for each.
+ * Measures a text process at three times the requests that it can answer: its useful answers a second beside its
+ * maximum, their latency, and its memory; first without protection from overload. The process has one core, and the
+ * rest of the system the other, so each request is a long conversation in another format than the model's: it costs
+ * the process far more time than its upstream and its clients. Prints a JSON line for each.
  */
 import { Agent, request } from 'undici';
 import { percentile, rounded } from './statistics.ts';

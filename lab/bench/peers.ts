@@ -1,7 +1,7 @@
 /**
- * Genway beside other gateways and a bare Node proxy, all before the same upstream and with the same requests: whole and
- * streamed, with 1, 32 and 256 clients; then each one's time to the first byte and its memory. The others are installed into the
- * cache folder when they are missing. Prints two tables in Markdown. `--rounds` and `--seconds` say how long it takes: a minute and a half for each round of 2 seconds.
+ * Compares Genway with other gateways and a bare Node proxy, on one upstream and the same requests: whole and streamed,
+ * with 1, 32 and 256 clients, the first byte, and memory. Installs missing peers into the cache folder. Prints two
+ * Markdown tables. `--rounds` and `--seconds` set the duration: 1.5 minutes per round at 2 seconds.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * `node --import tsx lab/bench/region.ts`: what one region needs for a load, by the figures of lab/README.md. Prints the table of
- * docs/scale.md, which a test compares.
+ * `node --import tsx lab/bench/region.ts`: the resources of one region for a load, by the figures of lab/README.md.
+ * Prints the table of docs/scale.md, which a test compares.
  */
 import { pathToFileURL } from 'node:url';
 

@@ -1,10 +1,10 @@
 /**
- * Measures the load that one account and one database bear, and whether many processes stay exact. Prints a line of JSON for each:
+ * Measures the load of one account and one database, and whether many processes stay exact. Prints a JSON line each:
  *
- * - holds and settlements a second by 1, 4 and 16 processes, all on one account and spread over 1,000, with the time a hold takes,
- *   and the least share that a process got;
- * - requests through 4 text processes at once, with the account's balance checked against what was charged;
- * - media tasks through 2 api processes and 2 workers at once, with what was rendered and every balance checked.
+ * - holds and settlements a second by 1, 4 and 16 processes, on one account and spread over 1,000, with the time of a
+ *   hold, and the smallest share of a process;
+ * - requests through 4 text processes at once, with the account's balance checked against the charges;
+ * - media tasks through 2 api processes and 2 workers at once, with the renders and every balance checked.
  */
 import { cpus } from 'node:os';
 import { waitUntil } from '../../bin/stack/wait-until.ts';

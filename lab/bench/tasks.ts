@@ -1,11 +1,11 @@
 /**
- * How fast media tasks are created and finished, compared with the best that the Temporal server could do: a bare workflow of as
- * many steps, five empty activities, on the same server. The two take turns in rounds, so that the load of the machine is in both.
- * Both run before the first round, until their code is compiled. Everything runs on this machine: the clients, api, worker,
- * simulator, PostgreSQL (with its usual durability) and the Temporal development server (in memory); with `--cluster`, PostgreSQL
- * with a synchronous standby and two nodes of the Temporal server on it. Prints JSON: the rates, the create calls at a steady 300 a
- * second while the worker runs, what a task and a bare workflow leave in Temporal's history, and the CPU time that each costs each
- * process.
+ * Measures how fast media tasks are created and finished, beside the bound of the Temporal server: a bare workflow
+ * of five empty activities on the same server. Both alternate in rounds, so that the load of the machine affects both,
+ * and run before the first round until their code is compiled. Everything runs on this machine: the clients, api,
+ * worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server (in memory); with
+ * `--cluster`, PostgreSQL with a synchronous standby and two nodes of the Temporal server on it. Prints JSON: the
+ * rates, the create calls at a steady 300 a second while the worker runs, what a task and a bare workflow leave in
+ * Temporal's history, and the CPU time of each in each process.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * The servers that the benchmarks of text run against, all on this machine: an upstream that costs next to nothing, a bare and a lean Node proxy in
- * front of it, the text process in front of it, and PostgreSQL with its usual durability.
+ * The servers of the text benchmarks, all on this machine: an upstream that costs almost nothing, a bare and a lean
+ * Node proxy and the text process, each in front of it, and PostgreSQL with its usual durability.
  */
 import { randomBytes } from 'node:crypto';
 import { copyFile, mkdtemp } from 'node:fs/promises';

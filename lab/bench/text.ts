@@ -1,8 +1,8 @@
 /**
- * Measures the cost of serving text, with every request held, settled and recorded: requests a second beside two bare Node proxies
- * in the same run, CPU time a request, the latency of requests that arrive at a steady rate, the time that is added to the first
- * byte, and 1,000 streams with the memory they take and what is added to each of their chunks, when the streams start within three
- * seconds and when all start in one moment. Prints one JSON line. All requests are of one account, with one key.
+ * Measures the cost of text, with every request held, settled and recorded, beside two bare Node proxies in the same
+ * run: requests a second, CPU time per request, latency at a steady rate, the added time to the first byte, and 1,000
+ * streams with their memory and the added time of each chunk, started within three seconds and all at once. Prints
+ * one JSON line. All requests are of one account, with one key.
  * With `--cluster`, PostgreSQL has a synchronous standby, and two idle nodes of Temporal run beside it.
  */
 import { cpus } from 'node:os';

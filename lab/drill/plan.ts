@@ -10,8 +10,8 @@ export interface PlannedFault {
 }
 
 /**
- * Spreads faults over the time, one at a random moment of each of equal slots, so that some come close together. Every kind
- * has its turn before one has another, and those that take minutes have only one; those that come first are planned for the beginning, one of each.
+ * Spreads faults over the time, one at a random moment of each of equal slots. Every kind occurs once before one occurs
+ * again; kinds that take minutes occur once, and kinds that come first occur once at the start.
  */
 export function planFaults(
   random: Random,

@@ -1,6 +1,6 @@
 /**
- * Loaded before a program, sets its clock: `Date` is ahead of the machine's by what stands behind `?ahead_ms=` in the module's
- * address. Timers, and clocks that only go on, are left alone. Plain JavaScript, because Temporal's threads load it without a
+ * Loaded before a program, sets its clock: `Date` is ahead of the machine's by `?ahead_ms=` in the module's address.
+ * Timers and monotonic clocks are unchanged. Plain JavaScript, because Temporal's threads load it without a
  * loader of TypeScript.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Where the results of a drill are kept: on a disk of its own, so that it can be full, or in an S3 server, or, when faults of both
- * kinds are asked for, with every second worker there and the others here, as while a deployment moves its store.
+ * The stores of a drill's results: a small disk, so that it can be full, or an S3 server; with faults of both kinds,
+ * every second worker uses S3 and the others the disk, as while a deployment moves its store.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Holds and settles the money of text requests as fast as it can, as one text process does. Arguments: the database's URL, how many
- * seconds, how many requests at once, and the file with the digests of the keys in hex, one a line. Prints a line of JSON.
+ * Holds and settles text requests as fast as one text process can. Arguments: the URL of the database, the seconds, the
+ * number of concurrent requests, and a file with a hex digest of a key per line. Prints a line of JSON.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Whether two api processes and two workers share media tasks: each rendered and charged once, and no account served before others. */
+/** Checks that two api processes and two workers share tasks: each rendered and charged once, accounts in turn. */
 import { Client, Connection } from '@temporalio/client';
 import Joi from 'joi';
 import { createDatabase, type Database } from '../../../db/database.ts';

@@ -6,7 +6,7 @@
  * | directive | effect |
  * |---|---|
  * | `say=WORDS` | the text, `_` for spaces |
- * | `tokens=N` | as many tokens of text and calls in the usage, and as many words unless something else sets the text; no reasoning besides, so that the usage is known |
+ * | `tokens=N` | as many tokens of text and calls in the usage, and words by default; no reasoning, for a known usage |
  * | `reasoning=N` | as many words of reasoning, before the text |
  * | `prompt=N` `cached=N` | the input of the usage, and what of it was cached |
  * | `no_usage` | no usage |

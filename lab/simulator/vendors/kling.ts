@@ -1,4 +1,4 @@
-/** Kling's API (docs/vendors/kling.md). It refuses with a `code`, whatever the HTTP status, and also finds tasks by the client's id. */
+/** Kling's API (docs/vendors/kling.md). Refuses with a `code` under any status, and finds tasks by the client's id. */
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type ImageTier, imageSizeFor } from '../../../domain/image-size.ts';
