@@ -26,7 +26,7 @@ describe('the two addresses', () => {
   }
 
   for (const format of WIRE_FORMAT_NAMES) {
-    it(`take ${format} alike: the same keys, balances and models`, async () => {
+    it(`accept ${format} alike: the same keys, balances and models`, async () => {
       // contract 1:9 1:10 1:11
       const { path, body } = ASK[format](MODEL, 'Hi', false);
       const poor = await app.createAccount({ fundedUsd: 0 });

@@ -111,7 +111,7 @@ describe('receiving bodies', () => {
     expect(outcomes.at(-1)).to.equal(LARGE - 100);
   });
 
-  it('holds little more than the bytes of a body that comes in pieces of one', async () => {
+  it('holds little more than the bytes of a body that arrives one byte at a time', async () => {
     await start(createReceiving(LIMITS));
     const before = process.memoryUsage().rss;
     const socket = await sendHead('Transfer-Encoding: chunked');

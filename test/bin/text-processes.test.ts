@@ -122,7 +122,7 @@ describe('several text processes behind one port', function () {
     expect(listened()).to.not.include(primary.pid);
   });
 
-  it('goes on reporting all metrics while a process is frozen', async () => {
+  it('continue to report all metrics while a process is frozen', async () => {
     const before = await answered();
     for (let asked = 0; asked < 5; asked += 1) await ask();
     await eventually(async () => (await answered()) === before + 5);
@@ -136,20 +136,20 @@ describe('several text processes behind one port', function () {
     }
   });
 
-  it('lets all of them look at their files on SIGHUP, and goes on', async () => {
+  it('reload the files in every process on SIGHUP, and continue', async () => {
     const before = serving();
     process.kill(primary.pid, 'SIGHUP');
     for (let asked = 0; asked < 4; asked += 1) await ask();
     expect(serving()).to.deep.equal(before).and.have.length(PROCESSES);
   });
 
-  it('does not start when one of them cannot', async () => {
+  it('do not start when one of them cannot', async () => {
     const { code, stderr } = await runProgram('text', [], environment);
     expect(code).to.equal(1);
     expect(stderr).to.include('EADDRINUSE');
   });
 
-  it('starts a process again that was killed, while the others serve', async () => {
+  it('restart a killed process, while the others serve', async () => {
     const [victim = 0] = serving();
     process.kill(victim, 'SIGKILL');
     await expectEnded([victim]);
@@ -158,7 +158,7 @@ describe('several text processes behind one port', function () {
     expect(runs(primary.pid)).to.equal(true);
   });
 
-  it('reports the sums of all metrics from any of them, and no counter falls when a process dies', async () => {
+  it('report the sums of all metrics from any of them, and no counter falls when a process dies', async () => {
     const before = await answered();
     for (let asked = 0; asked < 7; asked += 1) await ask();
     await eventually(async () => (await answered()) === before + 7);

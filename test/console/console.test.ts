@@ -260,7 +260,7 @@ describe('the console', () => {
       expect(text).not.to.match(/<script(?![^>]*\bsrc=)|\son\w+=|\sstyle=/);
     });
 
-    it('lead a new account to the playground, its keys and the reference of the API', async () => {
+    it('link a new account to the playground, its keys and the reference of the API', async () => {
       const { accountId } = await app.createAccount();
       const owner = await Visitor.invited(app, { email: 'new@example.com', account_id: accountId });
       const home = `/console/accounts/${accountId}`;

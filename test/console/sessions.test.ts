@@ -22,7 +22,7 @@ describe('sessions of the console', () => {
     return visitor;
   }
 
-  describe('begin', () => {
+  describe('start', () => {
     it('anew with each sign-in: an earlier token gives no access', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email });

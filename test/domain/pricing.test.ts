@@ -234,7 +234,7 @@ describe('text prices', () => {
       [2, '2028-02-29'],
       [3, '1969-12-31'],
     ] as const) {
-      it(`know that ${date} is weekday ${weekday}`, () => {
+      it(`treat ${date} as weekday ${weekday}`, () => {
         const weekdays = [0, 1, 2, 3, 4, 5, 6].filter((day) => isPeak({ weekdays: [day] }, `${date}T10:00:00Z`));
         expect(weekdays).to.deep.equal([weekday]);
       });

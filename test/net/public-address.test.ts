@@ -87,7 +87,7 @@ describe('net/public-address', () => {
     it(`does not treat ${JSON.stringify(address)} as public`, () => expect(isPublicAddress(address)).to.equal(false)); // contract 8.4:2
   }
 
-  it('knows the addresses of this machine', () => {
+  it('recognises the addresses of this machine', () => {
     expect(['127.0.0.1', '127.9.9.9', '::1'].filter(isLoopbackAddress)).to.have.length(3);
     expect(['127.1', '10.0.0.1', '8.8.8.8', '::', '::ffff:127.0.0.1', '::1%lo'].filter(isLoopbackAddress)).to.eql([]);
   });

@@ -154,7 +154,7 @@ describe('an API key', () => {
     }
   });
 
-  it('reads, polls, lists and replays what it paid for once its limit is spent', async () => {
+  it('reads, polls, lists and replays paid results once its limit is spent', async () => {
     // contract 5:10
     const { apiKey } = await withKey({ usageLimit: parseUsd('0.5') });
     const create = (idempotencyKey: string): Promise<Answer<ErrorBody & TaskEnvelope>> =>

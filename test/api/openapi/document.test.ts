@@ -91,7 +91,7 @@ describe('the API description', () => {
     expect(tags).to.include.members(operations.flatMap(({ operation }) => operation.tags ?? ['none']));
   });
 
-  it('gives examples that fit their schemas', () => {
+  it('has examples that match their schemas', () => {
     const { faultsOf } = schemaChecks({ closed: true });
     const contents = [...objectsIn(document)].filter(hasExamples);
     const faults = contents.flatMap(({ schema, examples }) =>
@@ -128,7 +128,7 @@ describe('the API description', () => {
     for (const { path, statuses } of takers) expect(statuses, path).to.include.members(['408', '413', '503']);
   });
 
-  it('takes links of the service itself, which are http where it is tried out', () => {
+  it('accepts links of the service itself, which are http where it runs locally', () => {
     const schemas = JSON.stringify(document.components.schemas);
     expect(schemas).to.include('^https?://').and.not.to.include('^https://');
   });

@@ -171,7 +171,7 @@ const requests: readonly DescribedRequest[] = [
 
 describe('the description of requests', () => {
   for (const { schema, parse, good, values } of requests) {
-    it(`takes and refuses the bodies that the check of ${schema} does`, () => {
+    it(`accepts and refuses the same bodies as the check of ${schema}`, () => {
       fc.assert(
         fc.property(bodiesLike(good, values), (body) => {
           expect(fits(schema, body), JSON.stringify(body)).to.equal(accepts(parse, body));
@@ -226,7 +226,7 @@ describe('the description of text requests', () => {
         compatibility: 'full',
       });
 
-    it(`takes and refuses each field of the ${format.name} format as its parser does`, () => {
+    it(`accepts and refuses each field of the ${format.name} format as its parser does`, () => {
       // contract 4.8:5
       const names = [...Object.keys(fields), 'no_such_field'].filter((name) => name !== 'model');
       const disagreements = names.flatMap((field) =>
@@ -247,7 +247,7 @@ describe('the description of text requests', () => {
     });
   }
 
-  it('takes the fields of the native format in both spellings', () => {
+  it('accepts the fields of the native format in both spellings', () => {
     // contract 4.8.4:2
     const contents = [{ parts: [{ inline_data: { mimeType: 'image/png', data: 'AA==' } }] }];
     expect(fits('GenerateContentRequest', { contents, generation_config: { max_output_tokens: 5 } })).to.equal(true);

@@ -63,7 +63,7 @@ describe('POST /v1/embeddings', () => {
       tokens: 9,
     },
   ]) {
-    it(`takes ${what}, and charges the input tokens once`, async () => {
+    it(`accepts ${what}, and charges the input tokens once`, async () => {
       // contract 4.8.5:1 4.8.5:3 4.8.5:9
       const { data, usage } = await embeddedIn(
         await text.post('/v1/embeddings', { model: MODEL, input, dimensions: 4 }),

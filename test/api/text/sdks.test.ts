@@ -54,7 +54,7 @@ describe('the SDK', () => {
               expect(answer).to.match(/^look => .*done look.*\nwait => .*done wait/);
             });
 
-            it(`${way} two calls of one tool, told apart by more than its name`, async () => {
+            it(`${way} two calls of one tool, distinguished by more than its name`, async () => {
               // contract 4.8.3:9
               const prompt = 'Call look with {"place":"left"} and look with {"place":"right"}';
               const { answer } = await driverOf(name).useTools(model, prompt, stream, ({ input }) =>

@@ -161,7 +161,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await verdictOf(id)).to.equal('admitted');
   });
 
-  it('lets the healthy endpoints of all accounts pass an endpoint that hangs with a long backlog', async () => {
+  it('admits healthy endpoints of all accounts before an endpoint that hangs with a long backlog', async () => {
     const hanging = await newEndpoint();
     const backlog = await createDeliveries(hanging, 60);
     await database('deliveries')

@@ -546,7 +546,7 @@ describe('billing of text', () => {
     }
   }
 
-  it('takes an allowance that was released too early from the balance again, and absorbs only what was spent since', async () => {
+  it('debits an allowance that was released too early again, and absorbs only what was spent since', async () => {
     const key = await fundedKey();
     const late = await billing.hold(await chargeOf(key, { modelId: 'textg-6-sol', maxOutputTokens: 1_500 }));
     await releaseAll(key.accountId);

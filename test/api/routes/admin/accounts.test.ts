@@ -62,7 +62,7 @@ describe('api/routes/admin/accounts', () => {
     }
   });
 
-  it('goes through all accounts page by page', async () => {
+  it('lists all accounts page by page', async () => {
     const created = [];
     for (const name of ['Page 1', 'Page 2', 'Page 3']) created.push((await create({ name })).id);
     const first = await admin<Page>('/accounts?search=Page&limit=2');
@@ -85,7 +85,7 @@ describe('api/routes/admin/accounts', () => {
     expect(story.data.lines.join('\n')).to.include('edit by ada: set name, email, max_concurrent_tasks');
   });
 
-  it('gives an external id to one account only', async () => {
+  it('assigns an external id to one account only', async () => {
     // contract 4.11:5
     const { id } = await create({ name: 'One', external_id: 'unique' });
     const other = await create({ name: 'Other' });

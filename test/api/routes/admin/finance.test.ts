@@ -54,7 +54,7 @@ describe('finance', () => {
   }
 
   describe('the ledger', () => {
-    it('is JSON, newest first, unless CSV is asked for', async () => {
+    it('is JSON, newest first, unless the client requests CSV', async () => {
       // contract 4.11:18 4.11:51
       const { data } = await read(`/accounts/${caller.accountId}/ledger`);
       const times = data.map(({ created_at }) => String(created_at));

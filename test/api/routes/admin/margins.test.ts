@@ -122,7 +122,7 @@ describe('revenue, cost and margin', () => {
   }
 
   describe('by model and upstream', () => {
-    it('show what was paid, what it cost, and the cost of failures', async () => {
+    it('show the revenue, the cost, and the cost of failures', async () => {
       // contract 4.11:24
       const row = (await rowsOf('/margins')).find(({ model }) => model === 'vidone-3.0');
       expect(row).to.deep.equal({

@@ -73,7 +73,7 @@ describe('POST /v1/files', () => {
 
   const upload = (...parts: readonly FormPart[]): Promise<Reply> => send(formOf(...parts));
 
-  it('answers 201 with a public link to the file as it was sent', async () => {
+  it('answers 201 with a public link to the unchanged file', async () => {
     // contract 2.2:7 2.7:1 2.7:2 2.7:4 2.7:6 4.5:2
     const content = Buffer.concat([PNG, Buffer.from('\r\n--not the boundary\r\n')]);
     const { status, data } = await upload({ filename: 'lighthouse.png', content });
@@ -100,7 +100,7 @@ describe('POST /v1/files', () => {
     });
   }
 
-  it('takes a file that arrives byte by byte', async () => {
+  it('accepts a file that arrives byte by byte', async () => {
     const form = formOf({ filename: 'a.png', content: PNG });
     let sent = 0;
     const body = new ReadableStream({

@@ -68,7 +68,7 @@ describe('the body of an image task', () => {
     });
   });
 
-  it('takes up to 16 images', () => {
+  it('accepts up to 16 images', () => {
     // contract 4.3:4
     expect(parse(imagea()).render).not.to.have.property('images');
     expect(parse(imagea({ images: links(16) })).render.images).to.deep.equal(links(16));
@@ -103,7 +103,7 @@ describe('the body of an image task', () => {
     });
   });
 
-  it('takes three resolutions, 1K by default, and charges by them', () => {
+  it('accepts three resolutions, 1K by default, and charges by them', () => {
     // contract 4.3:6 8.5:2
     for (const [resolution, usd] of [
       [undefined, '0.04'],
@@ -182,7 +182,7 @@ describe('the body of an image task', () => {
     });
   });
 
-  it('takes three backgrounds, auto by default', () => {
+  it('accepts three backgrounds, auto by default', () => {
     // contract 4.3:8
     expect(parse(imagea()).render.background).to.equal('auto');
     for (const background of ['auto', 'opaque', 'transparent']) {

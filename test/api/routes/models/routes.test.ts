@@ -61,7 +61,7 @@ describe('GET /v1/models', () => {
     }
   });
 
-  it('takes the key in the header of any format, next to a client library’s placeholder', async () => {
+  it('accepts the key in the header of any format, next to a client library’s placeholder', async () => {
     // contract 4.6:3 5:1 5:4
     const accepted: readonly Readonly<Record<string, string>>[] = [
       { 'x-api-key': apiKey },

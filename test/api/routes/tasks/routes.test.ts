@@ -224,7 +224,7 @@ describe('GET /v1/tasks', () => {
     expect(second.next_cursor).to.equal(null);
   });
 
-  it('has 50 in a page by default, and no more than 500', async () => {
+  it('has 50 in a page by default, and at most 500', async () => {
     // contract 4.10:2 4.10:4
     const busy = await app.createAccount({ fundedUsd: 100 });
     const owner = { id: busy.keyId, accountId: busy.accountId };

@@ -204,7 +204,7 @@ describe('the body of a video task', () => {
     });
   }
 
-  it('takes reference videos and reference audios together', () => {
+  it('accepts reference videos and reference audios together', () => {
     // contract 4.2:9
     const { render } = parse(vidone({ reference_videos: links(5), reference_audios: links(2) }));
     expect(render.referenceVideos).to.deep.equal(links(5));
@@ -250,7 +250,7 @@ describe('the body of a video task', () => {
     }
   });
 
-  it('takes five aspect ratios', () => {
+  it('accepts five aspect ratios', () => {
     // contract 4.2:7 4.2:28
     for (const ratio of ['16:9', '9:16', '1:1', '4:3', '3:4']) {
       expect(parse(vidone({ aspect_ratio: ratio })).render.aspectRatio).to.equal(ratio);
@@ -262,7 +262,7 @@ describe('the body of a video task', () => {
     }
   });
 
-  it('takes two resolutions, in lower case', () => {
+  it('accepts two resolutions, in lower case', () => {
     // contract 4.2:8 4.2:29
     for (const resolution of ['720p', '1080p']) {
       expect(parse(vidone({ resolution })).render.resolution).to.equal(resolution);

@@ -124,7 +124,7 @@ describe('reading the bill of a vendor', () => {
     });
   }
 
-  it('takes the currency from the title of the amounts', async () => {
+  it('reads the currency from the title of the amounts', async () => {
     const inEuros = { ...SUMS, amount: 'Unrounded cost (€)' };
     const csv = 'line_item,Unrounded cost (€)\nVeo,2\n';
     expect((await rejectionOf(read(csv, inEuros))).message).to.include('is in €');
