@@ -20,7 +20,7 @@ const FORMAT: Presentation<Row> = {
 };
 
 describe('an export', () => {
-  /** What a client receives that requests such rows. */
+  /** The export that a client of such rows receives. */
   async function ask(accept: string, rows: () => Rows<Row>): Promise<{ type: string | null; text: string }> {
     const app = new Koa<RequestState>();
     app.silent = true;

@@ -243,13 +243,13 @@ describe('the description of text answers', () => {
       }
     });
 
-    it(`holds for answers on ${format} of which reasoning took the whole budget, from every upstream`, async () => {
+    it(`holds for answers on ${format} whose reasoning used the whole budget, from every upstream`, async () => {
       for (const upstream of WIRE_FORMAT_NAMES) {
         expect(await ask('[sim:reasoning=200]', modelVia(upstream), SMALL_BUDGET[format])).to.equal(200);
       }
     });
 
-    it(`holds for errors on ${format}, before and behind the gate`, async () => {
+    it(`holds for errors on ${format}, before and after the access check`, async () => {
       expect(await ask('Hi', 'no-such-model')).to.equal(404);
       expect(await ask('[sim:fail=content_policy_violation]')).to.equal(400);
       expect(await ask('[sim:status=429]')).to.equal(429);

@@ -24,7 +24,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   }),
 );
 
-/** Every object that is somewhere within `value`. */
+/** Every object within `value`, at any depth. */
 function* objectsIn(value: unknown): Generator<object> {
   if (typeof value !== 'object' || value === null) return;
   if (!Array.isArray(value)) yield value;
@@ -50,7 +50,7 @@ describe('the API description', () => {
     expect(ids).to.have.lengthOf(new Set(ids).size);
   });
 
-  it('refers to every component, and only to those that are there', () => {
+  it('refers to every component, and only to existing ones', () => {
     const components = Object.entries(document.components).flatMap(([section, members]) =>
       Object.keys(Object(members)).map((name) => `#/components/${section}/${name}`),
     );
@@ -81,7 +81,7 @@ describe('the API description', () => {
       .and.not.match(/"model":"vid/);
   });
 
-  it('has no list of words without a word, which generators refuse', () => {
+  it('has no empty enumeration, which generators refuse', () => {
     const empty = [...objectsIn(document)].filter((schema) => 'enum' in schema && [schema.enum].flat().length === 0);
     expect(empty).to.deep.equal([]);
   });
@@ -103,7 +103,7 @@ describe('the API description', () => {
     expect(faults).to.deep.equal([]);
   });
 
-  it('lists every refusal that creating an image may get', () => {
+  it('lists every possible refusal of creating an image', () => {
     const creating = operations.find(({ name }) => name === 'POST /v1/images/tasks') ?? expect.fail();
     expect(Object.keys(creating.operation.responses ?? {})).to.include.members([
       '201',
@@ -118,7 +118,7 @@ describe('the API description', () => {
     ]);
   });
 
-  it('lists the refusals of slow or surplus bodies for every endpoint that takes one', () => {
+  it('lists the refusals of slow or surplus bodies for every endpoint with a body', () => {
     const takers = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.values(methods).flatMap(({ requestBody, responses }) =>
         requestBody === undefined ? [] : [{ path, statuses: Object.keys(Object(responses)) }],
@@ -145,7 +145,7 @@ describe('the API description', () => {
 describe('the reference page', () => {
   const app = useTestApp();
 
-  it('loads all that it needs from this host, and may load nothing else', async () => {
+  it('loads all its files from this host, and may load nothing else', async () => {
     const page = await fetch(`${app.baseUrl}/docs`);
     const html = await page.text();
     const addresses = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address);
@@ -159,7 +159,7 @@ describe('the reference page', () => {
     }
   });
 
-  it('shows what clients call, and on another page what operators do', async () => {
+  it('shows the endpoints of clients, and on another page those of operators', async () => {
     // contract 4.12:4
     const shown = ['client', 'administration'].map(async (part) => {
       const page = await fetch(`${app.baseUrl}/docs${part === 'client' ? '' : `/${part}`}`);

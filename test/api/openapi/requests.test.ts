@@ -36,7 +36,7 @@ function fits(schema: string, body: unknown): boolean {
 
 type Values = Readonly<Record<string, readonly unknown[]>>;
 
-/** The good body with a few of its fields changed, added or left out. */
+/** The valid body with a few fields changed, added or omitted. */
 function bodiesLike(good: object, values: Values): fc.Arbitrary<object> {
   const changes = Object.entries(values).flatMap(([field, choices]) =>
     [...choices, undefined].map((value) => [field, value] as const),
@@ -207,7 +207,7 @@ const textRequests = [
     schema: 'MessagesRequest',
     format: FORMATS.messages,
     fields: READ_MESSAGES_REQUEST.full.shape,
-    // Without tools nobody looks at their choice.
+    // Without tools, the tool choice is not checked.
     body: { model: 'textc-M3', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], tools: [{ name: 'look' }] },
   },
   {
@@ -230,7 +230,7 @@ describe('the description of text requests', () => {
       // contract 4.8:5
       const names = [...Object.keys(fields), 'no_such_field'].filter((name) => name !== 'model');
       const disagreements = names.flatMap((field) =>
-        // A client is not told that an unknown field may be null.
+        // The description does not tell clients that an unknown field may be null.
         ANY_VALUES.filter((value) => value !== null || field in fields)
           .map((value) => ({ ...body, [field]: value }))
           .filter((request) => fits(schema, request) !== accepts(parse, request))
