@@ -1,6 +1,6 @@
 /**
- * Returns deliveries to the relay whose workflow was terminated, was lost by Temporal, or ended before the database was
- * restored. A workflow that is still running is left alone, however late it is.
+ * Returns a delivery to the relay if its workflow was terminated, was lost by Temporal, or ended before the database
+ * was restored. A running workflow is left alone, even if it is late.
  */
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';

@@ -19,7 +19,7 @@ export interface DeliveryStarter {
 }
 
 const BATCH_SIZE = 32;
-/** A server that takes longer is in trouble; a later pass tries again. */
+/** A healthy server answers sooner. A later pass tries again. */
 const START_DEADLINE_MS = 5_000;
 /** When a delivery that was claimed but not started is due again. */
 const RETRY_AFTER_SECONDS = 10;

@@ -1,6 +1,6 @@
 /**
- * Ends a task in a database that was restored to an earlier moment the way its workflow's history says it ended, with
- * the ledger row that it had. Endpoints that have received its event do not receive it again.
+ * After a restore of the database to an earlier moment, ends a task with the outcome in its workflow's history, and
+ * with the same ledger row. Endpoints that have received the task's event do not receive it again.
  */
 import type { Database } from '../db/database.ts';
 import { eventOf, type FinishedTask, finishTask } from '../db/queries/finish-task.ts';

@@ -1,4 +1,4 @@
-/** Deletes the histories of workflows from Temporal, with what they were given and returned, for the sweep of content. */
+/** Deletes the histories of workflows from Temporal, with their inputs and results, for the sweep of content. */
 import type { Client } from '@temporalio/client';
 import { isNotFound } from './not-found.ts';
 

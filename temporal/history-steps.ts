@@ -1,4 +1,4 @@
-/** Puts a workflow's history into sentences for operators. */
+/** Describes a workflow's history in sentences for operators. */
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { defaultPayloadConverter } from '@temporalio/common';
 

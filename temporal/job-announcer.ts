@@ -6,7 +6,7 @@ import type { jobEnded } from './workflows/media-task.ts';
 /** @throws ServiceError `processing_unavailable` when Temporal does not answer. Polling finds the end of the job anyway */
 export type AnnounceJobEnd = (taskId: string) => Promise<void>;
 
-/** A server that takes longer is in trouble; the provider will announce it again. */
+/** A healthy server answers sooner. The provider announces the job again. */
 const SIGNAL_DEADLINE_MS = 3_000;
 
 export function createJobAnnouncer(client: Client): AnnounceJobEnd {
@@ -16,7 +16,7 @@ export function createJobAnnouncer(client: Client): AnnounceJobEnd {
         client.workflow.getHandle(taskId).signal<[], (typeof jobEnded)['name']>('jobEnded'),
       );
     } catch (error) {
-      // The task has ended in the meantime, so nobody is waiting.
+      // The task has ended in the meantime, so no workflow waits for the job.
       if (error instanceof WorkflowNotFoundError) return;
       throw new ServiceError('processing_unavailable', 'The announcement could not be passed on. Send it again.', {
         cause: error,

@@ -7,7 +7,7 @@ import type { reconciliation } from './workflows/reconciliation.ts';
 /** @throws ServiceError `processing_unavailable` when Temporal does not answer */
 export type StartReconciliation = (reconciliationId: string) => Promise<void>;
 
-/** A server that takes longer is in trouble. */
+/** A healthy server answers sooner. */
 const START_DEADLINE_MS = 5_000;
 
 export function createReconciliationStarter(client: Client): StartReconciliation {

@@ -1,4 +1,4 @@
-/** How a task ended by its workflow's history, which a database restored to an earlier moment does not know. */
+/** Reads a task's outcome from its workflow's history. A database that was restored to an earlier moment lacks it. */
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { TaskEnding } from '../db/queries/finish-task.ts';

@@ -23,14 +23,14 @@ import type { TaskStarter } from './task-starter.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 
 const PAUSE_MS = 1_000;
-/** While deliveries wait for a place that others occupy. */
+/** The pause while deliveries wait for other deliveries to end. */
 const BUSY_PAUSE_MS = 100;
 const REPAIR_PAUSE_MS = 30_000;
-/** How long promo credit may outlive its time, and a low balance its announcement. */
+/** How long after its time promo credit may expire, and a low balance may be announced. */
 const BALANCES_PAUSE_MS = 5_000;
 /** Partitions are created three months ahead, so a day without an api process does no harm. */
 const PARTITIONS_PAUSE_MS = 6 * 3_600_000;
-/** While tasks wait for others to be picked up by workers. */
+/** The pause while tasks wait until workers pick up earlier tasks. */
 const ROOM_PAUSE_MS = 50;
 const BATCH_SIZE = 32;
 /** The number of recent starts that decide whose turn it is. */
@@ -56,7 +56,7 @@ export function startRelay(dependencies: RelayDependencies): Repetition {
   const stopped = new AbortController();
   const run = (pass: Pass, what: string, pauseMs: number): Repetition =>
     repeat(pass, { pauseMs, onError: (error) => log.error({ err: error }, `the relay could not ${what}`) });
-  // Concurrently, so that none waits for another.
+  // The loops run concurrently, so that no loop waits for another.
   const running = [
     run(startTasks(dependencies, stopped.signal), 'start tasks', PAUSE_MS),
     run(endTasksOutOfTime(dependencies), 'end tasks that could not begin in time', PAUSE_MS),
@@ -124,7 +124,7 @@ function startDeliveries({ deliveryStarter }: RelayDependencies, signal: AbortSi
   };
 }
 
-/** @param work does at most so much; less when nothing is left to do */
+/** @param work processes at most `limit` items, and fewer when nothing is left */
 function inBatches(database: Database, work: (database: Database, limit: number) => Promise<number>): Pass {
   return async () => (await work(database, BATCH_SIZE)) === BATCH_SIZE;
 }

@@ -15,7 +15,7 @@ import type { TaskStarter } from './task-starter.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 
 const BATCH_SIZE = 32;
-/** Far more than servers' clocks may differ by. */
+/** Far more than the difference between servers' clocks. */
 const GRACE_SECONDS = 30;
 const AGAIN_SECONDS = 60;
 
