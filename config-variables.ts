@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import Joi from 'joi';
 import { TAX_POINTS, type Tax } from './domain/billing-document.ts';
 
-/** How a variable's text becomes a value. */
+/** Parses and validates the text of a variable. */
 interface Kind<Value> {
   /** Completes the sentence "must be …". */
   readonly form: string;
-  /** The value is never printed. */
+  /** Error messages never contain the value. */
   readonly hidden?: true;
-  /** An empty text is an error, instead of counting as unset. */
+  /** An empty text is an error; otherwise it counts as unset. */
   readonly refusesEmpty?: true;
   readonly parse: (text: string) => unknown;
   readonly schema: Joi.Schema<Value>;
@@ -164,7 +164,7 @@ const encryptionKey = secretText(
   '64 hexadecimal digits (32 bytes), such as the output of `openssl rand -hex 32`',
   Joi.string().pattern(/^[0-9a-f]{64}$/i),
 );
-/** Stands in {@link topUpUrl} where the id of an account belongs. */
+/** The placeholder in {@link topUpUrl} for the id of an account. */
 const ACCOUNT_PLACE = '{account_id}';
 const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
@@ -218,7 +218,7 @@ function byDefault<Value>(defaultText: string, kind: Kind<Value>, meaning: strin
   return { kind, defaultText, required: false, meaning };
 }
 
-/** The table, with the groups and order of `docs/configuration.md`. */
+/** The table, in the groups and order of `docs/configuration.md`. */
 export const VARIABLE_GROUPS = {
   Addresses: {
     GENWAY_HOST: byDefault(

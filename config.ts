@@ -10,7 +10,7 @@ import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type V
 
 const BYTES_PER_MB = 2 ** 20;
 
-/** Reads any environment variable, for files in which operators may name variables. */
+/** Reads any environment variable, for variables that operators name in their files. */
 export function readVariable(name: string): string | undefined {
   return process.env[name];
 }
@@ -30,10 +30,10 @@ export interface Config {
   };
   readonly text: {
     readonly port: number;
-    /** How many processes serve the port. */
+    /** The number of processes that serve the port. */
     readonly processes: number;
     readonly cutoffMs: number;
-    /** How long an answer is still read after its client has left. */
+    /** How long Genway reads on after the client has disconnected. */
     readonly readOnMs: number;
     /** How long an upstream may be silent. */
     readonly silenceMs: number;
@@ -41,49 +41,49 @@ export interface Config {
   readonly worker: {
     /** The file with the workflows bundled at build time, if any. */
     readonly workflowBundle: string | undefined;
-    /** The port for health checks and metrics, if there is to be one. */
+    /** The port for health checks and metrics, if any. */
     readonly port: number | undefined;
-    /** The name of its code in Temporal; without one, workers are not versioned. */
+    /** The version of the worker's code in Temporal; without one, workers are not versioned. */
     readonly version: { readonly deploymentName: string; readonly buildId: string } | undefined;
   };
   readonly database: { readonly url: string; readonly poolSize: number };
   readonly temporal: TemporalConfig;
   readonly secrets: {
-    /** The tokens that the administration accepts without the database. */
+    /** The administration tokens from the environment, which need no database. */
     readonly adminTokens: readonly string[];
     readonly metricsToken: string;
-    /** The peppers under which API keys may be stored; new ones are stored under the first. */
+    /** The peppers of stored API keys; new keys use the first. */
     readonly keyPeppers: OneOrMore<Buffer>;
-    /** The keys with which secrets may be encrypted, 32 bytes each; new ones are encrypted with the first. */
+    /** The encryption keys of stored secrets, 32 bytes each; new secrets use the first. */
     readonly encryptionKeys: OneOrMore<Buffer>;
   };
   readonly storage: StorageConfig;
   readonly uploads: {
-    /** How much an account may keep, before and after its first top-up. */
+    /** The storage quotas of accounts, before and after their first top-up. */
     readonly neverToppedUp: { readonly bytes: number; readonly files: number };
     readonly toppedUp: { readonly bytes: number; readonly files: number };
-    /** How long an unused upload is kept. */
+    /** How long Genway keeps an unused upload. */
     readonly expiryMs: number;
   };
-  /** The file with the models; this version's if undefined. */
+  /** The file with the models; Genway's own catalogue if undefined. */
   readonly catalogueFile: string | undefined;
   readonly providers: {
     /** The file with the upstreams; without one, the simulator serves every model. */
     readonly routesFile: string | undefined;
-    /** Whether upstreams are asked to announce the end of their jobs. */
+    /** Whether Genway asks upstreams to announce the end of their jobs. */
     readonly callbacks: boolean;
   };
   readonly simulator: { readonly port: number; readonly url: string; readonly key: string };
   readonly payments: {
-    /** The secret with which the payment provider signs its events; without it, none are accepted. */
+    /** The secret with which the payment provider signs its events; without it, Genway accepts no events. */
     readonly webhookSecret: string | undefined;
-    /** Stripe's secret key; without it, the console asks for no amount. */
+    /** Stripe's secret key; without it, the console does not ask for amounts. */
     readonly stripeKey: string | undefined;
-    /** The page on which customers pay, with a place for the id of their account; without it, the console links to none. */
+    /** The payment page, with a placeholder for the id of the account; without it, the console has no link to one. */
     readonly topUpUrl: string | undefined;
-    /** Who sells, on receipts and invoices; without one there are none. */
+    /** The seller on receipts and invoices; null to issue none. */
     readonly seller: Seller | null;
-    /** Above this amount it takes two people to move money by hand; null if it never does. */
+    /** Manual adjustments above this amount require a second approval; null to never require one. */
     readonly secondApprovalAbove: PicoUsd | null;
   };
   /** The provider of OpenID Connect, if any. */
@@ -93,11 +93,11 @@ export interface Config {
         readonly clientId: string;
         readonly clientSecret: string;
         readonly name: string;
-        /** Whether Genway relies on it to ask for a second factor. */
+        /** Whether Genway relies on the provider to ask for a second factor. */
         readonly asksSecondFactor: boolean;
       }
     | undefined;
-  /** Sends e-mail, if anything does. */
+  /** The mail server and the sender, if Genway sends e-mail. */
   readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
   /** The moderation service, if any. */
   readonly moderation: { readonly url: string; readonly key: string | undefined } | undefined;
@@ -134,7 +134,7 @@ export interface TemporalConfig {
   readonly address: string;
   readonly namespace: string;
   readonly apiKey: string | undefined;
-  /** TLS, if any; the paths name PEM files. */
+  /** TLS, if any; the files are in PEM. */
   readonly tls: TemporalTlsConfig | undefined;
   readonly uiUrl: string;
 }
@@ -156,7 +156,7 @@ export type StorageConfig =
       readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
     };
 
-/** The configuration of `npm start` itself, from which its processes get their {@link Config}. */
+/** The configuration of `npm start` itself, which sets the {@link Config} of its processes. */
 export interface StackConfig {
   /** The state folder. */
   readonly home: string;
@@ -175,20 +175,20 @@ export interface StackConfig {
   /** A Temporal server to use instead of the stack's own. */
   readonly temporal: { readonly address: string; readonly uiUrl: string } | undefined;
   readonly temporalNamespace: string;
-  /** Secrets to use instead of those that the stack generates. */
+  /** Secrets to use instead of the generated ones. */
   readonly secrets: {
     readonly adminToken: string | undefined;
     readonly keyPepper: string | undefined;
     readonly encryptionKey: string | undefined;
   };
-  /** Who sells, on receipts and invoices. */
+  /** The seller on receipts and invoices. */
   readonly seller: string;
-  /** The worker's patience; short, because the simulated upstream never changes its mind. */
+  /** The worker's patience; short, because the simulated upstream never changes its answer. */
   readonly providerPatienceMs: number;
   readonly shutdownGraceMs: number;
 }
 
-/** The environment contains values with which Genway cannot run; the message lists each of them and what to do. */
+/** The environment contains values with which Genway cannot run. The message lists each value and what to do. */
 export class ConfigurationError extends OperatorError {
   override readonly name = 'ConfigurationError';
 
@@ -284,7 +284,7 @@ export type SecretsConfig = Pick<Config, 'database'> & {
   readonly secrets: Pick<Config['secrets'], 'keyPeppers' | 'encryptionKeys'>;
 };
 
-/** @throws ConfigurationError naming every variable that is missing or wrong */
+/** @throws ConfigurationError naming every variable that is missing or invalid */
 export function loadSecretsConfig(env: Environment = process.env): SecretsConfig {
   const needed = new Set(['DATABASE_URL', 'GENWAY_KEY_PEPPER', 'GENWAY_ENCRYPTION_KEY']);
   const { values, mistakes } = readVariables(env, (name) => needed.has(name));
@@ -295,7 +295,7 @@ export function loadSecretsConfig(env: Environment = process.env): SecretsConfig
   };
 }
 
-/** The configuration of `genway recover`: the stores, and nothing that faces clients. */
+/** The configuration of `genway recover`: the database, Temporal and the file store. */
 export type RecoveryConfig = Pick<Config, 'database' | 'temporal' | 'storage'> & {
   readonly api: Pick<Config['api'], 'publicUrl'>;
 };
@@ -331,13 +331,13 @@ export function loadSimulatorConfig(
   };
 }
 
-/** Short, because the person who pressed Ctrl-C waits for it. */
+/** Short, because a person waits after Ctrl-C. */
 const STACK_GRACE_MS = 10_000;
 const STACK_PROVIDER_PATIENCE_MS = 5_000;
 
 /**
- * Reads the configuration of `npm start` itself. Variables that it sets for its processes, such as secrets, may be
- * missing.
+ * Reads the configuration of `npm start` itself. Variables that `npm start` sets for its processes, such as secrets,
+ * may be missing.
  *
  * @throws ConfigurationError naming every variable that is invalid
  */
@@ -373,10 +373,10 @@ export function loadStackConfig(env: Environment = process.env): StackConfig {
   };
 }
 
-/** How the `genway` command reaches the administration endpoints. */
+/** The address and the token with which the `genway` command calls the administration endpoints. */
 export interface CommandConfig {
   readonly baseUrl: string;
-  /** If undefined, that of the running local stack. */
+  /** If undefined, the command uses the token of the running local stack. */
   readonly adminToken: string | undefined;
   /** The state folder of the local stack. */
   readonly home: string;
@@ -414,7 +414,7 @@ export function childEnvironment(
 type Values = { readonly [Name in VariableName]: ValueOf<Variables[Name]> };
 
 interface Reading {
-  /** Has no value for a variable that is invalid or may be missing and is. */
+  /** Lacks variables that are invalid, and optional variables that are not set. */
   readonly values: Values;
   readonly mistakes: string[];
   /** The names of the variables that the environment sets. */
@@ -425,7 +425,7 @@ function isRequired(_name: string, { required }: Variable): boolean {
   return required;
 }
 
-/** An empty variable counts as unset, except that an empty secret is an error. */
+/** Reads all variables. An empty variable counts as unset, except that an empty secret is an error. */
 function readVariables(env: Environment, mustBeSet: (name: string, row: Variable) => boolean): Reading {
   const values: Record<string, unknown> = {};
   const mistakes: string[] = [];
@@ -449,7 +449,7 @@ function readVariables(env: Environment, mustBeSet: (name: string, row: Variable
   return { values: values as Values, mistakes, given };
 }
 
-/** Errors in combinations of variables. */
+/** Finds errors in combinations of variables. */
 function mistakesAcross(values: Values): string[] {
   const needs: readonly [boolean, VariableName, string][] = [
     [values.GENWAY_STORAGE === 's3', 'GENWAY_S3_BUCKET', 'GENWAY_STORAGE=s3'],

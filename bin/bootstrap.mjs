@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const OLDEST_NODE = [20, 19];
+const MIN_NODE = [20, 19];
 const INSTALL_TIMEOUT_MS = 20 * 60_000;
 const ENTRIES = { start: './start.ts', test: './tools/run-tests.ts' };
 
@@ -25,15 +25,15 @@ process.chdir(root);
 if (!isInstalled()) install();
 const { register } = await import('tsx/esm/api');
 register();
-// Arguments are where the entry point expects them, as if it had been started directly.
+// The entry point finds its arguments as if Node had started it directly.
 process.argv = [node, fileURLToPath(new URL(entry, import.meta.url)), ...args];
 await import(entry);
 
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
-  const [oldestMajor, oldestMinor] = OLDEST_NODE;
-  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
-  fail(`Genway needs Node ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}: https://nodejs.org`);
+  const [minMajor, minMinor] = MIN_NODE;
+  if (major > minMajor || (major === minMajor && minor >= minMinor)) return;
+  fail(`Genway needs Node ${MIN_NODE.join('.')} or newer; this is ${process.versions.node}: https://nodejs.org`);
 }
 
 function lockDigest() {

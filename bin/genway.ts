@@ -1,4 +1,4 @@
-/** The `genway` command, with which operators and finance work. */
+/** The `genway` command for operators and finance. */
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
 import {
@@ -30,7 +30,7 @@ addCommands(program, connect, {
     try {
       await pipeline(process.stdout.isTTY ? readable(chunks) : chunks, process.stdout, { end: false });
     } catch (error) {
-      // The reader has seen enough, like `head`.
+      // The reader closed the pipe early, as `head` does.
       if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
     }
   },
@@ -65,7 +65,7 @@ try {
   process.exitCode = 1;
 }
 
-/** Output that goes to a terminal instead of a file. */
+/** Makes output safe and readable for a terminal. */
 async function* readable(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
   const decoder = new TextDecoder();
   for await (const chunk of chunks) yield toLines(decoder.decode(chunk, { stream: true }).replaceAll('\r\n', '\n'));

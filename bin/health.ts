@@ -30,13 +30,13 @@ const healthy = await check().catch((error: unknown) => {
 });
 process.exit(healthy ? 0 : 1);
 
-/** Any answer except a server error shows that the server is healthy. */
+/** Whether the server is healthy: any answer except a server error shows that. */
 async function answers(port: number): Promise<boolean> {
   const { status } = await fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   return status < 500;
 }
 
-/** Temporal knows which processes have polled it in the last few minutes, by process id and host. */
+/** Whether a process of this host has polled Temporal in the last few minutes. Identities end in the host name. */
 async function isPolling(): Promise<boolean> {
   const { temporal } = loadConfig();
   const connection = await Connection.connect({ ...connectionOptions(temporal), connectTimeout: TIMEOUT_MS });

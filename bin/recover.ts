@@ -1,5 +1,5 @@
 /**
- * `genway recover`, for use after PostgreSQL was restored to an earlier moment, Temporal was lost, or both: see "Backup
+ * `genway recover`, after PostgreSQL was restored to an earlier moment, Temporal was lost, or both: see "Backup
  * and restore" in docs/backup.md. It can be interrupted and run again at any point.
  */
 import { Client, Connection } from '@temporalio/client';
@@ -29,7 +29,7 @@ export interface RecoveryOptions {
   readonly isDryRun: boolean;
   /** Terminate workflows that have no row; otherwise only list them. */
   readonly canTerminateUnknown: boolean;
-  /** Final workflows are checked only if they started after this moment; by default, after the newest task was created. */
+  /** Checks final workflows only if they started after this moment; by default, after the newest task was created. */
   readonly since?: Date;
   /** Look for files of tasks created since then; null for no files. */
   readonly filesSince: Date | null;
@@ -51,7 +51,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /**
  * Opens the database, Temporal and the store for `work`, and closes them afterwards.
  *
- * @throws CommandError when the database or Temporal cannot be reached or is not ready for use
+ * @throws CommandError if the database or Temporal cannot be reached or is not ready for use
  */
 export async function withRecovery(
   config: RecoveryConfig,
@@ -88,9 +88,9 @@ async function checkStores(database: Database, client: Client, { address, namesp
 }
 
 /**
- * Handles every task, delivery and workflow that has not ended, and looks for missing files.
+ * Handles every task, delivery and workflow that is not final, and looks for missing files.
  *
- * @throws ServiceError `processing_unavailable` when Temporal stops answering; what has been done until then remains
+ * @throws ServiceError `processing_unavailable` if Temporal stops answering; the work done until then remains
  */
 export async function recover(
   dependencies: RecoveryDependencies,
@@ -98,7 +98,7 @@ export async function recover(
   print: Print,
 ): Promise<void> {
   if (options.isDryRun) print('dry run: nothing is changed');
-  // Read before anything is restarted.
+  // Read before any task is restarted.
   const since = options.since ?? (await findNewestTaskTime(dependencies.database)) ?? new Date(0);
   await handleTasks(dependencies, options, print);
   await handleLeftJobs(dependencies, options, print);
@@ -187,7 +187,6 @@ async function checkFiles({ database, files }: RecoveryDependencies, since: Date
   print(`files checked: ${checked}, missing: ${missing}`);
 }
 
-/** Counts outcomes. */
 function createTally<Decision extends string>(decisions: Readonly<Record<Decision, string>>) {
   const counts = new Map<string, number>();
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0);

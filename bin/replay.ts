@@ -1,6 +1,6 @@
 /**
- * Replays the histories of workflows through the workflow code of this checkout, to check that it would still make
- * every decision that they record. A worker whose code would not can neither continue nor query such a workflow.
+ * Replays the histories of workflows through the workflow code of this checkout, to check that the code still makes
+ * every recorded decision. Otherwise a worker could neither continue nor query such a workflow.
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -15,7 +15,7 @@ export interface Replay {
   readonly workflowId: string;
   readonly workflowType: string;
   readonly events: number;
-  /** The difference that the workflow code would make; null if there is none. */
+  /** The decision that the workflow code would make differently; null if there is none. */
   readonly difference: string | null;
 }
 
@@ -25,8 +25,8 @@ export type WorkflowCode = NonNullable<WorkerOptions['workflowBundle']>;
  * Replays a history that was saved as JSON by `npm run histories` or `temporal workflow show --output json`, or
  * downloaded from the Temporal UI without decoding its payloads.
  *
- * @param code the workflow code; that of this checkout when absent
- * @throws OperatorError when the file does not contain such a history
+ * @param code the workflow code; by default, the code of this checkout
+ * @throws OperatorError if the file does not contain such a history
  */
 export async function replayHistoryFile(path: string, code?: WorkflowCode): Promise<Replay> {
   const history = parseHistory(basename(path), await readHistory(path));
@@ -51,7 +51,7 @@ export interface SavedHistory {
  * Reads a history from its JSON.
  *
  * @param name identifies the text in errors, and is the workflow's id if the history does not contain one
- * @throws OperatorError when it is not the history of a workflow
+ * @throws OperatorError if the text is not the history of a workflow
  */
 export function parseHistory(name: string, text: string): SavedHistory {
   try {

@@ -1,11 +1,11 @@
-/** `npm start`: PostgreSQL, Temporal, the simulator and every process of Genway on this machine, until Ctrl-C. */
+/** `npm start`: runs PostgreSQL, Temporal, the simulator and every process of Genway on this machine, until Ctrl-C. */
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { ConfigurationError, loadStackConfig, type StackConfig } from '../config.ts';
 import { killAll } from './stack/child-process.ts';
 import { createLocalStack, type RunningStack } from './stack/local-stack.ts';
 
-/** npm forwards Ctrl-C to a process that has already received it from the terminal; that is not a second Ctrl-C. */
+/** A second signal this soon is the same Ctrl-C: the terminal sends it to the process, and npm forwards it again. */
 const SAME_KEYSTROKE_MS = 500;
 
 const stopping = new AbortController();
@@ -31,7 +31,7 @@ try {
   process.exit(1);
 }
 
-/** Genway's own errors say what to do; any other error is shown in full. */
+/** The message of Genway's own errors, which says what to do; any other error in full. */
 function describeFailure(error: unknown): string {
   const isOwn = error instanceof Error && (error.constructor === Error || error instanceof ConfigurationError);
   return isOwn ? error.message : inspect(error);

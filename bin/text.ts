@@ -8,7 +8,7 @@ import { explainEnd } from './parts/process.ts';
 
 explainEnd();
 const config = loadConfig();
-// The primary loads nothing that serves.
+// The primary does not load the code that serves requests.
 if (config.text.processes > 1 && cluster.isPrimary) {
   const { superviseTextProcesses } = await import('./parts/text-primary.ts');
   await superviseTextProcesses(config);

@@ -56,7 +56,7 @@ const watch = watchDatabase({ url: config.database.url, clock, pings: [], log })
 // Runs background work that reads or deletes many rows.
 const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, REPORT_LIMITS);
 const client = createGuardedClient(config.edge);
-// Errors in them are reported even while Temporal is unavailable.
+// Read before connecting to Temporal, so that mistakes in the files are reported while Temporal is unavailable.
 const files = keepFiles({ config, database, log, registry: metrics.registry, kind: 'worker' });
 const connection = await connectTemporal(config.temporal);
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
@@ -67,7 +67,7 @@ let limits = providerLimits(files.current().upstreams);
 let limited = limitedProviders(limits);
 const calls = createCallRecorder(database, log);
 const encryption = createEncryption(...config.secrets.encryptionKeys);
-const begun = begin(log, async () => {
+const checkStarted = begin(log, async () => {
   await checkSecrets(database, { encryption, keyPeppers: config.secrets.keyPeppers });
   await files.recordStart();
 });
@@ -103,7 +103,7 @@ const activities = {
     uploadExpiryMs: config.uploads.expiryMs,
   }),
 };
-/** A longer wait is useless: a provider takes minutes, and another worker takes over immediately. */
+/** A longer wait is useless: a provider takes minutes, and another worker continues immediately. */
 const graceMs = Math.min(config.shutdownGraceMs, 10_000);
 const graceOf = () => ({
   usualMs: graceMs,
@@ -139,7 +139,7 @@ stopOnSignal(log, Math.max(graceMs, config.renderGraceMs) + 10_000, async () => 
   await tracing.close();
 });
 
-/** Upstreams that are new, or have other limits, get workers before any step is sent there. */
+/** Applies new upstreams. New upstreams, and those with changed limits, get workers before any step goes to them. */
 async function takeUpUpstreams({ upstreams }: OperatorFiles): Promise<void> {
   media.renew(upstreams.media);
   const next = providerLimits(upstreams);
@@ -174,7 +174,7 @@ async function openStatus(port: number): Promise<RunningServer> {
   const app = createStatusApp({
     database,
     clock,
-    pings: [begun],
+    pings: [checkStarted],
     isTemporalReachable: () => access.isReachable(),
     metrics,
     metricsToken: config.secrets.metricsToken,

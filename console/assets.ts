@@ -1,4 +1,4 @@
-/** The files that pages load: read and compressed once, and sent with their digest as the entity tag. */
+/** Serves the files that pages load. Reads and compresses each file once; its digest is the entity tag. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -21,7 +21,7 @@ export function assets(router: Router<RequestState>): void {
   for (const [name, { file, type }] of Object.entries(FILES)) {
     const content = readFileSync(file);
     const compressed = gzipSync(content, { level: 9 });
-    // Weak, because it stands for both forms.
+    // Weak, because the compressed and the uncompressed form have the same tag.
     const tag = `W/"${createHash('sha256').update(content).digest('base64url')}"`;
     router.get(`/console/assets/${name}`, (context) => {
       context.state.endpoint = { path: '/console/assets/{name}', tag: 'Service' };

@@ -1,24 +1,24 @@
-/** Exports of whole lists as files, in the formats of the API: CSV for spreadsheets, JSON lines for programs. */
+/** Exports whole lists as files, in the formats of the API: CSV for spreadsheets, JSON lines for programs. */
 import type { Presentation } from '../domain/resource/resource.ts';
 import { CSV, NDJSON, type Rows, toCsv, toNdjson } from '../api/exports.ts';
 import { badRequest } from '../domain/errors.ts';
 import type { PageResult } from './page.ts';
 
-/** By the ending of a file's name. */
+/** The values of the parameter `format`. */
 export const EXPORT_FORMATS = ['csv', 'csv-comma', 'jsonl'] as const;
 
-/** The parameter of the query with the columns that readers chose, for a table and its file. */
+/** The parameter of the query with the chosen columns of a table and its file. */
 export const COLUMNS = 'columns';
 
-/** By this mark, Excel knows that a file is UTF-8. */
+/** Excel recognises UTF-8 files by this mark. */
 const BYTE_ORDER_MARK = '\ufeff';
 
 /**
- * A file that the browser saves, read as it is sent.
+ * Returns a file that the browser saves. Reads the rows while sending them.
  *
- * @param name without an ending
- * @param query has the `format`: `csv`, `csv-comma` for spreadsheets with decimal commas, or `jsonl` for JSON lines, which are whole
- *   objects; and the {@link COLUMNS} of CSV, all by default
+ * @param name the file's name without extension
+ * @param query contains the `format`: `csv`, `csv-comma` for spreadsheets with decimal commas, or `jsonl` for JSON
+ *   lines with whole objects; and the {@link COLUMNS} of CSV, all by default
  * @throws ServiceError `bad_request` for any other format
  */
 export function exportFile<Row>(

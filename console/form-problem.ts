@@ -1,10 +1,10 @@
-/** Refused forms, and the messages for the reader. */
+/** Refusals of forms, and their messages for the reader. */
 import { type ErrorCode, ServiceError } from '../domain/errors.ts';
 import type { Texts } from './texts/texts.ts';
 
-/** A refusal that says why in the reader's language. */
+/** A refusal with a message in the reader's language. */
 export class FormError extends ServiceError {
-  /** The name of the wrong field, as the API calls it; null if no single field is wrong. */
+  /** The API's name of the wrong field; null if no single field is wrong. */
   readonly field: string | null;
 
   constructor(
@@ -16,14 +16,14 @@ export class FormError extends ServiceError {
   }
 }
 
-/** Whether an error says why a form is refused, so that its page is shown again. Other errors have a page of their own. */
+/** Whether an error is the refusal of a form, after which the form's page is shown again. Other errors have a page. */
 export function isRefusal(error: unknown): error is ServiceError {
   return error instanceof FormError || (error instanceof ServiceError && error.status < 500);
 }
 
-/** The wrong field of a form, and what to do about it in the reader's language. */
+/** The wrong field of a form, and how to correct it, in the reader's language. */
 export interface FieldProblem {
-  /** As the API calls the field. */
+  /** The API's name of the field. */
   readonly field: string;
   readonly words: string;
 }
@@ -39,7 +39,7 @@ export function fieldProblemOf(error: ServiceError, { faults }: Texts): FieldPro
   return { field: String(path[0]), words: filled(template, values) };
 }
 
-/** The values of the broken rule, such as its limit, in the places of their names. */
+/** Replaces names in braces with the values of the broken rule, such as its limit. */
 function filled(template: string, values: Readonly<Record<string, unknown>>): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name];
@@ -47,10 +47,10 @@ function filled(template: string, values: Readonly<Record<string, unknown>>): st
   });
 }
 
-/** A refusal as the reader sees it. */
+/** The message of a refusal for the reader. */
 export interface ProblemWords {
   readonly words: string;
-  /** The message of the API, where the console has no other words for it. */
+  /** The message of the API, if the console does not have it in the reader's language; otherwise null. */
   readonly english: string | null;
 }
 
@@ -65,7 +65,7 @@ export function problemWords(error: ServiceError, texts: Texts): ProblemWords {
 
 export type FieldName = keyof Texts['fields'];
 
-/** The label of a field. A field without words is shown by its name. */
+/** The label of a field; its name if the texts have no label. */
 export function fieldLabel(name: string, { fields }: Texts): string {
   const labels: Readonly<Record<string, string>> = fields;
   return labels[name] ?? name;

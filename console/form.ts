@@ -1,4 +1,4 @@
-/** Forms as browsers send them: https://url.spec.whatwg.org/#application/x-www-form-urlencoded */
+/** Reads forms from browsers: https://url.spec.whatwg.org/#application/x-www-form-urlencoded */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
@@ -15,7 +15,7 @@ const BYTES_PER_MB = 2 ** 20;
 
 export class Form {
   readonly #fields: URLSearchParams;
-  /** The text of the file that was sent with the form; empty for none. */
+  /** The text of the form's file; empty if there is none. */
   readonly file: string;
 
   constructor(fields: URLSearchParams = new URLSearchParams(), file = '') {
@@ -28,7 +28,7 @@ export class Form {
     return (this.#fields.get(name) ?? '').trim();
   }
 
-  /** Returns the text unchanged, for passwords. */
+  /** Returns the text of a field unchanged, for passwords. */
   exact(name: string): string {
     return this.#fields.get(name) ?? '';
   }
@@ -66,7 +66,7 @@ export class Form {
     return this.text(name) || null;
   }
 
-  /** Returns null for an empty field, and NaN for what is no number, which schemas refuse. */
+  /** Returns null for an empty field, and NaN, which schemas refuse, for text that is not a number. */
   number(name: string): number | null {
     const sent = this.optional(name);
     return sent === null ? null : Number(sent);
@@ -87,9 +87,9 @@ export async function readForm(request: IncomingMessage): Promise<Form> {
 }
 
 /**
- * Reads a form with a text file: https://www.rfc-editor.org/rfc/rfc7578. A form without one may be sent as others are.
+ * Reads a form with a text file: https://www.rfc-editor.org/rfc/rfc7578. Without a file, accepts any form.
  *
- * @throws ServiceError 413 if the file has more than `maxFileBytes`, and `bad_request` if the body is no such form
+ * @throws ServiceError 413 if the file is larger than `maxFileBytes`, and `bad_request` if the body is not a form
  */
 export async function readFormWithFile(request: IncomingMessage, maxFileBytes: number): Promise<Form> {
   if (isUrlEncoded(request)) return readForm(request);

@@ -1,8 +1,8 @@
 /**
- * Sends the e-mails with links. A request for a link only writes an order to PostgreSQL; every api process reads orders. The
- * link is made just before the e-mail is sent, so that no stored value grants access. If a process dies between sending the
- * e-mail and removing the order, another e-mail follows a minute later: the first link that is used ends the other. The order
- * of an invitation to an account is the invitation itself.
+ * Sends the e-mails with links. A request for a link only writes an order to PostgreSQL; every api process reads
+ * orders. The process makes the link just before it sends the e-mail, so that no stored value grants access. If the
+ * process dies between sending the e-mail and removing the order, another e-mail follows a minute later; using one link
+ * invalidates the other. The order of an invitation to an account is the invitation itself.
  */
 import { takeUpInvitationMail } from '../api/services/people/members.ts';
 import { makeLink } from '../api/services/people/sign-in.ts';
@@ -41,7 +41,7 @@ async function sendNextLink(dependencies: MailDependencies): Promise<boolean> {
   const order = await claimLinkMail(database);
   if (!order) return false;
   const found = await findUserByEmail(database, order.email);
-  // Anybody can request a link for any address.
+  // Any person can request a link for any address, so the address may have no user.
   const isDone =
     !found || found.user.disabledAt !== null || (await sendLink(found.user, order, dependencies)) !== 'later';
   if (isDone) await removeLinkMail(database, order.email);

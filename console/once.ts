@@ -1,7 +1,7 @@
 /**
- * Carries a form out once, however often the browser sends it: after two clicks, a reload, the back button or a lost response.
- * Each page gives its form a new id. A browser that sends the form again gets the outcome of the first request. The page that
- * answers a form is stored for a while at an address of its own, so that a reload neither repeats the work nor loses a secret.
+ * Makes forms idempotent: two clicks, a reload, the back button or a lost response do not repeat the work. Each page
+ * gives its form a new id. A browser that sends the form again gets the outcome of the first request. The page that
+ * answers a form is stored for a while at its own address, so that a reload does not lose a secret.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +25,7 @@ const FORM_ID = /^[\w-]{22,64}$/;
 /** The pauses between reads of the first request's outcome, for a browser that sent a form twice. */
 const PAUSES_MS = [50, 50, 100, 100, 200, 200, 300, ...Array<number>(18).fill(500)];
 
-/** The form of a visit, by the id that its page gave it. */
+/** The form of a visit: the id from its page, and the digest of its content. */
 export interface FormToSend {
   readonly id: string;
   readonly digest: Buffer;
@@ -58,7 +58,7 @@ export function formToSend(page: Page, { context, form, path }: Visit): FormToSe
   return { id, digest: createHash('sha256').update(`${path}\n${form.toString()}\n`).update(form.file).digest() };
 }
 
-/** Returns the outcome of a form that was sent before, or null for a new form. Waits for a form in progress. */
+/** Returns the outcome of an earlier request with the form, or null for a new form. Waits for a request in progress. */
 export async function earlierOutcome(
   visit: Visit,
   services: ApiServices,
@@ -76,11 +76,11 @@ export async function earlierOutcome(
   if (!found.digest.equals(form.digest)) throw sentBefore(words.otherEntries);
   const kept = keptIn(found, form.id, services);
   if (!kept || kept.kind === 'unknown') throw sentBefore(words.unknown);
-  // A browser that has a session keeps it. A stored page expires.
+  // A browser with a session keeps its session. A stored page expires.
   return toResult(kept, form.id, visit.session === null && found.isRecent);
 }
 
-/** Carries a form out unless it was sent before. A refused form can be sent again. */
+/** Runs the work of a form, unless the form was sent before. A refused form can be sent again. */
 export async function once(
   visit: Visit,
   services: ApiServices,
@@ -97,7 +97,7 @@ export async function once(
   const keep = async (kept: StoredResult): Promise<void> => {
     const userId = kept.session === null ? (visit.session?.user.id ?? null) : null;
     const encryptedAnswer = encryption.encrypt(JSON.stringify(kept), form.id);
-    // The outcome is unknown without a row, too.
+    // If this write fails, the missing answer also means that the outcome is unknown.
     const completed = againIfLost(() => completeSentForm(database, form.id, { userId, encryptedAnswer }));
     await (kept.kind === 'unknown' ? completed.catch(() => undefined) : completed);
   };
@@ -117,7 +117,7 @@ export async function once(
   return kept.kind === 'page' ? toResult(kept, form.id, true) : result;
 }
 
-/** Returns the page that answered a form to the user who sent it. @throws ServiceError `not_found` for other users, and later */
+/** Shows the page that answered a form to its user. @throws ServiceError `not_found` for others; 409 once it expired */
 export async function shownOutcome({ params, session, texts }: Visit, services: ApiServices): Promise<PageResult> {
   const { form_id: formId = '' } = params;
   const found = await findSentForm(services.database, formId);
@@ -150,7 +150,7 @@ function toKept(result: PageResult, draw: Draw): StoredResult {
   }
 }
 
-/** @param canSetCookies whether the browser still gets the cookies of the response */
+/** @param canSetCookies whether to set the cookies of the stored response */
 function toResult(kept: StoredResult, formId: string, canSetCookies: boolean): PageResult {
   if (kept.kind === 'part') return { kind: 'part', content: raw(kept.html) };
   const next = { kind: 'redirect', path: kept.kind === 'page' ? `/outcomes/${formId}` : kept.to } as const;

@@ -17,11 +17,11 @@ import type { Texts } from './texts/texts.ts';
 export interface Visit {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The address of the page. A form that is refused has the address of its page. */
+  /** The path of the page. A refused form has the path of its page. */
   readonly path: string;
   readonly texts: Texts;
   readonly requestId: string;
-  /** The address that the request came from. */
+  /** The client's IP address. */
   readonly ip: string;
   readonly userAgent: string;
   /** Whether htmx requests a part of a page. */
@@ -32,11 +32,11 @@ export interface Visit {
   readonly context: Context;
   /** The token of the browser's sign-in with the provider, while the sign-in is in progress. */
   readonly attempt: string | null;
-  /** The path of the page that the user was on when the session ended; empty for none. */
+  /** The path of the page on which the user's session ended; empty if none. */
   readonly back: string;
-  /** Why the form was refused that was sent from the page; null for none. */
+  /** Why the form of the page was refused; null if it was not. */
   readonly problem: ServiceError | null;
-  /** Null for strangers. */
+  /** Null for visitors who have not signed in. */
   readonly session: OpenSession | null;
   readonly memberships: readonly Membership[];
 }
@@ -59,7 +59,7 @@ export type PageResult =
       readonly title: string;
       readonly content: Child;
       readonly status?: number;
-      /** Hides the navigation: for strangers. */
+      /** Hides the navigation, for visitors who have not signed in. */
       readonly bare?: boolean;
       /** The visit of a refused form, whose page is shown again. */
       readonly refused?: Visit;
@@ -71,7 +71,7 @@ export type PageResult =
       readonly status?: number;
       readonly refused?: Visit;
     }
-  /** The browser opens a path of the console next. After a form, the page there says "Saved", unless it shows what was made. */
+  /** The browser opens a path of the console. After a form, the page says "Saved", unless `showsResult` is true. */
   | (Cookies & { readonly kind: 'redirect'; readonly path: string; readonly showsResult?: true })
   /** The browser opens the OpenID provider. */
   | (Cookies & { readonly kind: 'leave'; readonly url: string })
@@ -95,7 +95,6 @@ interface Cookies {
   readonly back?: Cookie;
 }
 
-/** A page within the console. */
 export function showPage(title: string, ...content: Child[]): Extract<PageResult, { kind: 'page' }> {
   return { kind: 'page', title, content };
 }
@@ -108,19 +107,19 @@ export function existing<Thing>(thing: Thing | null | undefined): Thing {
 
 interface Definition {
   readonly method: 'get' | 'post';
-  /** Below `/console`, with parameters in braces. */
+  /** The path below `/console`, with parameters in braces. */
   readonly path: string;
   /** The body of the request is a form by default. An upload has its tokens in `x-form-token` and `x-form-id`. */
   readonly receives?: 'file';
-  /** For a form with a file: the most bytes of the file. */
+  /** For a form with a file: the maximum size of the file. */
   readonly maxFileBytes?: number;
-  /** For a form that only reads, and may be repeated. Every other form is carried out once. */
+  /** For a form that only reads, and may be repeated. The work of every other form is done once. */
   readonly changesNothing?: true;
 }
 
 type Handle<By extends Visit> = (visit: By, services: ApiServices) => PageResult | Promise<PageResult>;
 
-/** Who sees a page: everybody, users who have signed in, members of the account in the path, or operators. */
+/** Who may see a page: everybody, users who have signed in, members of the account in the path, or operators. */
 type Access =
   | { readonly access: 'everybody'; readonly handle: Handle<Visit> }
   | { readonly access: 'user'; readonly handle: Handle<UserVisit> }
@@ -132,11 +131,11 @@ export type Page = Definition & Access;
 /** A page with forms. */
 type FormPage<By extends Visit, Permission> = Page & {
   /**
-   * A form on the page. A form that is refused shows the page again, with the reason.
+   * Defines a form of the page. If the form is refused, the page is shown again, with the reason.
    *
-   * @param below the rest of the path, behind that of the page
-   * @param act the work, which refuses a form by a ServiceError
-   * @param next what the browser shows afterwards, or the path of the console that the browser opens; by default the page
+   * @param below the form's path below the path of the page
+   * @param act the work, which throws a ServiceError to refuse the form
+   * @param next the result to show afterwards, or the path of the console to open; by default, the page
    */
   readonly form: <Made>(
     below: string,
@@ -146,7 +145,7 @@ type FormPage<By extends Visit, Permission> = Page & {
   ) => Page;
 };
 
-/** @param prefix of all paths */
+/** @param prefix the start of all paths */
 function definers<By extends Visit, Permission>(
   accessOf: (permission: Permission, handle: Handle<By>) => Access,
   prefix = '',
@@ -168,7 +167,7 @@ function definers<By extends Visit, Permission>(
           const shown = next ? next(visit, made) : address;
           return typeof shown === 'string' ? { kind: 'redirect', path: shown } : shown;
         } catch (problem) {
-          // The path of the form names what does not exist: that has a page of its own.
+          // An object in the form's path does not exist, which shows the page for 404.
           const isUnknown = below.includes('{') && isRefusal(problem) && problem.code === 'not_found';
           if (!isRefusal(problem) || isUnknown) throw problem;
           const refused = { ...visit, problem, path: `/console${address}` };
@@ -212,7 +211,7 @@ export const staff = definers((permission: StaffPermission, handle: Handle<UserV
   handle,
 }));
 
-/** What members need for a page of their account, and operators for theirs. */
+/** The permission that members need for a page of their account, and the permission that operators need for it. */
 type Permissions = readonly [member: MemberPermission, staff: StaffPermission];
 
 const PLACES = [
@@ -226,22 +225,22 @@ const PLACES = [
   ),
 ];
 
-/** The same pages of an account for its members and for operators. The paths start behind that of the account. */
+/** Defines pages of an account for its members and for operators. Their paths follow the path of the account. */
 export function inBothPlaces(pagesIn: (place: (typeof PLACES)[number]) => readonly Page[]): readonly Page[] {
   return PLACES.flatMap(pagesIn);
 }
 
-/** Whether a page is one of those for operators. */
+/** Whether a page is for operators. */
 export function isOfStaff({ path }: Visit): boolean {
   return path.startsWith('/console/staff/');
 }
 
-/** Whether an operator has a permission, for the parts of a page that not all operators see. */
+/** Whether an operator has a permission. For parts of a page that not all operators see. */
 export function may({ user: { staffRole } }: UserVisit, permission: StaffPermission): boolean {
   return mayAsStaff(staffRole, permission);
 }
 
-/** Whether the visitor of a page {@link inBothPlaces} has the permission that the place needs. */
+/** Whether the visitor of a page of {@link inBothPlaces} has the permission, as a member or as an operator. */
 export function mayHere(visit: UserVisit, [ofMembers, ofStaff]: Permissions): boolean {
   if (isOfStaff(visit)) return may(visit, ofStaff);
   const membership = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);

@@ -1,4 +1,4 @@
-/** All pages of the console. The first page whose path matches is used. */
+/** All pages of the console. The first page with a matching path handles a request. */
 import type { Page } from './page.ts';
 import { billingPages } from './pages/billing/pages.tsx';
 import { endUserPages } from './pages/end-users/pages.tsx';

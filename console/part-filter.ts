@@ -1,22 +1,22 @@
-/** Filters of lists that take a part of a name. A list is filtered by one value: where several match, the reader chooses. */
+/** Filters of lists that accept a part of a name. A filter has one value: if several match, the reader chooses. */
 import type { ApiServices } from '../api/services/services.ts';
 import type { Catalogue } from '../catalogue/types.ts';
 import { listAccounts } from '../db/queries/accounts.ts';
 import { isId } from '../domain/ids.ts';
 
-/** The most that the reader chooses from. */
+/** The maximum number of values to choose from. */
 const MAX_CANDIDATES = 20;
 
 export interface PartFilter {
   /** The parameter of the query. */
   readonly name: 'account' | 'model';
-  /** What the list is filtered by; undefined for everything, and null while nothing or more than one thing matches. */
+  /** The value by which to filter; undefined for all entries; null while no value, or more than one, matches. */
   readonly value: string | undefined | null;
-  /** What matches, if more than one thing does. */
+  /** The matching values, if there is more than one. */
   readonly candidates: readonly { readonly value: string; readonly label: string }[];
 }
 
-/** Finds the account that `account` names by its id, or by a part of its name, its e-mail address or its external id. */
+/** Finds the account of `account`: an id, or a part of a name, an e-mail address or an external id. */
 export async function accountIn(
   query: URLSearchParams,
   { reports }: Pick<ApiServices, 'reports'>,
@@ -30,7 +30,7 @@ export async function accountIn(
   );
 }
 
-/** Finds the model that `model` names by its id or a part of it. A model that is sold no more is found by its id. */
+/** Finds the model of `model`: an id, or a part of one. A model that is no longer on sale needs its full id. */
 export function modelIn(query: URLSearchParams, { videoModels, imageModels, textModels }: Catalogue): PartFilter {
   const text = textOf(query, 'model');
   const ids = [videoModels, imageModels, textModels].flatMap((models) => [...models.keys()]);
@@ -43,7 +43,7 @@ export function modelIn(query: URLSearchParams, { videoModels, imageModels, text
   );
 }
 
-/** Reads a list unless a filter still has to be chosen. */
+/** Reads a list, unless the reader still has to choose the value of a filter. */
 export async function unlessOpen<Entry>(
   filters: readonly PartFilter[],
   read: () => Promise<readonly Entry[]>,

@@ -10,7 +10,7 @@ export function periodOf(query: URLSearchParams): Period {
   return { from, to: to && new Date(to.getTime() + DAY_MS) };
 }
 
-/** Reads the period as {@link periodOf} does. Without days, the period is the current month. */
+/** Reads the period like {@link periodOf}. Without days, the period is the current month. */
 export function periodOrMonth(query: URLSearchParams, nowMs: number): Period {
   const asked = periodOf(query);
   const [from, to] = usualPeriods(nowMs).thisMonth;

@@ -30,9 +30,9 @@ const BACK_COOKIE = '__Host-genway-back';
 const BACK_LIFETIME_SECONDS = 15 * 60;
 const MAX_BACK_LENGTH = 1_000;
 const SAVED_COOKIE = '__Host-genway-saved';
-/** The redirect after a form takes less. */
+/** Longer than the redirect after a form takes. */
 const SAVED_LIFETIME_SECONDS = 20;
-/** Set by `Fetch` in all browsers: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header */
+/** The accepted values of the header that browsers set: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header */
 const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
 
 /** Adds the routes below `/console`, and the status page, to a router. */
@@ -90,7 +90,7 @@ function strangerOf(context: Context): Visit {
   };
 }
 
-/** The router takes a path with a slash at its end, too. */
+/** Removes the slash at the end of a path, which the router also accepts. */
 function withoutSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path;
 }
@@ -104,7 +104,7 @@ async function withSession(context: Context, visit: Visit, { database }: ApiServ
   return { ...known, memberships: await againIfLost(() => listMemberships(database, session.user.id)) };
 }
 
-/** The response of a page, and the visit with the form that was sent. */
+/** The response of a page, and the visit with the sent form. */
 interface Answer {
   readonly sent: Visit;
   readonly result: PageResult;
@@ -113,7 +113,7 @@ interface Answer {
 async function answerOf(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
   if (page.method === 'get') return { sent: visit, result: await runOpened(await open(page, visit, services)) };
   if (page.maxFileBytes !== undefined) {
-    // The file is read only if the visitor may send the form.
+    // Reads the file only if the visitor may send the form.
     const opened = await open(page, visit, services);
     if (typeof opened !== 'function') return { sent: visit, result: opened };
   }
@@ -126,10 +126,10 @@ async function formOf({ maxFileBytes, receives }: Page, request: IncomingMessage
   return receives === 'file' ? new Form() : readForm(request);
 }
 
-/** Accepts a form only with the token of its session, and carries the form out once. */
+/** Accepts a form only with the token of its session, and does its work once. */
 async function resultOfForm(page: Page, visit: Visit, services: ApiServices): Promise<PageResult> {
   const form = page.changesNothing ? null : formToSend(page, visit);
-  // Comes before the check of the session: the first request may have opened a new session, as a sign-in does.
+  // Precedes the check of the session, since the first request may have opened a new session, such as a sign-in.
   const earlier = form && (await earlierOutcome(visit, services, form));
   if (earlier) return earlier;
   const token = page.receives === 'file' ? visit.context.get('x-form-token') : visit.form.exact('form_token');
@@ -143,13 +143,13 @@ function runOpened(opened: Opened): PageResult | Promise<PageResult> {
   return typeof opened === 'function' ? opened() : opened;
 }
 
-/** A stranger has no session token. The browser's headers tell the origin of the form instead. */
+/** Refuses forms of other sites by the browser's headers, since a visitor without a session has no session token. */
 function refuseOtherSites(context: Context): void {
   if (context.method === 'GET' || context.method === 'HEAD') return;
   if (!OWN_SITES.includes(context.get('sec-fetch-site'))) throw forgedForm();
 }
 
-/** PostgreSQL cannot search for text that it cannot store. */
+/** Refuses text that PostgreSQL cannot store, and therefore cannot search for. */
 function refuseUnstorable({ params, query }: Visit): void {
   if (![...Object.values(params), ...query.values()].every(isStorable)) throw nothingHere();
 }
@@ -180,7 +180,7 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<Op
   return () => page.handle({ ...userVisit, account }, services);
 }
 
-/** Records the action of an operator, as the administration records the actions of its callers. */
+/** Records the action of an operator, like the actions of callers of the administration. */
 async function noteStaffAction(database: Database, page: Page, { user, path, requestId }: UserVisit): Promise<void> {
   const action = `console ${page.path}`;
   await recordAdminAction(database, { author: user.email, tokenId: null, action, path, requestId });
@@ -215,25 +215,25 @@ async function send(context: Context, visit: Visit, { database }: ApiServices, r
   }
 }
 
-/** A browser follows the redirect of a page. For a part of a page, htmx opens the address instead of the page. */
+/** Redirects the browser. In a request for a part of a page, htmx opens the address in place of the page. */
 function leadTo(address: string, { context, isPartRequest }: Visit): void {
   context.status = isPartRequest ? 204 : 303;
   context.set(isPartRequest ? 'HX-Redirect' : 'Location', address);
   context.body = isPartRequest ? null : '';
 }
 
-/** The path of the page in the browser, which a form or a part of the page names in its headers. */
+/** The path of the page in the browser. A form, or a request for a part of the page, has the path in its headers. */
 function openPageOf({ context, isPartRequest }: Visit): string {
   const isPage = context.method === 'GET' && !isPartRequest;
   const open = isPage ? context.url : context.get('hx-current-url') || context.get('referer');
-  // The host is that of the console in any case.
+  // The host does not matter: only the path is used.
   const url = URL.canParse(open, 'http://console') ? new URL(open, 'http://console') : null;
   const path = url === null ? '' : url.pathname + url.search;
   const isShort = path.length <= MAX_BACK_LENGTH;
   return isShort && path.startsWith(`${PREFIX}/`) ? encodeURIComponent(path.slice(PREFIX.length)) : '';
 }
 
-/** Returns the path in a cookie, which is below the console whatever the cookie says; empty for none. */
+/** Returns the path in a cookie, which callers append to the path of the console; empty if it is missing or invalid. */
 function pathBelow(token: string | undefined): string {
   try {
     const path = decodeURIComponent(token ?? '');
@@ -254,7 +254,7 @@ function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' 
   return renderPage({ title, content, signedIn: bare ? null : signedInOf(visit), isSaved: isJustSaved(visit) }, page);
 }
 
-/** Returns null for a stranger, and for a user whose second factor is pending: both see no navigation. */
+/** Returns null for a visitor without a session or with a pending second factor, who sees no navigation. */
 function signedInOf(visit: Visit): SignedIn | null {
   const { session, memberships } = visit;
   if (!session || session.secondFactorPending) return null;
@@ -269,14 +269,14 @@ function accountOf({ memberships, params }: Visit): Membership | null {
 function setCookie(context: Context, name: string, value: Cookie | undefined, lifetimeSeconds: number): void {
   if (value === undefined) return;
   const [token, seconds] = value === 'end' ? ['', 0] : [value.token, lifetimeSeconds];
-  // Koa's own cookies refuse `Secure` where TLS ends in front of it; browsers take it over plain HTTP from this machine.
+  // Koa's own cookies refuse `Secure` behind a TLS proxy. Browsers accept `Secure` over plain HTTP from this machine.
   context.append('Set-Cookie', `${name}=${token}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${seconds}`);
 }
 
 async function sendError(context: Context, visit: Visit, error: unknown, services: ApiServices): Promise<void> {
   const shown = toServiceError(error);
   const isOurs = shown.code === 'internal_error' || isUnavailable(error);
-  // Logs no path: the path of an invitation grants access.
+  // Does not log the path: the path of an invitation grants access.
   const page = context.state.endpoint?.path;
   if (isOurs) services.log.error({ err: error, request_id: visit.requestId, page }, 'a page failed');
   const status = isUnavailable(error) ? 503 : shown.status;
@@ -298,7 +298,7 @@ function titleOf({ texts: { errors, sentForms } }: Visit, status: number): strin
   return status >= 500 ? errors.failedTitle : errors.formTitle;
 }
 
-/** OWASP HTTP headers; scripts and styles come from this origin only, and results from the origin of stored files. */
+/** OWASP's HTTP headers. Scripts and styles come only from this origin, and results from the origin of stored files. */
 function headersFor({ storage, checkout }: ApiServices): Readonly<Record<string, string>> {
   const media = ["'self'", 'data:', 'blob:', new URL(storage.urlOf('results')).origin].join(' ');
   const policy = [
@@ -308,7 +308,7 @@ function headersFor({ storage, checkout }: ApiServices): Readonly<Record<string,
     `img-src ${media}`,
     `media-src ${media}`,
     "connect-src 'self'",
-    // The form with an amount leads to the page on which it is paid.
+    // The form for adding funds redirects to the payment page.
     `form-action ${["'self'", ...(checkout ? [checkout.origin] : [])].join(' ')}`,
     "frame-ancestors 'none'",
     "base-uri 'none'",

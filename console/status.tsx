@@ -1,4 +1,4 @@
-/** The public status page, `/status`: contract 4.12. It needs no session and no script. */
+/** The public status page, `/status`: contract 4.12. The page needs no session and no script. */
 import type { Router } from '@koa/router';
 import { renderToString } from 'hono/jsx/dom/server';
 import type { PublicStatus, ServiceReport } from '../api/services/public-status.ts';
@@ -19,7 +19,7 @@ const HEADERS = {
   Vary: 'Accept-Language',
 };
 
-/** Adds the page to a router. A page is drawn once for everybody who reads it in the same language. */
+/** Adds the page to a router. Renders each status once per language. */
 export function mountStatus(router: Router<RequestState>, { readStatus }: Pick<ApiServices, 'readStatus'>): void {
   const drawn = new WeakMap<PublicStatus, Map<string, string>>();
   router.get('/status', async (context) => {
@@ -37,7 +37,7 @@ export function mountStatus(router: Router<RequestState>, { readStatus }: Pick<A
   });
 }
 
-/** @param status null if it cannot be read */
+/** @param status null if the status cannot be read */
 function draw(status: PublicStatus | null, texts: Texts): string {
   return `<!doctype html>${renderToString(<StatusPage status={status} texts={texts} />)}`;
 }
@@ -104,7 +104,7 @@ function ServiceCard({ service, words }: { service: ServiceReport; words: Texts[
   );
 }
 
-/** Rounded down, so that 100 % means every request. */
+/** Rounds down, so that 100 % means every request. */
 function percent(share: number): string {
   return `${(Math.floor(share * 10_000) / 100).toFixed(2)} %`;
 }

@@ -1,7 +1,7 @@
 /**
  * Opens connections that cannot lead into a private network: checks every address of a name, connects to exactly these
- * addresses, and checks the connected socket again. A `lookup` hook would not be enough, because it never sees an address
- * that the link itself contains.
+ * addresses, and checks the connected socket again. A `lookup` hook would not be enough, because it never sees an
+ * address that the link itself contains.
  */
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';

@@ -1,7 +1,7 @@
 /**
  * A client of an OpenID Connect provider, with the authorization code flow, PKCE, state and nonce:
- * https://openid.net/specs/openid-connect-core-1_0.html and RFC 9700. The client reads the provider's metadata only when
- * a person signs in, so that the provider may be down while Genway starts.
+ * https://openid.net/specs/openid-connect-core-1_0.html and RFC 9700. The client reads the provider's metadata only
+ * when a person signs in, so that the provider may be down while Genway starts.
  */
 import {
   allowInsecureRequests,

@@ -17,7 +17,7 @@ const UNFINISHED_DIRECTORY = '.unfinished';
 /** Far longer than any upload or download may take, so no process is still writing the file. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 
-/** Stores files on the local disk. A file gets its name once it is durable, so that readers see all of it or nothing. */
+/** Stores files on the local disk. A file gets its name once it is durable: readers see all of it or nothing. */
 export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions): Storage {
   return {
     async put(key, body, options) {

@@ -10,11 +10,11 @@ import { type Json, type Fields } from './json.ts';
 import { textOf } from './print.ts';
 
 export interface AdminClient {
-  /** @throws CommandError with the service's own message when it refuses */
+  /** @throws CommandError with the service's own message if it refuses */
   call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Fields>;
-  /** The answer as text, in the requested media type. */
+  /** Returns the answer as text, in the requested media type. */
   text(path: string, accept: string): Promise<string>;
-  /** The answer as it arrives, in the requested media type. */
+  /** Streams the answer, in the requested media type. */
   stream(path: string, accept: string): Promise<AsyncIterable<Uint8Array>>;
 }
 
@@ -30,7 +30,7 @@ interface Address {
 
 const demoSchema = Joi.object({ base_url: Joi.string().required(), admin_token: Joi.string().required() }).unknown();
 
-/** Connects to the running local stack if GENWAY_ADMIN_TOKEN is not set. */
+/** Creates a client of the configured Genway, or of the running local stack if GENWAY_ADMIN_TOKEN is not set. */
 export async function connectAdmin(config: CommandConfig): Promise<AdminClient> {
   const { baseUrl, adminToken } = await addressOf(config);
   const send = async (method: string, path: string, headers: Record<string, string>, body?: object) => {

@@ -1,4 +1,4 @@
-/** Calls of the administration endpoints, and their output, for commands. */
+/** Calls the administration endpoints for commands, and prints the answers. */
 import type { AdminClient } from './admin-client.ts';
 import type { Fields } from './json.ts';
 import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
@@ -6,20 +6,20 @@ import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
 /** Where the command prints. */
 export interface Terminal {
   readonly print: (text: string) => void;
-  /** Writes chunks as they arrive, and takes them no faster than it can write them. */
+  /** Writes chunks as they arrive, and reads no faster than it can write. */
   readonly pipe: (chunks: AsyncIterable<Uint8Array>) => Promise<void>;
 }
 
 export interface Administration {
   readonly isJson: () => boolean;
   readonly print: (text: string) => void;
-  /** Calls an endpoint. @throws CommandError with the service's own message when it refuses */
+  /** Calls an endpoint. @throws CommandError with the service's own message if it refuses */
   readonly call: AdminClient['call'];
   /** Prints an answer unchanged. */
   readonly showJson: (answer: Fields) => void;
-  /** Calls an endpoint that answers with one object, and prints that. */
+  /** Calls an endpoint that answers with one object, and prints the object. */
   readonly show: (...call: Parameters<AdminClient['call']>) => Promise<void>;
-  /** Prints a page of a list, and how to get the next one. */
+  /** Prints a page of a list, and how to get the next page. */
   readonly list: (path: string, columns: readonly string[]) => Promise<void>;
   /** Prints a text answer. */
   readonly showText: (path: string) => Promise<void>;
@@ -33,8 +33,8 @@ type Options = Readonly<Record<string, string | boolean | undefined>>;
 const EXPORTS = { csv: 'text/csv', csvComma: 'text/csv;decimal=comma', ndjson: 'application/x-ndjson' } as const;
 
 /**
- * @param connect is called when a command runs, so that `--help` needs no running Genway
- * @param isJson whether answers are printed unchanged
+ * @param connect called when a command runs, so that `--help` needs no running Genway
+ * @param isJson whether to print answers unchanged
  */
 export function createAdministration(
   connect: () => Promise<AdminClient>,

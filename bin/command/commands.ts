@@ -6,7 +6,7 @@ import { addEndpointCommand, groupOf } from './endpoint-command.ts';
 import { ENDPOINT_COMMANDS, GROUPS } from './endpoint-commands.ts';
 import { addFinanceCommands } from './finance.ts';
 
-/** @param connect is called when a command runs, so that `--help` needs no running Genway */
+/** @param connect called when a command runs, so that `--help` needs no running Genway */
 export function addCommands(program: Command, connect: () => Promise<AdminClient>, terminal: Terminal): void {
   const admin = createAdministration(connect, terminal, () => program.opts<{ json?: boolean }>().json === true);
   for (const [name, description] of Object.entries(GROUPS)) groupOf(program, name).description(description);

@@ -1,4 +1,4 @@
-/** `genway config check`: everything that is wrong in the operator's files. */
+/** `genway config check`: reports all mistakes in the operator's files. */
 import Joi from 'joi';
 import { describeLoss, soldBelowCost } from '../../catalogue/below-cost.ts';
 import { type Finding, writeFindings } from '../../catalogue/operator-file.ts';
@@ -25,7 +25,7 @@ const listSchema = Joi.object<PriceRules & { readonly id: string }>({
 }).unknown();
 
 interface CheckOptions {
-  /** Whether to send requests to the upstreams, too. */
+  /** Whether to probe the upstreams as well, and to check the price lists of customers. */
   readonly online: boolean;
 }
 
@@ -34,7 +34,7 @@ interface ConfigSurroundings {
   readonly connect: () => Promise<AdminClient>;
 }
 
-/** @returns the exit code: `wrong` before `unreachable` */
+/** @returns the exit code; `wrong` takes precedence over `unreachable` */
 export async function checkConfig(
   config: FilesConfig,
   files: readonly string[],
@@ -62,7 +62,7 @@ export async function checkConfig(
   return probes.some(isBad) ? EXIT_CODES.unreachable : EXIT_CODES.right;
 }
 
-/** Finds prices of customers' price lists, as a running Genway has them, that are below cost by this catalogue. */
+/** Finds prices in the price lists of a running Genway that are below the costs of this catalogue. */
 async function checkPriceLists(catalogue: Catalogue, connect: () => Promise<AdminClient>): Promise<readonly string[]> {
   try {
     const admin = await connect();
@@ -80,7 +80,7 @@ async function checkPriceLists(catalogue: Catalogue, connect: () => Promise<Admi
   }
 }
 
-/** Probes text upstreams in the formats of their routes; without a catalogue, in the first format that has an address. */
+/** Probes text upstreams in the formats of their routes; without routes, in the first format that has an address. */
 function probe(upstreams: Upstreams, catalogue: Catalogue | null): Promise<readonly Probe[]> {
   const routes = [...(catalogue?.textModels.values() ?? [])].flatMap((model) => model.routes);
   const firstFormats = new Map(
@@ -125,7 +125,7 @@ function isBad({ verdict, endedModels }: Probe): boolean {
   return verdict === 'refused' || verdict === 'unreachable' || endedModels.length > 0;
 }
 
-/** A named file is checked with the other file that the environment names, if any. */
+/** The files to check: the named ones, and for a missing one the file that the environment names, if any. */
 export function pathsFor(config: FilesConfig, files: readonly string[]): FilePaths {
   const configured = configuredPaths(config);
   if (files.length === 0) return configured;

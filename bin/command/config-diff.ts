@@ -1,4 +1,4 @@
-/** `genway config diff`: what a catalogue would change in models and prices. */
+/** `genway config diff`: reports what a catalogue would change in models and prices. */
 import Joi from 'joi';
 import {
   amountsChangedUnder,
@@ -46,7 +46,7 @@ interface Surroundings {
   readonly terminal: ConfigTerminal;
 }
 
-/** @returns the exit code: `wrong` where the files are, or prices or costs would change under their version */
+/** @returns the exit code: `wrong` if prices or costs would change without a new version of the catalogue */
 export async function compareWithForce(
   config: FilesConfig,
   files: readonly string[],
@@ -107,7 +107,7 @@ function present({ model, what, before, after, amount }: OfferChange) {
   return { model, what, before, after, change: amount === null ? null : percentage(before, after) };
 }
 
-/** For example `+12.5 %`, from two decimals; null where one is missing, or nothing was charged before. */
+/** For example `+12.5 %`, from two decimals; null if one is missing, or the amount before is 0. */
 function percentage(before: string | null, after: string | null): string | null {
   if (before === null || after === null || Number(before) === 0) return null;
   const percent = (Number(after) / Number(before) - 1) * 100;

@@ -1,4 +1,4 @@
-/** `genway config init`: the operator's two files, to begin with, out of catalogue/vendors.yaml. */
+/** `genway config init`: writes the operator's first two files, from catalogue/vendors.yaml. */
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { MEDIA_APIS } from '../../providers/media/protocols.ts';
 import { TEXT_VENDORS } from '../../providers/text/vendors.ts';
 import type { ConfigTerminal } from './config-terminal.ts';
 
-/** Where models stand in a catalogue, one family counting as one. */
+/** The paths of the lists of models, or of families of models, in a catalogue. */
 const LISTS = [
   ['media', 'videos'],
   ['media', 'images'],
@@ -18,9 +18,10 @@ const LISTS = [
 ] as const;
 
 /**
- * Writes `catalogue.yaml` with the models of some vendors, and `upstreams.yaml` with the vendors, whose keys the environment has.
+ * Writes `catalogue.yaml` with the models of some vendors, and `upstreams.yaml` with the vendors, whose keys come from
+ * the environment.
  *
- * @throws OperatorError for a vendor that there is none of, or when one of the files exists
+ * @throws OperatorError for an unknown vendor, or if one of the files exists
  */
 export async function initConfig(
   vendors: readonly string[],
@@ -50,7 +51,7 @@ export async function initConfig(
   );
 }
 
-/** The models or families of a list, as data. */
+/** The models or families in a list, as plain data. */
 function itemsAt(catalogue: Document, path: readonly string[]): readonly unknown[] {
   const list = catalogue.getIn(path);
   return isSeq(list) ? list.items.map((item) => (isMap(item) ? item.toJS(catalogue) : item)) : [];
@@ -62,28 +63,28 @@ function providersOf(model: unknown): readonly string[] {
   return Array.isArray(routes) ? routes.map((one: unknown) => String(isObject(one) ? one['provider'] : '')) : [];
 }
 
-/** Removes the other models, and the part of the catalogue that has none left. */
+/** Removes the models of other vendors, and the part of the catalogue if no model is left in it. */
 function keepModelsOf(vendors: readonly string[], catalogue: Document, path: readonly [string, string]): void {
   const list = catalogue.getIn(path);
   if (!isSeq(list)) return;
   const isKept = itemsAt(catalogue, path).map((model) => providersOf(model).every((name) => vendors.includes(name)));
-  // The comment of the first model is that of the list.
+  // The YAML library attaches the comment before the first model to the list.
   if (!isKept[0]) list.commentBefore = null;
   list.items = list.items.filter((_, index) => isKept[index]);
   if (list.items.length > 0) return;
   const [part] = path;
   catalogue.deleteIn(path);
   const rest = catalogue.get(part);
-  // Without families, nothing else of the text part has a meaning.
+  // Without families, the rest of the text part is useless.
   if (part === 'text' || (isMap(rest) && rest.items.length === 0)) catalogue.delete(part);
 }
 
-/** The name of a variable, as the operator's files refer to it. */
+/** A reference to a variable in the operator's files. */
 function variable(name: string, word: string): string {
   return `\${${name.toUpperCase().replaceAll('-', '_')}_${word}}`;
 }
 
-/** The file of upstreams, with variables of the environment for what is secret or the operator's own. */
+/** The file of upstreams, with environment variables for credentials and for the operator's own addresses. */
 function upstreamsOf(vendors: readonly string[]): object {
   const media = MEDIA_APIS.filter(([name]) => vendors.includes(name)).map(([name, protocol, adapter]) => ({
     name,

@@ -1,8 +1,8 @@
-/** Where the commands of `genway config` print, and with which code they end. */
+/** The output and the exit code of `genway config`. */
 export interface ConfigTerminal {
   readonly print: (text: string) => void;
   readonly isJson: () => boolean;
-  /** Sets the code with which the command will end. */
+  /** Sets the exit code of the command. */
   readonly endWith: (exitCode: number) => void;
 }
 

@@ -1,4 +1,4 @@
-/** `genway config`: the operator's files, before a process takes them up. */
+/** `genway config`: writes, checks and compares the operator's files before a process uses them. */
 import type { Command } from 'commander';
 import type { FilesConfig } from '../../config.ts';
 import type { AdminClient } from './admin-client.ts';
@@ -8,7 +8,7 @@ import { compareWithForce } from './config-diff.ts';
 import type { ConfigTerminal } from './config-terminal.ts';
 import { groupOf } from './endpoint-command.ts';
 
-/** The implementation is loaded when a command runs, so that `--help` needs neither configuration nor a running Genway. */
+/** Called when a command runs, so that `--help` needs neither configuration nor a running Genway. */
 export interface ConfigSources {
   readonly load: () => FilesConfig;
   readonly connect: () => Promise<AdminClient>;

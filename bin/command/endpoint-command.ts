@@ -1,6 +1,6 @@
 /**
- * Commands that are one call of the administration. Each is derived from its endpoint: its description, its options, and
- * whether it prints one object, a list, an export or text.
+ * Commands that make one call of the administration. The endpoint determines the command's description, its options,
+ * and whether the command prints one object, a list, an export or text.
  */
 import { type Command, Option } from 'commander';
 import { endpointsFor } from '../../api/endpoints.ts';
@@ -11,9 +11,9 @@ import { OperatorError } from '../../domain/operator-error.ts';
 import type { Administration } from './administration.ts';
 
 /**
- * A command and the endpoint that it calls, by its `operationId`. The usage has the words of the command, then its arguments: the
- * parameters of the path, and any fields of the query or the body. The other fields are options. The columns are those of a list,
- * separated by spaces.
+ * A command and the `operationId` of the endpoint that it calls. The usage consists of the words of the command and its
+ * arguments, which are parameters of the path or fields of the query or the body. All other fields are options. The
+ * columns of a list are separated by spaces.
  */
 export type EndpointCommand = readonly [usage: string, call: string, columns?: string, role?: 'default'];
 
@@ -26,12 +26,12 @@ interface Input {
   readonly isRequired: boolean;
 }
 
-/** The value of an option; a flag is true, or false with `--no-` before it. */
+/** The value of an option; a flag is true, or false with the prefix `--no-`. */
 type Given = string | boolean | undefined;
 
 const ADMIN_PATH = '/admin/v1';
 
-/** Adds a command to a program, within the groups that its words name. */
+/** Adds a command to a program, in the groups that its words name. */
 export function addEndpointCommand(
   program: Command,
   [usage, call, columns = '', role]: EndpointCommand,
@@ -66,7 +66,7 @@ export function addEndpointCommand(
   });
 }
 
-/** The options with which all rows of a list are printed. */
+/** Adds the options that print all rows of a list. */
 export function addExportOptions(command: Command): Command {
   return command
     .option('--csv', 'print all rows as CSV, for a spreadsheet')
@@ -74,7 +74,7 @@ export function addExportOptions(command: Command): Command {
     .option('--ndjson', 'print all rows, one JSON object per line, for a program');
 }
 
-/** @throws Error if there is no such endpoint */
+/** @throws Error if the endpoint does not exist */
 function operationOf(id: string): Operation {
   const operation = endpointsFor({ canTakePayments: false }).find((endpoint) => endpoint.id === id);
   if (!operation) throw new Error(`no endpoint has the operationId ${id}`);
@@ -87,7 +87,7 @@ function methodOf({ method }: Operation): (typeof METHODS)[keyof typeof METHODS]
   return METHODS[method];
 }
 
-/** The group of commands with this name, which is added if there is none yet. */
+/** Returns the group of commands with this name, and adds it if there is none yet. */
 export function groupOf(parent: Command, name: string): Command {
   return parent.commands.find((command) => command.name() === name) ?? parent.command(name);
 }
@@ -139,7 +139,7 @@ function isFlag({ schema }: Input): boolean {
   return typesOf(schema).has('boolean') || (Array.isArray(choices) && choices.join() === 'true,false');
 }
 
-/** In a command that changes something, the option with `--no-` sets a nullable field to null. */
+/** The options of a field. In a PATCH command, the option with `--no-` sets a nullable field to null. */
 function optionsOf(input: Input, { method }: Operation): readonly Option[] {
   const { name, schema, description, isRequired } = input;
   const option = name.replaceAll('_', '-');
@@ -192,13 +192,13 @@ function bodyOf(inputs: readonly Input[], given: (input: Input) => Given): objec
   );
 }
 
-/** A field's value for the body: null where it was negated. */
+/** A field's value for the body: null if the option has the prefix `--no-`. */
 function valueOf(input: Input, given: Given): unknown {
   if (given === undefined) return undefined;
   const types = typesOf(input.schema);
   if (typeof given === 'boolean') {
     if (isFlag(input)) return given;
-    // Commander sets an option that exists only with `--no-` to true while it is not given.
+    // If the command line omits an option that exists only with `--no-`, Commander sets it to true.
     return given ? undefined : null;
   }
   if (itemTypesOf(input.schema).has('object')) return readJson(input, given);
@@ -206,7 +206,7 @@ function valueOf(input: Input, given: Given): unknown {
   return typedAs(types, given);
 }
 
-/** A list of objects is given as JSON. @throws OperatorError */
+/** Parses a list of objects, which the command line gives as JSON. @throws OperatorError */
 function readJson({ name }: Input, given: string): unknown {
   try {
     return JSON.parse(given);
@@ -219,7 +219,7 @@ function itemTypesOf({ items }: JsonSchema): ReadonlySet<string> {
   return isSchema(items) ? typesOf(items) : new Set();
 }
 
-/** Amounts stay text, which is exact. */
+/** Converts numbers. Amounts stay text, which is exact. */
 function typedAs(types: ReadonlySet<string>, text: string): string | number {
   const isNumber = (types.has('integer') || types.has('number')) && !types.has('string');
   return isNumber ? Number(text) : text;

@@ -1,4 +1,4 @@
-/** The commands that are one call of the administration each. */
+/** The commands that make one call of the administration each. */
 import type { EndpointCommand } from './endpoint-command.ts';
 
 /** The descriptions of the groups of commands. */

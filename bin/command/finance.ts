@@ -1,4 +1,4 @@
-/** The subcommands for finance that are more than one call, or print an answer in their own way. */
+/** The subcommands for finance that make more than one call, or have their own output. */
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { addExportOptions, groupOf } from './endpoint-command.ts';
 import { type Json, type Fields } from './json.ts';
 import { dataOf, rowsOf, table, textOf } from './print.ts';
 
-/** The author of each action is recorded. */
+/** The option for the author of an action, whom the service records. */
 const AUTHOR = ['--author <name>', 'who; by default whose admin token it is'] as const;
 
 type Options = Readonly<Record<string, string | boolean | undefined>>;
@@ -43,11 +43,11 @@ function addStatementCommand(accounts: Command, admin: Administration): void {
 
 function linesOf({ opening, activity, closing }: Fields): readonly Fields[] {
   const changes = rowsOf({ data: activity ?? [] }).map((row) => ({ line: row['kind'] ?? null, ...row }));
-  return [booksAt('opening', opening), ...changes, booksAt('closing', closing)];
+  return [balancesAt('opening', opening), ...changes, balancesAt('closing', closing)];
 }
 
-function booksAt(line: string, books: Json | undefined): Fields {
-  return { line, transfers: null, ...(isObject(books) && books) };
+function balancesAt(line: string, balances: Json | undefined): Fields {
+  return { line, transfers: null, ...(isObject(balances) && balances) };
 }
 
 function addMonthExport(months: Command, admin: Administration): void {
@@ -87,7 +87,7 @@ function addBillImport(months: Command, admin: Administration): void {
     });
 }
 
-/** Without titles, those of the bill before hold. */
+/** Undefined if the command line gives no titles: the service then uses the titles of the previous bill. */
 function columnsOf({ jobColumn: job, modelColumn: model, amountColumn: amount }: BillOptions): object | undefined {
   return job === undefined && model === undefined && amount === undefined ? undefined : { job, model, amount };
 }
@@ -111,8 +111,8 @@ function addReconciliationCommands(program: Command, admin: Administration): voi
     .option('--no-wait', 'do not wait for the report')
     .action(async ({ wait }: Options) => {
       if (wait === false) return admin.show('POST', '/reconciliations');
-      const begun = await admin.call('POST', '/reconciliations');
-      showReconciliation(await reportOf(admin, textOf(dataOf(begun)['id'])), admin);
+      const started = await admin.call('POST', '/reconciliations');
+      showReconciliation(await reportOf(admin, textOf(dataOf(started)['id'])), admin);
     });
 
   const reconciliations = groupOf(program, 'reconciliations');
@@ -150,7 +150,7 @@ async function reportOf(admin: Administration, id: string): Promise<Fields> {
   }
 }
 
-/** @throws CommandError when there are findings that nobody has acknowledged */
+/** @throws CommandError if there are findings that nobody has acknowledged */
 function showReconciliation(answer: Fields, admin: Administration): void {
   const reconciliation = dataOf(answer);
   if (admin.isJson()) admin.showJson(answer);

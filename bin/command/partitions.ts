@@ -1,4 +1,4 @@
-/** `genway partitions`, for the monthly partitions of tables; it works directly on the database. */
+/** `genway partitions`: manages the monthly partitions of tables, directly in the database. */
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
@@ -6,7 +6,7 @@ import { createDatabase, type Database } from '../../db/database.ts';
 import { detachMonth, ensurePartitions, listMonths } from '../../db/partitions.ts';
 import { table } from './print.ts';
 
-/** @param load is called when a command runs, so that `--help` needs no database */
+/** @param load called when a command runs, so that `--help` needs no database */
 export function addPartitionCommands(
   program: Command,
   load: () => Config['database'],

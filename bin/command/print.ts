@@ -39,7 +39,7 @@ export function rowsOf(list: Fields): readonly Fields[] {
   return Array.isArray(data) ? data.filter((row): row is Fields => isObject(row)) : [];
 }
 
-/** The object in an answer that contains only one. */
+/** The object in an answer with a single object. */
 export function dataOf(answer: Fields): Fields {
   const { data } = answer;
   return isObject(data) ? data : answer;
@@ -55,7 +55,7 @@ function at(row: Fields, path: string): Json | undefined {
   return path.split('.').reduce<Json | undefined>((value, name) => (isObject(value) ? value[name] : undefined), row);
 }
 
-/** A field as people read it: moments, which answers give in seconds since 1970, as times. */
+/** Formats a field: a moment, which answers give in seconds since 1970, as a time. */
 function shown(name: string, value: Json | undefined): string {
   const isMoment = /_(at|since)$/.test(name) && typeof value === 'number';
   return isMoment ? new Date(value * 1000).toISOString().replace('.000Z', 'Z') : textOf(value);
@@ -63,12 +63,12 @@ function shown(name: string, value: Json | undefined): string {
 
 const NOTHING = '-';
 
-/** One value as a line of text; `-` if there is none. */
+/** Formats one value as a line of text; `-` if there is none. */
 export function textOf(value: Json | undefined): string {
   if (value === null || value === undefined) return NOTHING;
   if (typeof value === 'number') return DECIMAL.format(value);
   return toOneLine(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-/** Small amounts are written out: 0.000000001, not 1e-9. */
+/** Writes small amounts as decimals: 0.000000001, not 1e-9. */
 const DECIMAL = new Intl.NumberFormat('en-US', { useGrouping: false, maximumFractionDigits: 12 });

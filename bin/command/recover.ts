@@ -1,4 +1,4 @@
-/** `genway recover`, which works directly on PostgreSQL, Temporal and the store: no process has to be running. */
+/** `genway recover`: works directly on PostgreSQL, Temporal and the store, and needs no running process of Genway. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { RecoveryConfig } from '../../config.ts';
 
@@ -10,7 +10,7 @@ interface Options {
   readonly filesSince?: Date;
 }
 
-/** @param load is called when the command runs, so that `--help` needs no configuration */
+/** @param load called when the command runs, so that `--help` needs no configuration */
 export function addRecoverCommand(program: Command, load: () => RecoveryConfig, print: (text: string) => void): void {
   program
     .command('recover')

@@ -1,4 +1,4 @@
-/** `genway secrets`, which completes the replacement of secrets; it works directly on the database. */
+/** `genway secrets`: completes the replacement of secrets, directly in the database. */
 import type { Command } from 'commander';
 import type { SecretsConfig } from '../../config.ts';
 import { createDatabase } from '../../db/database.ts';

@@ -1,4 +1,4 @@
-/** Work that must be done before a process serves, however long the database is unavailable. */
+/** Retries the work that must be done before a process serves, however long the database is unavailable. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { OperatorError } from '../../domain/operator-error.ts';
@@ -6,7 +6,7 @@ import { OperatorError } from '../../domain/operator-error.ts';
 const RETRY_MS = 2_000;
 
 /**
- * Does the work, retrying it; ends the process if an operator has to correct something.
+ * Retries the work until it is done. Ends the process if an operator has to correct something.
  *
  * @returns the readiness check, which fails until the work is done
  */

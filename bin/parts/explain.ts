@@ -5,7 +5,7 @@ import { isUnavailable } from '../../db/connections.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 
-/** @returns sentences if something outside Genway has to be fixed; the stack if it can only be a bug */
+/** @returns sentences if the cause is outside Genway; the stack if it is a bug */
 export function explain(error: unknown): string {
   if (error instanceof OperatorError || error instanceof ServiceError) return error.message;
   if (error instanceof DatabaseError) return `PostgreSQL refused (${error.message}). Check DATABASE_URL.`;
@@ -20,7 +20,7 @@ function isOutside(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): string {
-  // One error for each address of a host name.
+  // Node collects one error for each address of a host name.
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);
 }

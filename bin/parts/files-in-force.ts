@@ -1,4 +1,4 @@
-/** The version of the operator's files that a process uses, and why a later one was refused. */
+/** The version of the operator's files that a process uses, and why it refused a later version. */
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { ConfigurationPreview, ConfigurationState } from '../../api/services/configuration-control.ts';
@@ -16,7 +16,7 @@ export interface FilesOptions {
   readonly log: Logger;
   /** For example `api`. */
   readonly kind: string;
-  /** Does what has to be done before a catalogue may be sold by. @throws OperatorError when it may not */
+  /** Prepares the use of a catalogue. @throws OperatorError if the process must not use the catalogue */
   readonly prepare?: (catalogue: Catalogue) => Promise<void>;
 }
 
@@ -26,34 +26,34 @@ export class FilesInForce {
   readonly #options: FilesOptions;
   readonly #process: string;
   readonly #listeners: TakeUp[] = [];
-  #inForce: { readonly files: OperatorFiles; readonly digest: string; readonly since: Date };
+  #current: { readonly files: OperatorFiles; readonly digest: string; readonly since: Date };
   #refused: { readonly digest: string; readonly reason: string } | null = null;
 
-  /** @throws OperatorError with everything that is wrong in the files */
+  /** @throws OperatorError with all mistakes in the files */
   constructor(options: FilesOptions) {
     this.#options = options;
     this.#process = `${options.kind} ${hostname()}:${process.pid}`;
-    this.#inForce = { files: loadFiles(options.config, options.log), digest: '', since: new Date() };
+    this.#current = { files: loadFiles(options.config, options.log), digest: '', since: new Date() };
   }
 
   get files(): OperatorFiles {
-    return this.#inForce.files;
+    return this.#current.files;
   }
 
   get state(): ConfigurationState {
-    const { files, digest, since } = this.#inForce;
+    const { files, digest, since } = this.#current;
     const refusal = this.#refused?.reason ?? null;
     return { process: this.#process, catalogueVersion: files.catalogue.version, digest, since, refusal };
   }
 
-  /** @param takeUp called with the files that come into force, before anything else uses them */
+  /** @param takeUp called with the new files before the process uses them */
   onChange(takeUp: TakeUp): void {
     this.#listeners.push(takeUp);
   }
 
-  /** Sets the digest of the files that were read first. */
+  /** Sets the digest of the files that the constructor read. */
   beginWith(digest: string): void {
-    this.#inForce = { ...this.#inForce, digest };
+    this.#current = { ...this.#current, digest };
   }
 
   hasRefused(digest: string): boolean {
@@ -61,11 +61,11 @@ export class FilesInForce {
   }
 
   /**
-   * Returns the changes that the files on disk would make; null if they are current. Invalid files change
-   * nothing: their refusal says what is wrong.
+   * Returns the changes that the files on disk would make; null if they are current or invalid. The refusal of invalid
+   * files gives the reason.
    */
   preview(digest: string): ConfigurationPreview | null {
-    if (digest === this.#inForce.digest) return null;
+    if (digest === this.#current.digest) return null;
     const { catalogue, findings } = checkFiles(configuredPaths(this.#options.config), null);
     if (catalogue === null || findings.some(({ severity }) => severity === 'error')) return null;
     const changes = compareOffers(offerOf(this.files.catalogue), offerOf(catalogue));
@@ -73,12 +73,12 @@ export class FilesInForce {
   }
 
   /**
-   * Puts the present files in force, unless they already are.
+   * Applies the files on disk, unless they are current.
    *
-   * @throws OperatorError when something is wrong in them, which is recorded; the version before stays in force
+   * @throws OperatorError if the files are invalid; the refusal is recorded, and the previous version stays in use
    */
   async takeUp(digest: string): Promise<void> {
-    if (digest !== this.#inForce.digest) await this.#replace(digest).catch((error) => this.#refuse(digest, error));
+    if (digest !== this.#current.digest) await this.#replace(digest).catch((error) => this.#refuse(digest, error));
     this.#refused = null;
   }
 
@@ -87,13 +87,13 @@ export class FilesInForce {
     const files = loadFiles(config, log);
     await prepare?.(files.catalogue);
     for (const listener of this.#listeners) await listener(files);
-    this.#inForce = { files, digest, since: new Date() };
+    this.#current = { files, digest, since: new Date() };
     log.info({ catalogue: files.catalogue.version, digest }, 'another configuration is in force');
     await this.recordInForce();
   }
 
   async #refuse(digest: string, error: unknown): Promise<never> {
-    // Anything else is tried again: the database may be away.
+    // Any other failure is retried: the database may be unavailable.
     if (!(error instanceof OperatorError)) throw error;
     const { message: reason } = error;
     this.#refused = { digest, reason };
@@ -104,7 +104,7 @@ export class FilesInForce {
 
   /** Records which version the process uses. */
   recordInForce(): Promise<void> {
-    return this.#record(this.files.catalogue.version, this.#inForce.digest, null);
+    return this.#record(this.files.catalogue.version, this.#current.digest, null);
   }
 
   async #record(catalogueVersion: string | null, digest: string, refusal: string | null): Promise<void> {

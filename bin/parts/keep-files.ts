@@ -1,6 +1,6 @@
 /**
- * The operator's files that a process uses. A new version comes into force while the process runs, once it has been
- * checked as a whole; one that is wrong leaves the version before in force.
+ * Keeps the operator's files of a running process current. The process uses a new version once the whole version is
+ * checked; an invalid version leaves the previous one in use.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -16,9 +16,9 @@ import { configuredPaths, type OperatorFiles } from './operator-files.ts';
 export interface KeptFiles extends ConfigurationControl {
   /** The current files. */
   current(): OperatorFiles;
-  /** @param takeUp called with the files that come into force, before anything else goes by them */
+  /** @param takeUp called with the new files before the process uses them */
   onChange(takeUp: TakeUp): void;
-  /** Records which version the process began with. */
+  /** Records the version with which the process started. */
   recordStart(): Promise<void>;
   stop(): void;
 }
@@ -31,35 +31,35 @@ interface KeepFilesOptions extends FilesOptions {
 const PAUSE_MS = 1_000;
 
 /**
- * Reads the files, and looks from time to time, and at SIGHUP, whether they have changed.
+ * Reads the files, and checks periodically, and at SIGHUP, whether they have changed.
  *
- * @throws OperatorError with everything that is wrong in them at the start
+ * @throws OperatorError with all mistakes in the files at the start
  */
 export function keepFiles(options: KeepFilesOptions): KeptFiles {
   const { config, log, registry, pauseMs = PAUSE_MS } = options;
   const inForce = new FilesInForce(options);
   let seen = '';
-  let turn: Promise<void> = digestOf(config).then((digest) => inForce.beginWith(digest));
+  let previous: Promise<void> = digestOf(config).then((digest) => inForce.beginWith(digest));
 
-  /** One after another: a signal may come while they are being looked at. */
-  function inTurn(work: () => Promise<void>): Promise<void> {
-    const done = turn.then(work);
-    turn = done.catch(() => undefined);
+  /** Runs one piece of work after another: a signal may arrive during a check. */
+  function inOrder(work: () => Promise<void>): Promise<void> {
+    const done = previous.then(work);
+    previous = done.catch(() => undefined);
     return done;
   }
 
-  /** A file that is being written is left alone until it has stayed the same from one look to the next. */
-  async function look(): Promise<void> {
+  /** Applies changed files once they are the same in two checks: a file may still be written. */
+  async function check(): Promise<void> {
     const digest = await digestOf(config);
     const isSettled = digest === seen;
     seen = digest;
     if (isSettled && !inForce.hasRefused(digest)) await inForce.takeUp(digest).catch(unlessRefused);
   }
 
-  const apply = (): Promise<void> => inTurn(async () => inForce.takeUp(await digestOf(config)));
+  const apply = (): Promise<void> => inOrder(async () => inForce.takeUp(await digestOf(config)));
   const onSignal = (): void => void apply().catch((error: unknown) => log.debug({ err: error }, 'nothing was applied'));
   process.on('SIGHUP', onSignal);
-  const watch = repeat(() => inTurn(look), {
+  const watch = repeat(() => inOrder(check), {
     pauseMs,
     onError: (error) => log.debug({ err: error }, 'cannot take up another configuration'),
   });
@@ -71,7 +71,7 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
   return {
     current: () => inForce.files,
     onChange: (takeUp) => inForce.onChange(takeUp),
-    recordStart: () => inTurn(() => inForce.recordInForce()),
+    recordStart: () => inOrder(() => inForce.recordInForce()),
     show: () => inForce.state,
     preview: async () => inForce.preview(await digestOf(config)),
     apply,

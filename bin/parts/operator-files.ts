@@ -1,4 +1,4 @@
-/** The two files that the operator writes, the catalogue and the upstreams, checked together as every process does at start. */
+/** Reads and checks the operator's two files together: the catalogue and the file of upstreams. */
 import type { Logger } from 'pino';
 import { findPricesBelowCost } from '../../catalogue/below-cost.ts';
 import { checkCatalogue, DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
@@ -11,14 +11,14 @@ import { checkRoutes, type KnownUpstreams, knownUpstreams, writtenUpstreams } fr
 import { checkUpstreams, type Upstreams } from '../../providers/upstreams.ts';
 import { simulatedUpstreams } from './providers.ts';
 
-/** Where the files are; null for one that is left out. */
+/** The paths of the files; null for a file that is left out. */
 export interface FilePaths {
   readonly catalogue: string | null;
   readonly upstreams: string | null;
 }
 
 export interface CheckedFiles {
-  /** Null when it is wrong or left out. */
+  /** Null if it is invalid or left out. */
   readonly catalogue: Catalogue | null;
   readonly upstreams: Upstreams | null;
   /** In the order of the files and their lines. */
@@ -26,9 +26,9 @@ export interface CheckedFiles {
 }
 
 /**
- * Everything that is wrong with the files, each by itself and with each other.
+ * Finds all mistakes in each file, and between the files.
  *
- * @param standIn the upstreams where no file names others; null to leave routes unchecked then
+ * @param standIn the upstreams if there is no file of upstreams; null to leave routes unchecked
  */
 export function checkFiles(paths: FilePaths, standIn: KnownUpstreams | null): CheckedFiles {
   const files = {
@@ -48,10 +48,10 @@ export function checkFiles(paths: FilePaths, standIn: KnownUpstreams | null): Ch
 }
 
 /**
- * Which of some files is which: in a file of upstreams, `media` and `text` are lists.
+ * Recognises the files by their content: in a file of upstreams, `media` and `text` are lists.
  *
- * @param others for the one that is not among them
- * @throws OperatorError when there are two of a kind
+ * @param others used for a file that `paths` lacks
+ * @throws OperatorError if two files are of the same kind
  */
 export function sortPaths(paths: readonly string[], others: FilePaths): FilePaths {
   const [upstreams, secondUpstreams] = paths.filter(isUpstreams);
@@ -68,7 +68,7 @@ function isUpstreams(path: string): boolean {
   return isObject(written) && [written['media'], written['text']].some((part) => Array.isArray(part));
 }
 
-/** The files of a process, as its environment names them. */
+/** The files that the environment of a process names. */
 export function configuredPaths({ catalogueFile, providers }: FilesConfig): FilePaths {
   return { catalogue: catalogueFile ?? DEFAULT_CATALOGUE, upstreams: providers.routesFile ?? null };
 }
@@ -79,7 +79,7 @@ export interface OperatorFiles {
   readonly upstreams: Upstreams;
 }
 
-/** Reads the files of a process. @throws OperatorError with everything that is wrong in them */
+/** Reads the files of a process. @throws OperatorError with all mistakes in them */
 export function loadFiles(config: FilesConfig, log: Pick<Logger, 'warn'>): OperatorFiles {
   const paths = configuredPaths(config);
   const standIn = paths.upstreams === null ? simulatedUpstreams(config) : null;

@@ -1,10 +1,10 @@
-/** Links to results are https: says where a configuration makes them something else. */
+/** Warns if the configuration makes links to results that are not https. */
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
-/** Warns of each address in links that is plain HTTP and not on this machine, where people develop. */
+/** Warns of each address in links that is plain HTTP, except on loopback, which developers use. */
 export function warnOfPlainHttp({ api, storage }: Pick<Config, 'api' | 'storage'>, log: Logger): void {
   const addresses = {
     GENWAY_PUBLIC_URL: api.publicUrl,

@@ -5,10 +5,10 @@ import type { Config } from '../../config.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { foldOutages } from './outages.ts';
 
-/** After its clients, a process waits this long for a database that is unavailable, to record what it has delivered. */
+/** How long a stopping process waits for an unavailable database, to record what it has delivered. */
 export const RECORDING_MS = 30_000;
 
-/** A structured log on standard output, with credentials redacted wherever they might slip in. */
+/** Creates a structured log on standard output that redacts credentials. */
 export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logger {
   return pino({
     name,
@@ -26,7 +26,7 @@ export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logge
   });
 }
 
-/** Makes a process that dies say why: in sentences if the operator has to fix something. */
+/** Makes a process that dies print the reason: a sentence if the operator has to fix something. */
 export function explainEnd(): void {
   process.on('uncaughtException', (error) => {
     console.error(error instanceof OperatorError ? error.message : inspect(error));
@@ -50,7 +50,7 @@ export function stopOnSignal(log: Logger, graceMs: number, stop: () => Promise<v
       process.exit(1);
     }, graceMs).unref();
     stop().then(
-      // With the code of a process that gave itself up, if it did.
+      // Keeps an exit code that was set before, such as by `watchDatabase`.
       () => process.exit(),
       (error: unknown) => {
         log.error({ err: error }, 'stopping failed');

@@ -18,18 +18,18 @@ import {
 } from '../../providers/upstreams.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 
-/** Media upstreams that are open, by name. */
+/** The open media upstreams, by name. */
 export interface OpenMediaUpstreams {
   readonly upstreams: ReadonlyMap<string, MediaUpstream>;
   /**
-   * Opens those that are new or not what they were. One that is taken away stays open, for the tasks that are at it.
+   * Opens upstreams that are new or changed. A removed upstream stays open for its tasks in progress.
    *
-   * @param media all of them
+   * @param media all upstreams of the current file
    */
   renew(media: readonly LimitedMediaUpstream[]): void;
 }
 
-/** The upstreams as the steps of tasks need them. */
+/** Opens the upstreams for the steps of tasks. */
 export function openMediaUpstreams(config: Config, tracing: Tracing, clock: Clock): OpenMediaUpstreams {
   return openEach(config, (name) => ({
     nowMs: () => clock.nowMs(),
@@ -37,7 +37,7 @@ export function openMediaUpstreams(config: Config, tracing: Tracing, clock: Cloc
   }));
 }
 
-/** The upstreams as readers of their callbacks; none if callbacks are off. */
+/** Opens the upstreams for reading their callbacks; none if callbacks are off. */
 export function openCallbackReaders(config: Config, clock: Clock): OpenMediaUpstreams {
   if (!config.providers.callbacks) return { upstreams: new Map(), renew: () => {} };
   return openEach(config, () => ({ nowMs: () => clock.nowMs() }));
@@ -48,7 +48,7 @@ export function providerLimits({ media }: Upstreams): ReadonlyMap<string, Provid
   return new Map(media.map(({ name, limits }) => [name, limits]));
 }
 
-/** The upstreams with limits, whose steps wait for their turn in a separate task queue. */
+/** The upstreams with limits. The steps of each wait in a separate task queue. */
 export function limitedProviders(limits: ReadonlyMap<string, ProviderLimits>): ReadonlySet<string> {
   const limited = [...limits].filter(
     ([, { stepsPerSecond, concurrentSteps }]) => stepsPerSecond !== null || concurrentSteps !== null,
@@ -65,12 +65,11 @@ export function fileRenderers(upstreams: ReadonlyMap<string, MediaUpstream>): Re
   return new Set(renderers.map(([name]) => name));
 }
 
-/** The upstreams of text models. */
 export function openTextUpstreams(config: Config, { text }: Upstreams, observer: TextUpstreamObserver): TextUpstreams {
   return createTextUpstreams(text, config.text.silenceMs, observer);
 }
 
-/** The upstreams where no file names any: the simulator, which plays every protocol and every format. */
+/** The upstreams if there is no file of upstreams: the simulator, which simulates every protocol and every format. */
 export function simulatedUpstreams({ simulator }: FilesConfig): Upstreams {
   return {
     media: simulatedMedia(simulator),
@@ -125,7 +124,7 @@ function simulatedMedia(simulator: FilesConfig['simulator']): readonly LimitedMe
       keysUrl: null,
       resultOrigins: [],
     },
-    // Vendors as played by the simulator, for the routes of catalogue/vendors.yaml.
+    // Simulated vendors, for the routes of catalogue/vendors.yaml.
     ...MEDIA_APIS.slice(1).map(([name, protocol, adapter]) => ({
       ...common,
       name,
@@ -139,7 +138,7 @@ function simulatedMedia(simulator: FilesConfig['simulator']): readonly LimitedMe
   ];
 }
 
-/** Vendors serve files from other origins than their API; the simulator imitates that with another host name. */
+/** The origin of the simulator's files. Like a vendor, the simulator serves files from another origin than its API. */
 function simulatedFiles(simulatorUrl: string): string {
   const url = new URL(simulatorUrl);
   if (url.hostname === '127.0.0.1') url.hostname = 'localhost';

@@ -1,4 +1,4 @@
-/** How the processes that answer clients begin. */
+/** Starts the parts of a process that answers clients. */
 import { createOverload } from '../../api/overload.ts';
 import type { Config } from '../../config.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
@@ -9,7 +9,7 @@ import { openText } from './text.ts';
 import { watchDatabase } from './watch-database.ts';
 import { openWeb } from './web.ts';
 
-/** @param cutoffMs when a text request that does not stream is cut off; null for never */
+/** @param cutoffMs the time limit of text requests without streaming; null for none */
 export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs: number | null) {
   const log = createLog(kind, config);
   const tracing = await openTracing(kind, config.tracing);
@@ -17,18 +17,18 @@ export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs
   const web = await openWeb(kind, config, log, tracing);
   const { clock } = web.dependencies;
   const text = openText(config, web, cutoffMs);
-  const begun = begin(log, async () => {
+  const checkStarted = begin(log, async () => {
     await web.ready();
     await text.ready();
   });
-  // From here on, new ids and timestamps follow the database's clock.
+  // From now on, new ids and timestamps follow the database's clock.
   await clock.measure().catch(() => undefined);
   const watch = watchDatabase({ url: config.database.url, clock, pings: [() => text.ping()], log });
   const overload = createOverload(web.dependencies.metrics);
   const dependencies = {
     ...web.dependencies,
     overload,
-    pings: [begun, () => text.ping()],
+    pings: [checkStarted, () => text.ping()],
     text: text.service,
     upstreams: text.upstreams,
   };

@@ -1,4 +1,4 @@
-/** Lets each of several text processes report the metrics of all: whichever is scraped asks the primary, and the primary all of them. */
+/** Lets each of several text processes report the metrics of all: it asks the primary, which asks all processes. */
 import cluster, { type Worker } from 'node:cluster';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { SummedMetrics } from '../../telemetry/summed-metrics.ts';
@@ -8,7 +8,7 @@ import { converse } from './converse.ts';
 const SNAPSHOT_TIMEOUT_MS = 1_000;
 const SUMS_TIMEOUT_MS = 5_000;
 
-/** Gives the primary the metrics of this process. @returns metrics that are rendered as the sums over all processes */
+/** Gives the primary the metrics of this process. @returns metrics that render the sums over all processes */
 export function shareMetrics(worker: Worker, metrics: Metrics): Metrics {
   const ask = converse(worker, () => metrics.registry.getMetricsAsJSON());
   return {
@@ -17,7 +17,7 @@ export function shareMetrics(worker: Worker, metrics: Metrics): Metrics {
   };
 }
 
-/** Answers the workers of this primary, from now on, with the sums of their metrics. */
+/** Makes this primary answer its workers with the sums of their metrics. */
 export function sumMetrics(): void {
   const sums = new SummedMetrics();
   const workers = new Map<Worker, (timeoutMs: number) => Promise<unknown>>();
@@ -26,14 +26,14 @@ export function sumMetrics(): void {
     await Promise.all(
       [...workers].map(async ([worker, ask]) => {
         const metrics = await ask(SNAPSHOT_TIMEOUT_MS).catch(() => null);
-        // Its answer may come after its end.
+        // The answer may arrive after the worker has ended.
         if (Array.isArray(metrics) && workers.has(worker)) sums.update(worker.id, metrics);
       }),
     );
     return sums.render();
   }
 
-  // One that does not listen yet would not answer either.
+  // A worker that does not listen yet would not answer.
   cluster.on('listening', (worker) => workers.set(worker, converse(worker, render)));
   cluster.on('exit', (worker) => {
     workers.delete(worker);

@@ -4,8 +4,8 @@ import { createLocalStorage, sweepUnfinished } from '../../storage/local.ts';
 import type { Storage } from '../../storage/storage.ts';
 
 /**
- * Opens the configured store of results and uploads. On disk, removes files that a killed process left unfinished. The
- * client of S3 is loaded only where it is configured.
+ * Opens the configured store of results and uploads. On disk, removes files that a killed process left unfinished.
+ * Loads the client of S3 only if it is configured.
  */
 export async function openStorage(
   { storage, api }: Pick<RecoveryConfig, 'storage' | 'api'>,

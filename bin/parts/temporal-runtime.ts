@@ -3,11 +3,11 @@ import { Runtime } from '@temporalio/worker';
 import { type Logger, stdSerializers } from 'pino';
 import { findFreePort } from '../stack/ports.ts';
 
-/** Only this process asks, and the answer comes from memory. */
+/** Generous: only this process asks, and the answer comes from memory. */
 const TIMEOUT_MS = 5_000;
 
 /**
- * Must be called before any other part of the SDK's worker.
+ * Installs the runtime. Call this function before any other part of the SDK's worker.
  *
  * @returns a function that reads the SDK's metrics (https://docs.temporal.io/references/sdk-metrics), in Prometheus'
  *   text format
@@ -29,9 +29,9 @@ export async function installTemporalRuntime(log: Logger): Promise<() => Promise
   };
 }
 
-/** Logs the SDK's messages one level lower: the usual ones are about the SDK itself. */
+/** Logs the SDK's messages below warnings one level lower, since they are about the SDK itself. */
 export function temporalLogger(log: Logger) {
-  // `error` is the SDK's name for the field; without a serializer, errors would be logged as {}.
+  // The SDK logs errors in the field `error`; without a serializer, pino would write {}.
   const sdk = log.child({ part: 'temporal' }, { serializers: { error: stdSerializers.err } });
   return {
     log: (level: string, message: string, meta?: object) => {

@@ -1,15 +1,15 @@
 /**
- * Text from others as a terminal may show it. Control characters could move the cursor, hide what stands there, or make the
- * terminal act; marks of direction could reorder what is read.
+ * Makes foreign text safe for a terminal. Control characters could move the cursor, hide text, or send commands to the
+ * terminal; direction marks could reorder the visible text.
  */
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u{200e}\u{200f}\u{202a}-\u{202e}\u{2066}-\u{2069}]/gu;
 
-/** Several lines: shows every control character as its code, but line feeds. */
+/** Replaces every control character, except line feeds, with its code. */
 export function toLines(text: string): string {
   return text.replace(CONTROLS, (control) => (control === '\n' ? control : codeOf(control)));
 }
 
-/** One line: shows every control character as its code. */
+/** Replaces every control character with its code. */
 export function toOneLine(text: string): string {
   return text.replace(CONTROLS, codeOf);
 }

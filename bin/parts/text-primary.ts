@@ -1,4 +1,4 @@
-/** The primary of several text processes: starts them, restarts each that dies, and stops them all. The primary serves nothing. */
+/** The primary of several text processes: starts them, restarts each that dies, and stops all. Serves no requests. */
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
 import { once } from 'node:events';
@@ -8,13 +8,13 @@ import { type Running, supervise } from '../stack/supervise.ts';
 import { createLog, RECORDING_MS, stopOnSignal } from './process.ts';
 import { sumMetrics } from './shared-metrics.ts';
 
-/** Time for a stopping text process to end by itself before it is killed, and then for the primary to end. */
+/** Extra time for a stopping text process before the primary kills it, and then for the primary itself. */
 const MARGIN_MS = 2_000;
 
 /**
  * Resolves when all text processes listen.
  *
- * @throws OperatorError when one of them ends before that
+ * @throws OperatorError if a text process ends before it listens
  */
 export async function superviseTextProcesses(config: Config): Promise<void> {
   const { processes, port } = config.text;
@@ -27,7 +27,7 @@ export async function superviseTextProcesses(config: Config): Promise<void> {
   async function start(): Promise<Running> {
     const worker = cluster.fork();
     const { process: child } = worker;
-    // One that has just died may be handed another connection, which is lost with it.
+    // The primary may hand a connection to a worker that has just died, and the connection is lost.
     worker.on('error', (error) => log.warn({ err: error }, 'a text process cannot be reached'));
     const exited = once(child, 'exit').then(([code, signal]: unknown[]) => signal ?? code);
     await Promise.race([once(worker, 'listening'), exited.then(failStart)]);
@@ -61,7 +61,7 @@ export async function superviseTextProcesses(config: Config): Promise<void> {
     const supervised = await started;
     await Promise.all(supervised.map((one) => one.stop()));
   });
-  // A process that has not begun to listen would die of the signal, and reads the files anew anyway.
+  // A process that does not listen yet would die of the signal, and is about to read the files anyway.
   process.on('SIGHUP', () => {
     for (const child of listening) child.kill('SIGHUP');
   });

@@ -9,9 +9,9 @@ import { openServing } from './serving.ts';
 import { shareMetrics } from './shared-metrics.ts';
 
 /**
- * How far the old objects of V8 grow towards their limit, in percent, before V8 marks all objects in small steps, and
- * at once. By default V8 starts as soon as less than the size of the new objects is left: with 64 MB for new objects,
- * every two seconds under load, and each time requests wait for up to 50 ms.
+ * The share of their limit, in percent, to which V8's old objects grow before V8 marks all objects: in small steps, and
+ * at once. By default V8 starts as soon as the space left is smaller than that for new objects: with 64 MB for new
+ * objects, every two seconds under load, and each time requests wait for up to 50 ms.
  */
 const MARKING_STARTS = { inSteps: 75, atOnce: 90 };
 
@@ -40,7 +40,7 @@ export async function serveText(config: Config): Promise<void> {
   if (worker) stopWithPrimary(worker);
 }
 
-/** Stops in order when the primary has died. Without this, Node would end the process at once, with its charges unwritten. */
+/** Shuts down in order if the primary dies; by default, Node would exit immediately and lose unwritten charges. */
 function stopWithPrimary(worker: Worker): void {
   worker.exitedAfterDisconnect = true;
   worker.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));

@@ -21,7 +21,7 @@ export interface Text {
   /**
    * Registers the process and its prices.
    *
-   * @throws RateCardChangedError when prices changed without a new catalogue version
+   * @throws RateCardChangedError if prices changed without a new catalogue version
    */
   ready(): Promise<void>;
   /** Checks text's own connection pool with a round trip. */
@@ -33,7 +33,7 @@ export interface Text {
 const KEEP_ALIVE_MS = 15_000;
 const STALL_MS = 60_000;
 
-/** @param cutoffMs when a request without streaming is cut off; null for never */
+/** @param cutoffMs the time limit of requests without streaming; null for none */
 export function openText(
   config: Config,
   { files, dependencies }: Pick<Web, 'files' | 'dependencies'>,

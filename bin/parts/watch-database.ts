@@ -1,6 +1,6 @@
 /**
- * Watches the database on behalf of the process: measures the difference between the clocks, notices idle connections
- * that have gone silent, and ends a process whose connections keep failing although new ones would work.
+ * Watches the database for a process: measures the difference between the clocks, notices idle connections that have
+ * gone silent, and ends a process whose connections keep failing although new connections work.
  */
 import { Client } from 'pg';
 import type { Logger } from 'pino';
@@ -15,7 +15,7 @@ export interface DatabaseWatch {
 interface WatchOptions {
   readonly url: string;
   readonly clock: DatabaseClock;
-  /** Each makes a round trip through one of the process's pools. */
+  /** Each ping makes a round trip through one of the process's pools. */
   readonly pings: readonly (() => Promise<unknown>)[];
   readonly log: Logger;
   /** Ends the process, so that its supervisor starts a new one. */
@@ -27,8 +27,8 @@ interface WatchOptions {
 
 const PAUSE_MS = 2_000;
 const HOPELESS_AFTER_MS = 30_000;
-/** A process that was paused fails once or twice after a long time. */
-const MIN_HOPELESS_LOOKS = 5;
+/** More than the one or two failures of a process that was paused for a long time. */
+const MIN_FAILED_CHECKS = 5;
 const WARN_ABOVE_MS = 2_000;
 const WARN_EVERY_MS = 60_000;
 
@@ -41,11 +41,11 @@ export function watchDatabase({
   pauseMs = PAUSE_MS,
   hopelessAfterMs = HOPELESS_AFTER_MS,
 }: WatchOptions): DatabaseWatch {
-  /** When the pools failed first while new connections worked, and how often since; null if the last look found otherwise. */
-  let failing: { readonly sinceMs: number; looks: number } | null = null;
+  /** Since when, and in how many checks, pools have failed while new connections worked; null after another result. */
+  let failing: { readonly sinceMs: number; checks: number } | null = null;
   let warnedAtMs = -Infinity;
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     try {
       await Promise.all([clock.measure(), ...pings.map((ping) => ping())]);
       failing = null;
@@ -54,12 +54,12 @@ export function watchDatabase({
         failing = null;
         return;
       }
-      // Failures count from here on: the one before may be due to an outage that has just ended.
-      failing ??= { sinceMs: performance.now(), looks: -1 };
-      failing.looks += 1;
-      if (failing.looks < MIN_HOPELESS_LOOKS || performance.now() - failing.sinceMs < hopelessAfterMs) return;
+      // Does not count the first failure, whose cause may be an outage that has just ended.
+      failing ??= { sinceMs: performance.now(), checks: -1 };
+      failing.checks += 1;
+      if (failing.checks < MIN_FAILED_CHECKS || performance.now() - failing.sinceMs < hopelessAfterMs) return;
       log.fatal({ err: error }, 'the database answers only on new connections; exiting, to be restarted');
-      // A second signal would not let the process end in order.
+      // Stops watching: a second signal would prevent an orderly shutdown.
       void watch.stop();
       return giveUp();
     }
@@ -70,11 +70,11 @@ export function watchDatabase({
   }
 
   const onError = (error: unknown): void => log.error({ err: error }, 'the database could not be watched');
-  const watch = repeat(look, { pauseMs, onError });
+  const watch = repeat(check, { pauseMs, onError });
   return { stop: () => void watch.stop() };
 }
 
-/** Stops like on a signal, so that what the process has yet to write is written: settlements of answers already sent. */
+/** Shuts down as on a signal, so that the process still writes the settlements of answers that it has sent. */
 function endInOrder(): void {
   process.exitCode = 1;
   process.kill(process.pid, 'SIGTERM');
@@ -83,7 +83,7 @@ function endInOrder(): void {
 /** Whether a new connection outside the pools works. */
 async function answersNewConnection(url: string): Promise<boolean> {
   const client = new Client(connectionConfig(url, 'genway-watch', SERVING_LIMITS));
-  // The query fails with the same error.
+  // The query rejects with the same error.
   client.on('error', () => {});
   try {
     await client.connect();

@@ -31,7 +31,7 @@ import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
 import { connectionOptions } from '../../temporal/connection.ts';
 
-/** The dependencies of the applications, except for what serves text. */
+/** The dependencies of the applications, except those that serve text. */
 export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstreams'> {
   readonly clock: DatabaseClock;
 }
@@ -39,25 +39,25 @@ export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstrea
 export interface Web {
   readonly files: KeptFiles;
   readonly dependencies: WebDependencies;
-  /** Null where no payments are taken on the pages of a provider. */
+  /** Null if the operator has not configured payment pages. */
   readonly checkout: CheckoutPages | null;
   readonly deliveryStarter: DeliveryStarter;
   /**
    * Prepares the process before it serves.
    *
-   * @throws OperatorError when the secrets are not those of the database, or prices were changed without a new version
+   * @throws OperatorError if the secrets do not match the database, or prices changed without a new version
    */
   ready(): Promise<void>;
   /** Waits for work in progress and closes all connections. */
   close(): Promise<void>;
 }
 
-/** How many reports can be read at the same time. */
+/** The number of reports that can be read at the same time. */
 const REPORT_CONNECTIONS = 3;
-/** One for the month that is closed, one for those who wait for it. */
+/** One connection closes a month, the other serves callers that wait for it. */
 const CLOSING_CONNECTIONS = 2;
 
-/** Opens what the applications need. The connection to Temporal is made on first use, so Temporal may be down. */
+/** Opens the dependencies of the applications. Connects to Temporal on first use, so that Temporal may be down. */
 export async function openWeb(kind: string, config: Config, log: Logger, tracing: Tracing): Promise<Web> {
   const database = createDatabase(config.database.url, config.database.poolSize);
   const reporting = openReports(config);
@@ -129,7 +129,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
   };
 }
 
-/** The connections whose statements may run long. */
+/** Opens the connections for long-running statements. */
 function openReports({ database: { url } }: Config): { readonly reports: Database; readonly closing: Database } {
   return {
     reports: createDatabase(url, REPORT_CONNECTIONS, REPORT_LIMITS),
@@ -137,7 +137,7 @@ function openReports({ database: { url } }: Config): { readonly reports: Databas
   };
 }
 
-/** The package is loaded only by gateways that take payments. */
+/** Opens Stripe's pages. Loads the package only if the operator takes payments. */
 async function openStripe(secretKey: string | undefined): Promise<CheckoutPages | null> {
   if (secretKey === undefined) return null;
   const { createStripeCheckout } = await import('../../providers/stripe-checkout.ts');

@@ -5,15 +5,15 @@ import type { WorkerSettings } from './workers.ts';
 export interface WorkerPool {
   taskQueues(): readonly string[];
   /**
-   * Runs a worker for each of the settings; one that has the same task queue is shut down then. A worker that fails ends the
-   * process, since nobody handles its error.
+   * Runs a worker for each of the settings, then shuts down an earlier worker of the same task queue. A worker that
+   * fails ends the process, since no code handles its error.
    */
   run(settings: readonly WorkerSettings[]): Promise<void>;
   /** Shuts all workers down, and waits until they have finished their work. */
   stop(): Promise<void>;
 }
 
-/** @param create makes a worker that does not run yet */
+/** @param create makes a worker without running it */
 export function createWorkerPool(create: (settings: WorkerSettings) => Promise<Worker>): WorkerPool {
   const workers = new Map<string, Worker>();
   const runs: Promise<void>[] = [];

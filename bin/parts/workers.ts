@@ -17,24 +17,24 @@ export interface WorkerActivities {
 
 export type WorkerSettings = Omit<WorkerOptions, 'connection' | 'namespace'>;
 
-/** How long a stopping worker waits for the activities that it has begun. */
+/** How long a stopping worker waits for its activities in progress. */
 export interface ShutdownGrace {
   readonly usualMs: number;
-  /** For renders whose answers are the files: one that is cut off may be paid for and lost. */
+  /** For renders whose answers are the files: the vendor may charge for a render that is cut off and lost. */
   readonly renderMs: number;
   /** The upstreams that answer with files. */
   readonly renderers: ReadonlySet<string>;
 }
 
-/** A waiting activity takes a slot but no thread, and tasks spend most of their time waiting. */
+/** A waiting activity occupies a slot but no thread, and tasks spend most of their time waiting. */
 const MEDIA_SLOTS = 2_000;
-/** Each keeps the files of its render in memory. */
+/** Fewer, because each render keeps its files in memory. */
 const RENDER_SLOTS = 100;
-/** Enough to keep a core busy. Further workflow tasks wait in Temporal, where accounts take turns. */
+/** Enough to keep a core busy. Further workflow tasks wait in Temporal, which serves accounts fairly. */
 const WORKFLOW_SLOTS = 20;
 
 /**
- * @param workflows the code of the workflows, which providers' task queues do not run
+ * @param workflows the code of the workflows, which workers of providers' task queues do not run
  * @param limits the limits of each provider, by name
  */
 export function workerSettings(
@@ -66,7 +66,7 @@ export function workerSettings(
       ...workflows,
       taskQueue: TASK_QUEUES.webhooks,
       activities: activities.webhooks,
-      // Slow receivers wait here, up to the timeout of an attempt.
+      // An attempt at a slow receiver occupies a slot up to its timeout.
       maxConcurrentActivityTaskExecutions: 500,
       maxConcurrentWorkflowTaskExecutions: WORKFLOW_SLOTS,
     },
@@ -87,7 +87,7 @@ export function workerSettings(
   ];
 }
 
-/** The workers of the task queues that single providers have. @param limits the limits of each provider, by name */
+/** The workers of providers' own task queues. @param limits the limits of each provider, by name */
 export function providerWorkerSettings(
   activities: Pick<WorkerActivities, 'media'>,
   limits: ReadonlyMap<string, ProviderLimits>,
@@ -103,9 +103,9 @@ export function providerWorkerSettings(
 }
 
 /**
- * Tells Temporal which version of the code a worker runs. A task stays with the version that began it, since it ends by
- * its deadline; the workflows of the other queues may wait for days, and continue with the version that is current
- * then.
+ * The options that report the version of a worker's code to Temporal. A task stays with the version that started it,
+ * since it ends by its deadline; the workflows of the other queues may wait for days, and continue with the version
+ * that is current then.
  */
 export function versioned({ version }: Config['worker'], taskQueue: string): Partial<WorkerOptions> {
   if (version === undefined) return {};

@@ -3,12 +3,12 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, type BundleOptions, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 
-/** The workflows are compiled if this file is. */
+/** The extension of the workflows, which are compiled if this file is. */
 const extension = extname(import.meta.url);
 const inWorkflows = (name: string): string =>
   fileURLToPath(new URL(`../../temporal/workflows/${name}${extension}`, import.meta.url));
 
-/** Takes a few seconds; for production it is done once, at build time. */
+/** Bundles in a few seconds; for production, the build does so once. */
 export function bundleWorkflows(logger?: BundleOptions['logger']): Promise<WorkflowBundleWithSourceMap> {
   return bundleWorkflowCode({
     workflowsPath: inWorkflows('index'),

@@ -1,4 +1,4 @@
-/** Child processes. Their output goes somewhere, and they are asked to stop, and waited for, before they are killed. */
+/** Starts child processes, handles their output, and stops them in order before killing them. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
@@ -7,9 +7,9 @@ import { createInterface } from 'node:readline';
 export interface ChildProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** The complete environment; that of this process when absent. */
+  /** The complete environment; by default, the environment of this process. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Where output goes: a file to append it to, or a function that receives each line. */
+  /** The destination of the output: a file to append to, or a function that receives each line. */
   readonly output: string | ((line: string) => void);
   /** The signal that asks the program to shut down in order. */
   readonly stopSignal?: NodeJS.Signals;
@@ -38,9 +38,9 @@ process.on('exit', () => {
 
 /**
  * Starts a process in its own session, so that Ctrl-C in the terminal reaches only this process, which then stops its
- * children in order. If this process exits without stopping a child, the child is asked to stop.
+ * children in order. If this process exits without stopping a child, it signals the child to stop.
  *
- * @throws Error when the command cannot be run
+ * @throws Error if the command cannot be run
  */
 export async function startProcess(options: ChildProcessOptions): Promise<RunningProcess> {
   const { command, args, env, output, stopSignal = 'SIGTERM', user } = options;
@@ -94,7 +94,7 @@ export function killAll(): void {
   for (const { pid } of running) if (pid !== undefined) killGroup(pid);
 }
 
-/** Includes the child's own children, which share its group. */
+/** Kills a child and its own children, which share its group. */
 function killGroup(leaderPid: number): void {
   try {
     process.kill(-leaderPid, 'SIGKILL');

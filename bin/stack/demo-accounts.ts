@@ -1,6 +1,6 @@
 /**
- * Demo accounts and people: created once through the administration endpoints, then kept with their keys and ids. Their
- * money comes from the database itself: the administration would ask for a second person above `GENWAY_SECOND_APPROVAL_USD`.
+ * Creates demo accounts and people once, through the administration endpoints, and keeps their keys and ids. Books
+ * their money in the database: above `GENWAY_SECOND_APPROVAL_USD`, the administration requires a second approval.
  */
 import { join } from 'node:path';
 import Joi from 'joi';
@@ -54,8 +54,8 @@ interface Administration {
 }
 
 /**
- * Returns the demo accounts in the folder's `demo-accounts.json`. If there are none, or the database does not know
- * them, creates them and writes the file.
+ * Returns the demo accounts in the folder's `demo-accounts.json`. If there are none, or the database lacks them,
+ * creates the accounts and writes the file.
  */
 export async function ensureDemoAccounts(
   home: string,
@@ -130,7 +130,7 @@ async function call(
   return { status: response.statusCode, body: await response.body.json() };
 }
 
-/** Who may sign in to the console: one of each kind. */
+/** The people who can sign in to the console, one of each kind. */
 const PEOPLE = {
   owner: { email: 'owner@example.com', name: 'Olive Owner' },
   operator: { email: 'operator@example.com', name: 'Otto Operator', staff_role: 'operator' },
@@ -139,7 +139,7 @@ const PEOPLE = {
 
 const KINDS = ['owner', 'operator', 'finance'] as const satisfies readonly (keyof typeof PEOPLE)[];
 
-/** A link for each kind of person, where they choose a password: works once. */
+/** A link for each kind of person to choose a password. Each link works once. */
 export type DemoLinks = Readonly<Record<keyof typeof PEOPLE, string>>;
 
 const idsSchema = Joi.object<Record<keyof typeof PEOPLE, string>, true>({

@@ -19,32 +19,32 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const DOWNLOAD_TIMEOUT_MS = 180_000;
 
 interface Search {
-  /** Where a downloaded or built server is kept for all of this user's projects. */
+  /** The folder that keeps a downloaded or built server for all of this user's projects. */
   readonly cacheFolder: string;
   /** Receives progress messages. */
   readonly report: (line: string) => void;
 }
 
 /**
- * The path of a Temporal CLI: `temporal` on the PATH, or else the one in the cache, which is downloaded, or built with
- * Go, if necessary.
+ * Returns the path of a Temporal CLI: `temporal` on the PATH, or else the copy in the cache, after downloading it or
+ * building it with Go if necessary.
  *
- * @throws Error that says what was tried and what to install
+ * @throws Error that lists the attempts and says what to install
  */
 export async function findTemporalServer({ cacheFolder, report }: Search): Promise<string> {
   const cached = join(cacheFolder, `temporal-${TEMPORAL_CLI_VERSION}`, 'temporal');
-  const ways: readonly [string, () => Promise<string>][] = [
+  const sources: readonly [string, () => Promise<string>][] = [
     ['`temporal` on PATH', findOnPath],
     [cached, () => findCached(cached)],
     [`download from ${DOWNLOAD_HOST}`, () => intoCache(cached, (folder) => download(folder, report))],
     [`go install ${SOURCE}`, () => intoCache(cached, (folder) => buildWithGo(folder, PROGRAM, report))],
   ];
   const failures: string[] = [];
-  for (const [way, attempt] of ways) {
+  for (const [source, attempt] of sources) {
     try {
       return await attempt();
     } catch (error) {
-      failures.push(`  - ${way}: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`);
+      failures.push(`  - ${source}: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`);
     }
   }
   throw new Error(

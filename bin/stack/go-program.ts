@@ -1,4 +1,4 @@
-/** Programs written in Go that this machine builds, and the cache in which programs are kept. */
+/** Builds programs written in Go, and keeps programs in a cache. */
 import { execFile } from 'node:child_process';
 import { access, constants, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -13,17 +13,17 @@ const PROGRESS_INTERVAL_MS = 10_000;
 export interface GoProgram {
   /** For reports, such as `Temporal 1.5.1`. */
   readonly title: string;
-  /** The package with its version, as `go install` takes it. */
+  /** The package with its version, in the form for `go install`. */
   readonly source: string;
 }
 
 /**
  * Builds a program with `go install`, which takes minutes.
  *
- * @param folder gets the program
+ * @param folder receives the program
  * @param report receives progress messages
  * @returns the path of the program
- * @throws Error when Go is not installed, or with the last line of a build that failed
+ * @throws Error if Go is not installed, or with the last line of a failed build
  */
 export async function buildWithGo(
   folder: string,
@@ -58,7 +58,7 @@ export async function buildWithGo(
   return join(folder, basename(source.split('@')[0] ?? source));
 }
 
-/** The path of a program in the cache. @throws Error when it is not there */
+/** Returns the path of a program in the cache. @throws Error if the cache lacks the program */
 export async function findCached(cached: string): Promise<string> {
   await access(cached, constants.X_OK).catch(() => {
     throw new Error('not found');
@@ -69,7 +69,7 @@ export async function findCached(cached: string): Promise<string> {
 /**
  * Fills a temporary folder and moves the program into the cache, so that concurrent runs never see half a file.
  *
- * @param fill returns the path of the program in the folder that it is given
+ * @param fill puts the program into the folder, and returns its path
  * @returns the path in the cache
  */
 export async function intoCache(cached: string, fill: (folder: string) => Promise<string>): Promise<string> {

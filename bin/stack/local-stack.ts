@@ -1,4 +1,4 @@
-/** Everything that `npm start` runs, started and stopped in order. */
+/** Starts and stops, in order, everything that `npm start` runs. */
 import { rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { childEnvironment, loadConfig, type Config, type StackConfig } from '../../config.ts';
@@ -15,12 +15,12 @@ import { loadSecrets } from './secrets.ts';
 import { supervise, type Running, type Supervised } from './supervise.ts';
 import { addSearchAttributes, findTemporalServer, startTemporalServer } from './temporal-server.ts';
 
-/** A stack that runs, and how its demo people get into the console. */
+/** A running stack, with links for its demo people to the console. */
 export interface RunningStack extends StackDescription {
   readonly people: DemoLinks;
 }
 
-/** How to reach the running stack; this is the content of `demo.json` in the state folder. */
+/** The addresses and credentials of the running stack: the content of `demo.json` in the state folder. */
 export interface StackDescription {
   readonly base_url: string;
   readonly text_base_url: string;
@@ -33,13 +33,13 @@ export interface StackDescription {
 }
 
 export interface LocalStack {
-  /** Starts everything; resolves when all processes answer. Called once. @throws Error that says what to do */
+  /** Starts everything; resolves when all processes answer. Call it once. @throws Error that says what to do */
   start(): Promise<RunningStack>;
-  /** Stops what was started, even in the middle of starting. */
+  /** Stops all started processes, even in the middle of starting. */
   stop(): Promise<void>;
 }
 
-/** The order of stopping: processes that accept work first, those that store it last. */
+/** The order of stopping: first the processes that accept work, last those that store it. */
 const STOP_ORDER: readonly (readonly string[])[] = [
   ['api', 'text'],
   ['worker'],
@@ -48,12 +48,12 @@ const STOP_ORDER: readonly (readonly string[])[] = [
   ['postgres'],
 ];
 
-/** Where the programs are, as seen from here. */
+/** The folders of programs that are not in `bin`, relative to this file. */
 const FOLDERS: Readonly<Record<string, string>> = { simulator: '../../lab' };
 const EXTENSION = extname(import.meta.url);
 const LOADER = EXTENSION === '.ts' ? ['--import', import.meta.resolve('tsx')] : [];
 
-/** More than the processes' own margin, so that none is killed during an orderly shutdown. */
+/** Longer than the processes' own margin, so that an orderly shutdown is never cut short. */
 const STOP_MARGIN_MS = 15_000;
 
 /** @param write receives each line of the log */

@@ -17,7 +17,7 @@ const entrySchema = Joi.object<Entry>({
 }).unknown(true);
 const NAME_WIDTH = 9;
 
-/** Puts `name` before the line; a pino entry becomes time, level, message, and the other fields as `name=value`. */
+/** Puts `name` before the line; writes a pino entry as time, level, message, and the other fields as `name=value`. */
 export function formatLogLine(name: string, line: string): string {
   const prefix = name.padEnd(NAME_WIDTH);
   const { value: entry, error } = entrySchema.validate(parseJson(line), { convert: false });

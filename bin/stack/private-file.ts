@@ -1,7 +1,7 @@
-/** Small JSON files that only their owner can read. */
+/** Reads and writes small JSON files that only their owner can read. */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 
-/** The content of the file; undefined if there is no such file. */
+/** Returns the content of the file; undefined if it does not exist. */
 export async function readPrivateFile(path: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(path, 'utf8'));

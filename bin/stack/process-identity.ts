@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 const KILL_WAIT_MS = 5_000;
 
-/** The start time of the process, in the system's own format; undefined if there is no such process. */
+/** The start time of the process, in the system's own format; undefined if the process does not exist. */
 export async function processStart(pid: number): Promise<string | undefined> {
   if (platform() !== 'linux') return processStatus(pid, 'lstart');
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
@@ -19,7 +19,7 @@ export async function processStart(pid: number): Promise<string | undefined> {
   return state === 'Z' ? undefined : fields[18];
 }
 
-/** The command line of the process; undefined if there is no such process. */
+/** The command line of the process; undefined if the process does not exist. */
 export async function processCommand(pid: number): Promise<string | undefined> {
   if (platform() !== 'linux') return processStatus(pid, 'command');
   const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
@@ -34,10 +34,10 @@ async function processStatus(pid: number, column: string): Promise<string | unde
 }
 
 /**
- * Ends a process that is not a child of this one: asks it to stop, and kills it after `graceMs`. Resolves when it is
- * gone.
+ * Ends a process that is not a child of this process: sends the signal, and kills the process after `graceMs`. Resolves
+ * when the process has ended.
  *
- * @throws Error when even that does not end it
+ * @throws Error if the process still runs afterwards
  */
 export async function endProcess(pid: number, signal: NodeJS.Signals, graceMs: number): Promise<void> {
   const start = await processStart(pid);

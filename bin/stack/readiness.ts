@@ -1,4 +1,4 @@
-/** Waits until started processes are working. */
+/** Waits until started processes work. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { request } from 'undici';

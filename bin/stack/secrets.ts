@@ -22,9 +22,9 @@ const schema = Joi.object<Secrets, true>({
 }).required();
 
 /**
- * The secrets in the folder's `secrets.json`, which is written if it is missing.
+ * Returns the secrets in the folder's `secrets.json`. Writes the file if it is missing.
  *
- * @throws Error when the file no longer contains valid secrets
+ * @throws Error if the file no longer contains valid secrets
  */
 export async function loadSecrets(home: string): Promise<Secrets> {
   const file = join(home, 'secrets.json');

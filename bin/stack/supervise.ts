@@ -9,7 +9,7 @@ export interface Running {
 }
 
 export interface Supervised<Process> {
-  /** The process as it was first started. */
+  /** The first process, before any restart. */
   readonly first: Process;
   /** Stops the process for good. */
   stop(): Promise<void>;
@@ -18,20 +18,20 @@ export interface Supervised<Process> {
 interface SupervisionOptions<Process> {
   readonly name: string;
   readonly start: () => Promise<Process>;
-  /** Called for each process that is started. */
+  /** Called for each started process. */
   readonly onStart: (pid: number) => Promise<void>;
   readonly report: (line: string) => void;
 }
 
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 10_000;
-/** A process that has run this long was healthy: the delay starts over. */
-const WELL_AFTER_MS = 30_000;
+/** A process that has run this long was healthy, and resets the delay. */
+const HEALTHY_AFTER_MS = 30_000;
 
 /**
  * Starts a process, and restarts it whenever it ends unexpectedly, after a delay that doubles with each failure.
  *
- * @throws what the first start throws
+ * @throws the error of the first start
  */
 export async function supervise<Process extends Running>(
   options: SupervisionOptions<Process>,
@@ -52,7 +52,7 @@ export async function supervise<Process extends Running>(
       const startedAt = performance.now();
       const cause = await current.exited;
       if (stopping.signal.aborted) return;
-      if (performance.now() - startedAt > WELL_AFTER_MS) delayMs = FIRST_DELAY_MS;
+      if (performance.now() - startedAt > HEALTHY_AFTER_MS) delayMs = FIRST_DELAY_MS;
       report(`${name} ended unexpectedly (${String(cause)}); restarting it in ${delayMs} ms`);
       await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => {});
       delayMs = Math.min(delayMs * 2, MAX_DELAY_MS);
@@ -72,7 +72,7 @@ export async function supervise<Process extends Running>(
       stopping.abort();
       await current.stop();
       await kept;
-      // The process may have been restarted at the moment it was to be stopped.
+      // A restart may have happened at the same time as the first stop.
       await current.stop();
     },
   };

@@ -14,9 +14,9 @@ const KEYWORD = 2;
 
 /** Settings of the dynamic configuration with which Genway is developed. */
 export const DYNAMIC_CONFIG: Readonly<Record<string, string | boolean>> = {
-  // Timers fire within a millisecond, instead of a second, of their time.
+  // Timers fire at most a millisecond late, instead of a second.
   'history.timerProcessorMaxTimeShift': '1ms',
-  // Accounts take turns in task queues with a backlog.
+  // Task queues with a backlog serve accounts fairly.
   'matching.enableFairness': true,
 };
 
@@ -24,14 +24,14 @@ export interface TemporalServerOptions {
   /** The Temporal CLI; see `findTemporalServer`. */
   readonly binary: string;
   readonly port: number;
-  /** The port of the web UI; without one, there is no UI. */
+  /** The port of the web UI; by default, there is no UI. */
   readonly uiPort?: number;
-  /** Where state is kept between runs; only in memory when absent. */
+  /** The file that keeps the state between runs; by default, the state is in memory. */
   readonly databaseFile?: string;
   readonly namespace?: string;
-  /** Created as well, with the same search attributes. */
+  /** Further namespaces to create, with the same search attributes. */
   readonly moreNamespaces?: readonly string[];
-  /** The file to which the server's log is appended. */
+  /** The server appends its log to this file. */
   readonly logFile: string;
 }
 
@@ -50,7 +50,7 @@ export interface TemporalServer {
 /**
  * Starts the server on 127.0.0.1 with Genway's search attributes, and waits until its namespace answers.
  *
- * @throws Error with the end of the log when it does not start
+ * @throws Error with the end of the log if the server does not start
  */
 export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
   const { binary, port, uiPort, databaseFile, namespace = 'default', logFile } = options;
@@ -127,7 +127,7 @@ async function checkNamespace(address: string, namespace: string): Promise<void>
 /**
  * Adds Genway's search attributes to a namespace of an external server.
  *
- * @throws Error when the server does not answer or refuses
+ * @throws Error if the server does not answer or refuses
  */
 export async function addSearchAttributes(address: string, namespace: string): Promise<void> {
   const connection = await Connection.connect({ address });

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /**
  * Repeats `attempt` until it succeeds.
  *
- * @param attempt repeated after `pauseMs` when it rejects
+ * @param attempt repeated after `pauseMs` if it rejects
  * @throws the last rejection once `timeoutMs` have passed, or the error that `abandoned` returns
  */
 export async function waitUntil<Result>(
@@ -26,6 +26,6 @@ export async function waitUntil<Result>(
 interface WaitOptions {
   readonly timeoutMs: number;
   readonly pauseMs?: number;
-  /** Receives each failure; returns an error if waiting any longer makes no sense. */
+  /** Receives each failure; returns an error to stop waiting. */
   readonly abandoned?: (failure: Error) => Error | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Bundles the workflows at build time, so that production workers do not have to when they start.
+ * Bundles the workflows at build time, so that production workers start without bundling.
  *
  * Usage: npm run build:workflows [file] (default: dist/workflow-bundle.js)
  */

@@ -1,6 +1,6 @@
 /**
- * The types of the client packages, from the API description. What depends on the catalogue, such as the fields of one
- * model, is left out: the packages work with every catalogue.
+ * Writes the types of the client packages, from the API description. Omits everything that depends on the catalogue,
+ * such as the fields of one model: the packages work with every catalogue.
  *
  *   npm run clients:types
  */
@@ -14,7 +14,7 @@ import { isObject } from '../../domain/json.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { formatText } from './format.ts';
 
-/** The types that the packages export; types to which these refer are written, too. */
+/** The types that the packages export. The tool also writes the types to which these refer. */
 const ROOTS = [
   'Task',
   'UploadedFile',
@@ -45,7 +45,7 @@ export const TYPESCRIPT_FILE = join(import.meta.dirname, '../../clients/typescri
 const PYTHON_FOLDER = join(import.meta.dirname, '../../clients/python/src/genway');
 const PREFIX = '#/components/schemas/';
 
-/** The schemas of the roots, and of all that they refer to, by the names that they have as types. */
+/** The schemas of the roots, and of all types to which they refer, by the names of the types. */
 export function clientSchemas(): ReadonlyMap<string, JsonSchema> {
   const { components } = createOpenApiDocument(endpointsFor({ canTakePayments: true }), loadCatalogue());
   const schemas = new Map<string, JsonSchema>();
@@ -60,12 +60,12 @@ export function clientSchemas(): ReadonlyMap<string, JsonSchema> {
   return schemas;
 }
 
-/** `ResponsesTool.function` is `ResponsesToolFunction`. */
+/** The name of the type of a schema: `ResponsesToolFunction` for `ResponsesTool.function`. */
 function typeName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9]+(\w)/g, (_match, letter: string) => letter.toUpperCase());
 }
 
-/** The file as it has to be in the repository. */
+/** Returns the text of the generated file. */
 export async function writeTypeScript(schemas: ReadonlyMap<string, JsonSchema>): Promise<string> {
   const types = [...schemas].map(
     ([name, schema]) => `${comment(schema, '')}export type ${name} = ${typeOf(schema, '')};\n`,
@@ -119,12 +119,12 @@ function comment({ description }: JsonSchema, indent: string): string {
   return typeof description === 'string' ? `${indent}/** ${description.replaceAll('*/', '* /')} */\n` : '';
 }
 
-/** Each generated file of the Python package, as it has to be in the repository. */
+/** Returns the text of each generated file of the Python package. */
 export async function writePython(schemas: ReadonlyMap<string, JsonSchema>): Promise<ReadonlyMap<string, string>> {
   const source = await readFile(join(PYTHON_FOLDER, '_async.py'), 'utf8');
   return new Map([
     [join(PYTHON_FOLDER, 'types.py'), pythonTypes(schemas)],
-    [join(PYTHON_FOLDER, '_sync.py'), WITHOUT_WAITING.reduce((text, [from, to]) => text.replaceAll(from, to), source)],
+    [join(PYTHON_FOLDER, '_sync.py'), ASYNC_TO_SYNC.reduce((text, [from, to]) => text.replaceAll(from, to), source)],
   ]);
 }
 
@@ -133,7 +133,7 @@ const PYTHON_HEAD = `"""Written by \`npm run clients:types\` from the API descri
 from typing import Any, Dict, List, Literal, NotRequired, TypedDict, Union
 `;
 
-/** Python has no types within types: an object within an object gets the names of both. */
+/** Python has no nested types: an object in an object gets the names of both. */
 function pythonTypes(schemas: ReadonlyMap<string, JsonSchema>): string {
   const classes: string[] = [];
   const add = (schema: JsonSchema, name: string): string => pythonType(schema, name, classes);
@@ -174,7 +174,7 @@ function pythonObject(schema: JsonSchema, name: string, classes: string[]): stri
     const isRequired = Array.isArray(required) && required.includes(field);
     return [`    "${field}": ${isRequired ? fieldType : `NotRequired[${fieldType}]`},`];
   });
-  // Not as a class, since fields such as `from` are words of the language.
+  // Not as a class, since fields such as `from` are keywords of Python.
   classes.push(`${name} = TypedDict("${name}", {\n${fields.join('\n')}\n})\n`);
   return `"${name}"`;
 }
@@ -191,8 +191,8 @@ function pythonValue(value: unknown): string {
   return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value);
 }
 
-/** From the asynchronous client to the synchronous one. */
-const WITHOUT_WAITING: readonly (readonly [from: string | RegExp, to: string])[] = [
+/** The replacements that make the synchronous client from the asynchronous one. */
+const ASYNC_TO_SYNC: readonly (readonly [from: string | RegExp, to: string])[] = [
   [/^""".*"""/g, '"""The synchronous client. `npm run clients:types` writes this file from _async.py."""'],
   ['import asyncio\n', ''],
   ['asyncio.sleep', 'time.sleep'],

@@ -17,7 +17,7 @@ it lists them and does not start. An empty variable counts as unset, except that
 This page is generated from \`config-variables.ts\` by \`npm run docs:configuration\`.
 `;
 
-/** The page as it has to be in the repository. */
+/** Returns the text of the generated page. */
 export async function renderConfigurationDocs(): Promise<string> {
   const groups = Object.entries(VARIABLE_GROUPS).map(([title, group]) => `## ${title}\n\n${renderTable(group)}`);
   return formatText(CONFIGURATION_DOCS, [INTRODUCTION, ...groups].join('\n\n'));
@@ -32,7 +32,7 @@ function renderTable(group: Readonly<Record<string, Variable>>): string {
 
 function renderDefault({ defaultText, required }: Variable): string {
   if (required) return '**required**';
-  // The page has to be the same on every machine.
+  // The page must be the same on every machine.
   return defaultText ? `\`${defaultText.replace(homedir(), '~')}\`` : '';
 }
 

@@ -3,7 +3,7 @@ import { format, type FormatConfig } from 'oxfmt';
 
 const SETTINGS = new URL('../../.oxfmtrc.json', import.meta.url);
 
-/** Formats the text of a file that a tool writes, as `npm run format` formats files. @throws Error if the text has faults */
+/** Formats generated text, as `npm run format` formats files. @throws Error if the text cannot be parsed */
 export async function formatText(file: string, text: string): Promise<string> {
   const settings: FormatConfig = JSON.parse(await readFile(SETTINGS, 'utf8'));
   const { code, errors } = await format(file, text, settings);

@@ -1,15 +1,15 @@
-/** The imports of source files, read from their text. Paths of files start at the root of the project. */
+/** Reads the imports of source files from their text. Paths of files start at the root of the project. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
 export interface Import {
   /** The file that imports. */
   readonly file: string;
-  /** The imported module, as the statement names it. */
+  /** The imported module, as the statement writes it. */
   readonly from: string;
   /** The text between `import` and `from`: the imported names. Empty for dynamic imports. */
   readonly names: string;
-  /** The file that the import leads to; undefined for packages. */
+  /** The imported file; undefined for packages. */
   readonly target: string | undefined;
   readonly isTypeOnly: boolean;
   readonly isDynamic: boolean;
@@ -22,7 +22,7 @@ const SOURCE = /\.(ts|tsx|mts|mjs|js)$/;
 
 const read = new Map<string, readonly Import[]>();
 
-/** The imports of a file: first the statements, then the dynamic imports. Each file is read once. */
+/** The imports of a file: first the statements, then the dynamic imports. Reads each file once. */
 export function importsOf(file: string): readonly Import[] {
   const imports = read.get(file) ?? readImports(file);
   read.set(file, imports);
@@ -43,9 +43,9 @@ function readImports(file: string): Import[] {
 }
 
 /**
- * The imports of a file, and of all files that the followed ones lead to.
+ * The imports of a file, and of all files that it imports directly or indirectly.
  *
- * @param follows chooses the imports that count
+ * @param follows chooses the imports to follow
  */
 export function importsBehind(file: string, follows: (statement: Import) => boolean): Import[] {
   const reached = new Set([file]);

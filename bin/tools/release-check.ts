@@ -1,6 +1,6 @@
 /**
- * Checks that the working tree can be released as the version in package.json. Prints a line for each check; the exit code is 0 if all
- * passed.
+ * Checks that the working tree can be released as the version in package.json. Prints a line for each check; the exit
+ * code is 0 if all passed.
  *
  * Usage: node --import tsx bin/tools/release-check.ts [--no-tests]
  */
@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 const read = (file: string): Promise<string> => readFile(join(ROOT, file), 'utf8');
 
-/** Licences under which Genway may be passed on, with a notice at most. */
+/** Licences of dependencies that allow Genway to be passed on, at most with a notice. */
 const LICENCES: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',
@@ -29,7 +29,7 @@ const LICENCES: ReadonlySet<string> = new Set([
   'MIT-0',
   'Unlicense',
 ]);
-/** Packages that name no licence where npm looks for it, with the one in their file LICENSE. */
+/** Packages whose package.json names no licence, with the licence in their file LICENSE. */
 const UNNAMED: ReadonlyMap<string, string> = new Map([
   ['busboy', 'MIT'],
   ['streamsearch', 'MIT'],
@@ -41,7 +41,7 @@ export interface LockedPackage {
   readonly dev?: boolean;
 }
 
-/** The production packages of a lock file whose licence is not known or not permitted. */
+/** Finds the production packages of a lock file whose licence is unknown or not permitted. */
 export function findLicenceProblems(packages: Readonly<Record<string, LockedPackage>>): readonly string[] {
   return Object.entries(packages).flatMap(([place, { license, dev = false }]) => {
     const name = place.split('node_modules/').at(-1) ?? '';
@@ -51,7 +51,7 @@ export function findLicenceProblems(packages: Readonly<Record<string, LockedPack
   });
 }
 
-/** Why the changelog does not have the version as its newest, with a date and content; null if it does. */
+/** Checks that the version is the newest in the changelog, with a date and content. @returns the problem, or null */
 export function findChangelogProblem(changelog: string, version: string): string | null {
   const [, newest = '', content = ''] = /^## (.*)\n([^]*?)(?=^## |$(?![^]))/m.exec(changelog) ?? [];
   const [named, date] = newest.split(' - ');
@@ -61,7 +61,7 @@ export function findChangelogProblem(changelog: string, version: string): string
   return content.trim() === '' ? `CHANGELOG.md does not say what is new in ${version}` : null;
 }
 
-/** Each resolves with a problem, or null. */
+/** Each check resolves with a problem, or null. */
 const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
   'the tree is clean': async () => {
     const { stdout } = await run('git', ['status', '--porcelain']);
@@ -100,7 +100,7 @@ async function readLock(): Promise<{
   return JSON.parse(await read('package-lock.json'));
 }
 
-/** The last lines of a command that failed; null if it worked. */
+/** The last lines of output if the command fails; null if it succeeds. */
 async function problemOf(command: string, args: readonly string[]): Promise<string | null> {
   const lines: string[] = [];
   const output = (line: string): void => void (lines.length < 10_000 && lines.push(line));

@@ -1,11 +1,11 @@
 /**
- * `npm test`: runs all tests, or those in the given files and folders, in several mocha processes, and stops the servers
- * however the run ends. Starts only the servers that the files need. `--tier=TIER` comes first and leaves out the files
- * of the other tiers. The last line of the output is `N passed, N failed`; `test-results/rules.md` lists every rule that
- * was checked.
+ * `npm test`: runs all tests, or those in the given files and folders, in several mocha processes, and stops the
+ * servers however the run ends. Starts only the servers that the files need. `--tier=TIER` comes first and omits the
+ * files of the other tiers. The last line of the output is `N passed, N failed`; `test-results/rules.md` lists every
+ * rule that was checked.
  *
- * The run always ends: a process that reports nothing for `--silence-s=S` is named and killed, and so is everything after
- * `--limit-s=S`.
+ * The run always ends: it names and kills a process that reports nothing for `--silence-s=S`, and kills everything
+ * after `--limit-s=S`.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -18,20 +18,20 @@ import { readTestNeeds, type Service, type TestNeeds, TIERS } from './test-needs
 import { descendantsOf, killTree, readProgress, readSilentProcesses } from './watch-tests.ts';
 
 const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
-/** Enough to stop what the running test has started. */
+/** Enough to stop all processes that the running test has started. */
 const STOP_GRACE_MS = 30_000;
 /** Output can arrive a moment after the end of its process. */
 const LAST_OUTPUT_MS = 2_000;
-/** Several times what a run takes on two cores. */
+/** Several times the duration of a run on two cores. */
 const RUN_LIMIT_S = 75 * 60;
 /** Longer than any test or hook may take. */
 const SILENCE_LIMIT_S = 12 * 60;
 const CHECKS_PER_LIMIT = 20;
 const RUN_OPTION = /^--(tier|limit-s|silence-s)=(.+)$/;
 const ALL_TESTS = 'test';
-/** Tests with a stack wait for half of their time; with more at once, their time-outs would measure the machine. */
+/** Tests with a stack wait for half of their time. With more jobs, tests would time out because the machine is slow. */
 const MORE_JOBS_THAN_CORES = 2;
-/** Started first, so that no process is left with a long file while the others have nothing to do. */
+/** Long files start first, so that no process is left with a long file while the others are idle. */
 const LONG_TESTS = [
   'test/lab/drill/drill.',
   'test/operations/',
@@ -74,7 +74,7 @@ try {
   const environment = await startServices(new Set(files.flatMap(({ needs }) => [...needs.services])));
   const waits = files.some(({ needs }) => needs.tier !== 'unit');
   passed = await runMocha(environment, {
-    // With one job, mocha would run the tests in its own process, which could not be ended without the others.
+    // With one job, mocha would run the tests in its own process, and killing a hanging test would kill mocha.
     jobs: Math.max(2, Math.min(availableParallelism() + (waits ? MORE_JOBS_THAN_CORES : 0), MAX_TEST_PROCESSES)),
     words: [...options, ...files.map(({ file }) => file)],
   });
@@ -92,7 +92,7 @@ async function stopEarly(): Promise<void> {
   process.exit(130);
 }
 
-/** Kills everything that the run has started, so that it fails at once. */
+/** Kills all processes of the run, so that it fails immediately. */
 function endRun(reason: string): void {
   if (isEnding) return;
   isEnding = true;
@@ -129,7 +129,7 @@ async function runMocha(
       mocha,
       '--parallel',
       `--jobs=${jobs}`,
-      // Anything still open after the last test must not keep the run from ending.
+      // Open handles after the last test must not keep the run from ending.
       '--exit',
       `--reporter-option=rules=${rulesPage}`,
       ...(process.stdout.isTTY ? ['--color'] : []),
@@ -152,7 +152,7 @@ async function expectSummary(): Promise<void> {
   if (!SUMMARY.test(lastLine)) throw new Error('the run ended early, without a summary of its tests');
 }
 
-/** The options of the run come first, then files and folders; everything from the next option on is passed to mocha. */
+/** Options of the run come first, then files and folders; everything from the next option on goes to mocha. */
 function parseArguments(given: readonly string[]) {
   const settings = new Map<string, string>();
   for (const word of given) {
@@ -182,7 +182,7 @@ function testFiles(path: string): string[] {
   return files.flatMap((file) => (file.endsWith('.test.ts') ? [join(path, file)] : []));
 }
 
-/** Long files come first, then those that need the most. */
+/** Puts long files first, then those of the most demanding tiers. */
 function rank({ file, needs }: TestFile): number {
   const long = LONG_TESTS.findIndex((path) => file.startsWith(path));
   return long === -1 ? LONG_TESTS.length + TIERS.length - TIERS.indexOf(needs.tier) : long;

@@ -1,6 +1,6 @@
 /**
  * Runs every path through the workflows on a real stack and saves the histories in test/histories, which
- * test/temporal/workflows/replay.test.ts replays from then on. Run it when a path is added; a change that breaks existing
+ * test/temporal/workflows/replay.test.ts replays. Run this tool after adding a path; a change that breaks existing
  * histories needs `patched`, not new histories.
  *
  * Usage: npm run histories [name…] (default: all)
@@ -22,7 +22,7 @@ import { createWebhookClient } from '../../test/support/webhooks.ts';
 const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, 'test/histories');
 const TIMEOUT_MS = 60_000;
-/** Four quick attempts, so that the end of the schedule is reached, too. */
+/** Leaves time for all four quick attempts of the webhook schedule. */
 const DEADLINE_S = 20;
 const ENVIRONMENT = { GENWAY_TASK_DEADLINE_S: String(DEADLINE_S), GENWAY_WEBHOOK_SCHEDULE_S: '0,0.2,0.4,0.6' };
 
@@ -100,7 +100,7 @@ async function runPaths(
   try {
     await Promise.all([stack.api.start(), stack.worker.start()]);
     for (const [name, path] of asked) {
-      // Each has its own account, so that no webhook receives events of another path.
+      // Each path has its own account, so that no webhook receives events of another path.
       const { apiKey } = await stack.createAccount();
       const workflowId = await path({ stack, apiKey });
       await save(stack, name, workflowId);
@@ -120,7 +120,7 @@ async function save({ temporal }: TestStack, name: string, workflowId: string): 
     { timeoutMs: TIMEOUT_MS },
   );
   const json = historyToJSON(await handle.fetchHistory());
-  // Where, and by which processes, it was recorded does not matter and would differ each time.
+  // Removes the folder and the processes of the recording, which would differ each time.
   const anonymous = json.replaceAll(`${root}/`, '').replaceAll(/"\d+@[^"]*"/g, '"recorder"');
   await writeFile(join(folder, `${name}.json`), `${anonymous}\n`);
 }
@@ -148,7 +148,7 @@ async function announcedTask({ stack, apiKey }: Path): Promise<string> {
   return id;
 }
 
-/** Its render ends in time, and its deadline passes before a worker runs again. */
+/** Runs a task whose render ends in time, but whose deadline passes before a worker runs again. */
 async function taskRenderedUnnoticed({ stack, apiKey }: Path): Promise<string> {
   const { id } = await createTask(stack, apiKey, 'x [sim:render_ms=5000]');
   await taskWhen(stack, apiKey, id, 'processing');
@@ -202,7 +202,7 @@ async function taskWithWebhook({ stack, apiKey }: Path, answer: AnswerReceiver):
   }
 }
 
-/** Runs a delivery to a receiver that answers as given. */
+/** Runs a delivery to a receiver that answers with `answer`. */
 async function delivery({ stack, apiKey }: Path, answer: AnswerReceiver): Promise<string> {
   const receiver = await startRecordingReceiver(answer);
   try {
@@ -242,7 +242,7 @@ async function deliveryThatHasToWait({ stack, apiKey }: Path): Promise<string> {
   );
 }
 
-/** A delivery for which redelivery is requested while it waits for its next attempt. */
+/** Runs a delivery, and requests its redelivery while it waits for its next attempt. */
 async function deliveryAskedForAgain({ stack, apiKey }: Path): Promise<string> {
   const receiver = await startRecordingReceiver((response, number) =>
     response.writeHead(number < 2 ? 503 : 200, { 'retry-after': '3600' }).end(),

@@ -1,12 +1,12 @@
-/** Derives from a test file's imports the servers that it needs, so that a run of tests starts nothing else. */
+/** Finds the servers that a test file needs, by its imports, so that a run of tests starts nothing else. */
 import type { Services } from '../../test/support/servers.ts';
 import { importsBehind } from './imports.ts';
 
 export type Service = Exclude<keyof Services, 'stop'>;
 
 /**
- * `unit` tests need no server, start no process and open no socket; `database` tests need PostgreSQL only; `system` tests
- * may need anything, also the time of the processor, which they measure.
+ * `unit` tests need no server, start no process and open no socket; `database` tests need only PostgreSQL; `system`
+ * tests may need anything, including an idle processor, whose time they measure.
  */
 export const TIERS = ['unit', 'database', 'system'] as const;
 export type Tier = (typeof TIERS)[number];
@@ -27,7 +27,7 @@ const REQUESTED_BY: Readonly<Record<string, readonly Service[]>> = {
 const SERVICES = 'test/support/services.ts';
 const NO_UNIT_LOADS = ['node:child_process', 'node:http', 'node:https', 'node:net', 'test/support/growth.ts'];
 
-/** Reads the needs of a test file from the imports of the file and of all modules that load with the file. */
+/** Finds the needs of a test file by the imports of the file and of all modules that load with it. */
 export function readTestNeeds(file: string): TestNeeds {
   const imports = importsBehind(file, ({ isTypeOnly, isDynamic }) => !isTypeOnly && !isDynamic);
   const names = imports

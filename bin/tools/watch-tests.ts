@@ -1,5 +1,5 @@
 /**
- * Ends processes that hang in a run of tests. Each process that runs tests keeps a file that says what it is running
+ * Ends processes that hang in a run of tests. Each process that runs tests writes its current test to a file
  * (`test/support/hooks.ts`). A process that does not change its file for a long time hangs.
  */
 import { execFileSync } from 'node:child_process';
@@ -16,7 +16,7 @@ interface TestProcess {
   readonly silentMs: number;
 }
 
-/** The running processes that run tests, according to the files in the folder. */
+/** The processes that run tests now, according to the files in the folder. */
 export function readProgress(folder: string): readonly TestProcess[] {
   return readdirSync(folder).flatMap((pid) => {
     if (!signal(Number(pid), 0)) return [];
@@ -25,7 +25,7 @@ export function readProgress(folder: string): readonly TestProcess[] {
   });
 }
 
-/** The processes that hang. One that has finished its file hangs only if it keeps the others' run from ending. */
+/** The processes that hang. A process that has finished its file counts only if no process still runs tests. */
 export function readSilentProcesses(folder: string, silenceMs: number): readonly TestProcess[] {
   const processes = readProgress(folder);
   const running = processes.filter(({ test }) => !test.endsWith(FINISHED));
@@ -40,7 +40,7 @@ export function killTree(root: number): void {
   for (const pid of [root, ...descendantsOf(root)]) signal(pid, 'SIGKILL');
 }
 
-/** Returns whether there is such a process. */
+/** Returns whether the process exists. */
 function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, name);
@@ -49,7 +49,7 @@ function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Parents come before their children. */
+/** The descendants of a process; parents come before their children. */
 export function descendantsOf(root: number): readonly number[] {
   const processes = platform() === 'linux' ? readProcesses() : listProcesses();
   const found = [root];

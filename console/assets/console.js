@@ -1,8 +1,8 @@
-/* What pages do beyond what htmx does for them: copying, files that are dropped, answers as they come. Everything reads without it. */
+/* Adds what htmx lacks: copying, dropped files, streamed answers. All pages are readable without scripts. */
 const COPIED_FOR_MS = 1500;
 
 async function copy(button) {
-  // Without a text of its own, a button copies what stands before it.
+  // Without a text of its own, a button copies the text of the element before it.
   await navigator.clipboard.writeText(button.dataset.copy || button.previousElementSibling.textContent);
   const words = button.textContent;
   button.textContent = button.dataset.copied;
@@ -18,7 +18,7 @@ document.addEventListener('click', ({ target }) => {
   if (target instanceof Element && target.closest('[data-print]')) print();
 });
 
-/* Below a chart stands what the bar under the pointer says. */
+/* Shows the title of the bar under the pointer below the chart. */
 document.addEventListener('pointerover', ({ target }) => {
   const bar = target instanceof Element ? target.closest('.day') : null;
   if (bar) bar.closest('.chart').querySelector('[data-reading]').textContent = bar.querySelector('title').textContent;
@@ -30,10 +30,10 @@ addEventListener('keydown', (event) => {
   document.querySelector('[data-search]')?.focus();
 });
 
-// On a phone, the menu is closed at first.
+// On a phone, the menu starts closed.
 if (matchMedia('(max-width: 48rem)').matches) document.querySelector('details.menu')?.removeAttribute('open');
 
-/* A form that is under way takes no second click. The server acts on it once in any case, by its id. */
+/* A form in progress ignores a second click. In any case, the server does the work of a form once, by its id. */
 
 document.addEventListener('submit', (event) => {
   const form = event.target;
@@ -45,8 +45,8 @@ document.addEventListener('submit', (event) => {
   if (isAsked && !isBusy) void ask(form).finally(() => form.removeAttribute('aria-busy'));
 });
 
-/* The playground shows results beside the form. A form that was answered is another one from then on; without an answer it can be
-   sent again, and is carried out once. */
+/* The playground shows results beside the form. After an answer, the form gets a new id; without an answer, it keeps its
+   id, so that sending it again does not repeat the work. */
 
 document.addEventListener('htmx:beforeSwap', ({ detail }) => {
   if (!isForm(detail) || detail.xhr.status < 400) return;
@@ -63,7 +63,7 @@ document.addEventListener('htmx:afterRequest', ({ detail }) => {
   if (status === 0) showProblem(document.querySelector('#result'), form.dataset.unanswered);
 });
 
-/** Takes back what was wrong with the form before. */
+/** Gives the form a new id, and removes earlier problems and faults. */
 function startAnew(form) {
   form.elements.form_id.value = newFormId();
   for (const words of form.parentElement.querySelectorAll('.problem, .fault')) words.remove();
@@ -78,7 +78,7 @@ function isForm({ requestConfig }) {
   return requestConfig.elt instanceof HTMLFormElement;
 }
 
-/* What was typed outlasts a sign-in: the tab keeps it from the page that it leaves until another page than the sign-in opens. */
+/* Entries survive a sign-in: when the browser leaves a page, the tab keeps its entries until the sign-in is over. */
 
 const DRAFT = 'draft';
 const here = location.pathname + location.search;
@@ -111,17 +111,16 @@ function restoreDraft() {
 }
 restoreDraft();
 
-/** A page restored by the browser has no request in progress. */
+/* A page that the browser restores has no request in progress. */
 addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form[aria-busy]')) form.removeAttribute('aria-busy');
 });
 
-/** The headers of the script's own requests. */
 function newFormId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/* Pictures are uploaded at once, one after the other; the server answers with their thumbnails. */
+/* Uploads chosen pictures immediately, one after the other; the server answers with their thumbnails. */
 
 async function upload(area, files) {
   const [list, problem] = [area.querySelector('.thumbnails'), area.querySelector('[data-problem]')];
@@ -144,15 +143,15 @@ async function upload(area, files) {
   announceChange(area);
 }
 
-/** Updates the price. */
+/** Announces a change, which updates the price. */
 function announceChange(element) {
   element.dispatchEvent(new Event('change', { bubbles: true }));
 }
 
 document.addEventListener('change', ({ target }) => {
-  const most = Number(target.dataset.maxBytes);
-  if (!most) return;
-  const isTooLarge = [...target.files].some(({ size }) => size > most);
+  const maxBytes = Number(target.dataset.maxBytes);
+  if (!maxBytes) return;
+  const isTooLarge = [...target.files].some(({ size }) => size > maxBytes);
   target.setCustomValidity(isTooLarge ? target.dataset.tooLarge : '');
   target.reportValidity();
 });
@@ -185,7 +184,7 @@ document.addEventListener('click', (event) => {
   if (area) announceChange(area);
 });
 
-/* Answers of text models, as the server streams them: events of https://html.spec.whatwg.org/multipage/server-sent-events.html */
+/* Streamed answers of text models: https://html.spec.whatwg.org/multipage/server-sent-events.html */
 
 const FRAME_END = /\r?\n\r?\n/;
 
@@ -223,7 +222,7 @@ async function ask(form) {
   }
 }
 
-/* The last questions of the playground and their answers stay in the tab: the server keeps neither. They end with the session. */
+/* The tab keeps the last questions and answers of the playground until the session ends. The server keeps neither. */
 
 const ASKED = 'asked';
 const MAX_ASKED = 10;
@@ -239,7 +238,7 @@ function keepAsked({ elements }, answer) {
   try {
     sessionStorage.setItem(ASKED, JSON.stringify({ path: location.pathname, entries }));
   } catch {
-    // The answers are longer than the browser keeps.
+    // The answers exceed the browser's limit for storage.
     sessionStorage.removeItem(ASKED);
   }
   showAsked();
@@ -272,7 +271,7 @@ function showAsked() {
   );
 }
 
-/** @throws Error with the message of the server, when the answer breaks off */
+/** @throws Error with the server's message if the answer breaks off */
 async function* deltasOf(stream) {
   let rest = '';
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,9 +1,9 @@
-/** Links to the reference of the API, which is in English in every language of the console. */
+/** Links to the reference of the API, which is always in English. */
 import { DOCS_PATH, docsOf } from '../../api/routes/docs/page.ts';
 import type { Tag } from '../../api/openapi/operation.ts';
 import { useTexts } from './page-context.ts';
 
-/** @param tag of the endpoints that the link leads to; all of them by default */
+/** @param tag the group of endpoints to which the link leads; by default, all endpoints */
 export function ApiReference({ tag }: { tag?: Tag }) {
   const { common } = useTexts();
   return (

@@ -1,11 +1,11 @@
-/** A chart of amounts by day as stacked bars, drawn on the server. A script repeats below the chart what a bar says. */
+/** A chart of amounts by day as stacked bars, rendered on the server. A script shows the title of a bar below. */
 import { larger, PICO_PER_USD, type PicoUsd } from '../../domain/money.ts';
 import { usd } from './components.tsx';
 
-/** The amounts of one name, such as a model, by day. */
+/** The amounts of one name, such as a model, keyed by day. */
 export interface Series {
   readonly name: string;
-  /** Whether it adds up several names. */
+  /** Whether the series adds up several names. */
   readonly isSum?: true;
   readonly amounts: ReadonlyMap<string, PicoUsd>;
 }
@@ -13,13 +13,13 @@ export interface Series {
 const HEIGHT = 120;
 const STEP = 20;
 const GAP = 4;
-/** The style sheet has as many colors. The last one is for all others. */
+/** The number of colors in the style sheet. If there are more names, the last color is for all others. */
 const MAX_SERIES = 6;
 
 interface Props {
   /** The days from left to right, such as `2026-11-22`. */
   readonly days: readonly string[];
-  /** At most as many as there are colors, from the bottom of the bars to the top. */
+  /** At most {@link MAX_SERIES}, from the bottom of the bars to the top. */
   readonly series: readonly Series[];
   readonly label: string;
   readonly describe: (day: string, usd: string) => string;
@@ -67,7 +67,7 @@ export function DayChart({ days, series, label, describe, dayHref, nameHref }: P
   );
 }
 
-/** The sum of a day, and what it consists of. */
+/** The title of a bar: the sum of the day and its parts. */
 function wordsOf(
   day: string,
   amounts: readonly PicoUsd[],
@@ -112,14 +112,14 @@ function Legend({ series, nameHref }: Pick<Props, 'series' | 'nameHref'>) {
   );
 }
 
-/** The amount spent on something, such as a model, in a day. */
+/** The amount spent on one name, such as a model, in a day. */
 export interface DayAmount {
   readonly name: string;
   readonly day: string;
   readonly amount: PicoUsd;
 }
 
-/** Groups amounts by name, the greatest sum first. Names beyond the colors of the chart are added up. @param others their words */
+/** Groups amounts by name, greatest sum first, and adds up names beyond the colors. @param others names that sum */
 export function seriesOf(amounts: readonly DayAmount[], others: (count: number) => string): readonly Series[] {
   const sums = new Map<string, PicoUsd>();
   for (const { name, amount } of amounts) sums.set(name, (sums.get(name) ?? 0n) + amount);
@@ -144,13 +144,13 @@ function byDay(amounts: readonly DayAmount[]): ReadonlyMap<string, PicoUsd> {
   return sums;
 }
 
-/** The top of the axis: 1, 2 or 5 in the first place, and at least every amount. */
+/** The top of the axis: 1, 2 or 5 times a power of ten, not less than any amount. */
 function topOf(amounts: readonly PicoUsd[]): PicoUsd {
-  const most = amounts.reduce(larger, 0n);
-  if (most === 0n) return PICO_PER_USD;
+  const max = amounts.reduce(larger, 0n);
+  if (max === 0n) return PICO_PER_USD;
   let unit = 1n;
-  while (unit * 10n <= most) unit *= 10n;
-  return [unit, 2n * unit, 5n * unit].find((top) => top >= most) ?? 10n * unit;
+  while (unit * 10n <= max) unit *= 10n;
+  return [unit, 2n * unit, 5n * unit].find((top) => top >= max) ?? 10n * unit;
 }
 
 function sum(amounts: readonly PicoUsd[]): PicoUsd {

@@ -1,4 +1,4 @@
-/** The columns of a table, and the menu by which readers choose them. */
+/** The columns of a table, and the menu for choosing them. */
 import type { Child } from 'hono/jsx';
 import type { Fields } from '../../domain/resource/resource.ts';
 import { COLUMNS } from '../export.ts';
@@ -10,17 +10,17 @@ import { usePage, useQuery } from './page-context.ts';
 export type CellClass = 'number' | 'words';
 
 /**
- * A field under its own name or another title, or a function that shows a part of the row. The menu of columns offers a function
- * only with the name of the field that it stands for.
+ * A field under its own name or another title, or a function that shows a part of the row. The menu of columns offers a
+ * function only if the column names a `field`.
  */
 export type Column<Row> =
   | FieldName
   | readonly [title: Child, show: FieldName | ((row: Row) => Child), cellClass?: CellClass | null, field?: string];
 
-/** Null for a column that not everybody sees. */
+/** Null stands for a column that the reader may not see. */
 export type Columns<Row> = readonly (Column<Row> | null)[];
 
-/** The field that a column stands for. */
+/** The field of a column. */
 function fieldIn(column: Column<never> | null): string | undefined {
   if (column === null || typeof column === 'string') return column ?? undefined;
   const [, show, , field] = column;
@@ -29,11 +29,11 @@ function fieldIn(column: Column<never> | null): string | undefined {
 
 interface Offer<Row> {
   readonly of: { readonly fields: Fields<Row> };
-  /** The usual ones. */
+  /** The usual columns. */
   readonly columns: Columns<Row>;
 }
 
-/** The usual columns, and columns for all other fields with a title that fill one cell. */
+/** The usual columns, and a column for every other field that has a title and fills one cell. */
 function offeredColumns<Row>({ of, columns }: Offer<Row>, texts: Texts): Columns<Row> {
   const usual = columns.map(fieldIn);
   const others = Object.entries(of.fields).flatMap(([name, field]): FieldName[] =>
@@ -42,7 +42,7 @@ function offeredColumns<Row>({ of, columns }: Offer<Row>, texts: Texts): Columns
   return [...columns, ...others];
 }
 
-/** The columns in the address: the first of the usual ones in any case, and all usual ones where the address has none. */
+/** The columns in the address, after the first usual column; all usual columns if the address has none. */
 export function chosenColumns<Row>(props: Offer<Row>, query: URLSearchParams, texts: Texts): Columns<Row> {
   const asked = query.getAll(COLUMNS);
   const [first = null, ...offered] = offeredColumns(props, texts);

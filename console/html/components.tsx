@@ -29,7 +29,7 @@ export function Money({ amount }: { amount: PicoUsd }) {
   );
 }
 
-/** A headline of two decimal places. A click copies all digits, which are the hint as well. */
+/** An amount as a headline, with two decimal places. A click copies all digits, which are also the hint. */
 export function Headline({ amount }: { amount: PicoUsd }) {
   const { common } = useTexts();
   return (
@@ -49,14 +49,14 @@ export function Headline({ amount }: { amount: PicoUsd }) {
 
 const CENT: PicoUsd = 10n ** 10n;
 
-/** Formats an amount with two decimal places, never as more than it is; less than a cent is no zero. */
+/** Formats an amount with two decimal places, rounded towards zero. An amount below a cent is not shown as zero. */
 export function roundedUsd(amount: PicoUsd): string {
   if (amount > 0n && amount < CENT) return '<$0.01';
   if (amount < 0n && amount > -CENT) return '>-$0.01';
   return exactUsd(amount - (amount % CENT));
 }
 
-/** An amount in cents, for a list that adds nothing up. All digits are the hint. */
+/** An amount rounded to cents, for a list without a total. The hint has all digits. */
 export function RoundedMoney({ amount }: { amount: PicoUsd }) {
   return (
     <span class="money" title={`${formatUsd(amount)} USD`}>
@@ -65,7 +65,7 @@ export function RoundedMoney({ amount }: { amount: PicoUsd }) {
   );
 }
 
-/** An exact amount: the rows of a table add up to the total. @param isSigned whether a plus is shown as well */
+/** An exact amount, for tables whose rows add up to a total. @param isSigned whether to show a plus */
 export function ExactMoney({ amount, isSigned = false }: { amount: PicoUsd; isSigned?: boolean }) {
   return (
     <span class="money">
@@ -75,7 +75,7 @@ export function ExactMoney({ amount, isSigned = false }: { amount: PicoUsd; isSi
   );
 }
 
-/** A moment in UTC. The exact moment is the hint. */
+/** A moment in UTC. The hint has the exact moment. */
 export function Time({ at }: { at: Date }) {
   const iso = at.toISOString();
   return (
@@ -99,7 +99,7 @@ export function Card({ title, children, wide }: { title?: string; wide?: boolean
   );
 }
 
-/** @param facts null for a fact to leave out */
+/** @param facts null entries are left out */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: Child, fact: Child] | null)[] }) {
   return (
     <dl>
@@ -119,7 +119,7 @@ export function Empty({ children }: { children: Child }) {
   return <p class="empty">{children}</p>;
 }
 
-/** Content with a note below. Without a note, the content only. */
+/** Content, with a note below if there is one. */
 export function Noted({ note, children }: { note: Child; children: Child }) {
   return (
     <>
@@ -129,7 +129,7 @@ export function Noted({ note, children }: { note: Child; children: Child }) {
   );
 }
 
-/** Why a form was not carried out. Screen readers announce the text. @param of in the reader's language, if it is a text */
+/** Why a form was refused. Screen readers announce the text. @param of an error, or a text in the reader's language */
 export function Problem({ of }: { of: ServiceError | string | null }) {
   return of === null ? null : (
     <p class="problem" role="alert">
@@ -148,7 +148,7 @@ export function ProblemText({ of }: { of: ServiceError }) {
   );
 }
 
-/** A form that the page answers with a refusal. */
+/** The refusal of a form, and the sent form. */
 interface Refusal {
   /** Null if no single field is wrong. */
   readonly problem: FieldProblem | null;
@@ -158,30 +158,30 @@ interface Refusal {
 /** The refusal of the form around a component; null if the form was not refused. */
 const RefusedForm = createContext<Refusal | null>(null);
 
-/** Returns the refusal of the form that is sent to this address; null if the page does not answer the form, or accepted it. */
+/** Returns the refusal of the form with this action; null if the form was not sent, or was accepted. */
 export function useRefusal(action: string): Refusal | null {
   const { context, problem, form, texts } = usePage();
   return problem !== null && action === context.path ? { problem: fieldProblemOf(problem, texts), sent: form } : null;
 }
 
-/** The fault of a field of the form around a component, in the reader's language; null for none. @param wireName as the API calls it */
+/** The fault of a field of the enclosing form, in the reader's language, or null. @param wireName the API's name */
 function useFault(wireName: string): string | null {
   const { problem = null } = useContext(RefusedForm) ?? {};
   return problem?.field === wireName ? problem.words : null;
 }
 
-/** The initial value of a field: in a refused form, the sent value. */
+/** The initial value of a field; in a refused form, the sent value. */
 function useEntry(name: string, value: string | number | null | undefined): string {
   return useContext(RefusedForm)?.sent.text(name) ?? String(value ?? '');
 }
 
-/** The label of a field is that of the API's field with its name, unless another is given. */
+/** A field with a label. By default, the label is that of the API's field with the same name. */
 export type Labelled =
   | { readonly name: FieldName; readonly label?: string }
   | { readonly name: string; readonly label: string };
 
 type InputProps = Labelled & {
-  /** The API's name of the field, if it is another. */
+  /** The API's name of the field, if it differs. */
   readonly wireName?: string;
   /** Needed if two forms of a page have fields with the same name. */
   readonly id?: string;
@@ -195,8 +195,8 @@ interface InputAttributes {
 }
 
 /**
- * An input with its label above, and its fault and its hint below, which screen readers read with the input. A wrong field gets
- * the focus.
+ * An input with its label above, and its fault and hint below, which screen readers read with the input. A wrong field
+ * gets the focus.
  */
 function Input({
   name,
@@ -266,7 +266,7 @@ interface FileFieldProps {
   readonly tooLarge: string;
 }
 
-/** An input for a file of at most so many bytes. The script of the page says `tooLarge` before a larger one is sent. */
+/** An input for a file of at most `maxBytes`. The page's script shows `tooLarge` instead of sending a larger file. */
 export function FileField({ accept, maxBytes, tooLarge, ...field }: FileFieldProps) {
   const limits = { 'data-max-bytes': String(maxBytes), 'data-too-large': tooLarge };
   return (
@@ -310,7 +310,7 @@ export function Check({ name, value, label, isChecked }: CheckProps) {
   );
 }
 
-/** How a button looks; by default, as the main one. */
+/** The look of a button; by default, that of the main button. */
 export type Look = 'quiet' | 'danger' | '';
 
 interface FormProps {
@@ -321,15 +321,15 @@ interface FormProps {
   /** For a form with a file. */
   readonly enctype?: 'multipart/form-data';
   readonly [data: `data-${string}` | `hx-${string}`]: string;
-  /** The text of the button at the end. A form without it has its own buttons. */
+  /** The text of the button at the end. A form without this text has its own buttons. */
   readonly submit?: string;
   readonly look?: Look;
   readonly children?: Child;
 }
 
 /**
- * A form that changes something. The form carries the session's token, and an id so that the form is carried out once. When the
- * page answers the form with a refusal, the wrong field says so, and all entries stay but passwords.
+ * A form that changes something. The form contains the session's token, and an id so that its work is done once. If the
+ * form is refused, its page shows the fault at the wrong field, and keeps all entries except passwords.
  */
 export function Form({ action, submit, look, children, ...rest }: FormProps) {
   const { session } = usePage();
@@ -353,11 +353,11 @@ interface FormButtonProps {
   readonly label: string;
   readonly look?: Look;
   readonly question?: string;
-  /** The value that the form sends. */
+  /** The values that the form sends. */
   readonly entries?: Readonly<Record<string, string>>;
 }
 
-/** A form that is only a button. With a question, the button appears together with the question, behind its label. */
+/** A form that is only a button. With a question, a click on the label first shows the question and the button. */
 export function FormButton({ action, label, look = 'quiet', question, entries = {} }: FormButtonProps) {
   const form = (
     <Form action={action} submit={label} look={look}>
@@ -385,7 +385,7 @@ export function ButtonLink({ href, label, look }: { href: string; label: Child; 
   );
 }
 
-/** Asks before deletion. The form is sent to `path` + `/delete`. */
+/** Asks before a deletion. The form's action is `path` + `/delete`. */
 export function ConfirmDeletion({ path, backTo }: { path: string; backTo: string }) {
   const { common } = useTexts();
   return (

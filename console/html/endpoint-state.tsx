@@ -2,7 +2,7 @@ import type { WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
 import { Noted } from './components.tsx';
 import { Chosen } from './resource-table.tsx';
 
-/** Shows whether events are sent to an endpoint, and why an endpoint is disabled. */
+/** Shows whether an endpoint is enabled, failing or disabled, and why it is disabled. */
 export function EndpointState({
   endpoint: { disabledAt, disabledReason, failingSince },
 }: {

@@ -21,7 +21,7 @@ interface FiltersProps {
 
 /**
  * @param hasViews whether the reader can save the filters under a name; false for filters that name people
- * @param keeps the names of filters in other forms of the page, which stay as they are
+ * @param keeps the names of filters in other forms of the page, which keep their values
  */
 export function Filters({ downloads, hasViews = true, keeps = [], children }: FiltersProps) {
   const { texts, query } = usePage();
@@ -43,7 +43,7 @@ export function Filters({ downloads, hasViews = true, keeps = [], children }: Fi
 }
 
 type ChoiceFilterProps = Labelled & {
-  /** The words for all values. */
+  /** The words for "all values". */
   readonly all: string;
   readonly values: readonly string[];
   readonly field?: string;
@@ -74,13 +74,13 @@ export function ChoiceLinks({ name, label, all, values, field = name }: ChoiceFi
   );
 }
 
-/** Filters a list by a text, or by what the type says. */
+/** Filters a list by a text, or a value of the field's `type`. */
 export function FieldFilter(props: FieldProps) {
   const { query } = usePage();
   return <Field {...props} value={query.get(props.name)} />;
 }
 
-/** The most keys by which a list can be filtered. */
+/** The maximum number of keys in {@link KeyFilter}. */
 export const MAX_KEYS = 100;
 
 /** Filters a list by a key of the account. */
@@ -98,7 +98,7 @@ export function keyIn(query: URLSearchParams): string | undefined {
   return isId('apiKey', id) ? id : undefined;
 }
 
-/** Filters a list by days in UTC, or by a usual period with one click. @param standing the period without days */
+/** Filters a list by days in UTC, or by a usual period with one click. @param standing the period without a choice */
 export function DayFilters({ standing }: { standing?: Period }) {
   const { query, texts } = usePage();
   const queryWith = useQuery();
@@ -129,7 +129,7 @@ export function DayFilters({ standing }: { standing?: Period }) {
   );
 }
 
-/** What a filter may mean, for the reader to choose. Shows nothing if that is clear. */
+/** Lets the reader choose if several values match a filter. */
 export function Candidates({ filters }: { filters: readonly PartFilter[] }) {
   const { common } = useTexts();
   const queryWith = useQuery();
@@ -149,7 +149,7 @@ export function Candidates({ filters }: { filters: readonly PartFilter[] }) {
   );
 }
 
-/** Links to a file of each format, at `/export` below the list. @param filters of the list, if not those of the page */
+/** Links to a file of each format, at `/export` below the list. @param filters the list's; by default, the page's */
 export function Downloads({ filters }: { filters?: URLSearchParams }) {
   const { texts, path, query } = usePage();
   const hrefOf = (format: string): string => {

@@ -1,10 +1,10 @@
-/** The id of a form, so that the form is carried out once however often the browser sends it. Each page gives a form a new id. */
+/** The id of a form, by which its work is done once however often the browser sends it. Each page has new ids. */
 import { randomBytes } from 'node:crypto';
 
 const ID_BYTES = 16;
 
 export function FormId() {
-  // A browser that restores inputs would restore the id of a form that was already sent.
+  // Without `autocomplete="off"`, a browser would restore the id of a form that was already sent.
   return <input type="hidden" name="form_id" value={newFormId()} autocomplete="off" />;
 }
 

@@ -1,4 +1,4 @@
-/** Icons of the navigation: strokes on a square of 24. */
+/** Icons of the navigation: strokes on a square of 24 units. */
 
 const PATHS = {
   home: 'M4 11l8-7 8 7v9h-5v-6H9v6H4z',

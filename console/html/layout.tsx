@@ -15,9 +15,9 @@ const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval:
 interface Frame {
   readonly title: string;
   readonly content: Child;
-  /** Null for strangers. */
+  /** Null for visitors without navigation. */
   readonly signedIn: SignedIn | null;
-  /** Whether a form was carried out just before. */
+  /** Whether the page follows a form whose work was done. */
   readonly isSaved: boolean;
 }
 
@@ -34,14 +34,14 @@ interface Entry {
   readonly icon: IconName;
 }
 
-/** Entries with a title, which the first group does without. */
+/** Entries under a title; the first group has none. */
 interface Group<Item> {
   readonly title: keyof Texts['navigation']['groups'] | null;
   readonly entries: readonly Item[];
 }
 
 interface AccountEntry extends Entry {
-  /** The permission that the page needs; every member sees it otherwise. */
+  /** The permission that the page needs; by default, every member sees the page. */
   readonly permission?: MemberPermission;
 }
 
@@ -247,7 +247,7 @@ function Groups({ title, path: parent, groups }: GroupsProps) {
   );
 }
 
-/** The entry of the navigation to which a page belongs: the longest path that the page's path starts with. */
+/** The entry of the navigation to which a page belongs: the longest path with which the page's path starts. */
 function currentOf(entries: readonly string[], shown: string | null): string | undefined {
   if (shown === null) return undefined;
   const path = shown.replace(/^\/people\b/, '/accounts');

@@ -1,4 +1,4 @@
-/** Text in which each id is a link to the thing that it names. */
+/** Text in which each id is a link to its page. */
 import { FINDABLE_KINDS } from '../../api/services/find-by-id.ts';
 import { ID_PREFIX, isId } from '../../domain/ids.ts';
 import { usePage, useTexts } from './page-context.ts';
@@ -9,7 +9,7 @@ export function LinkedIds({ text }: { text: string }) {
   return <>{text.split(ID).map((part) => (isFindable(part) ? <AnyId id={part} /> : part))}</>;
 }
 
-/** The kinds that have pages for operators. The search finds the other kinds. */
+/** The kinds with their own pages for operators. The search finds the other kinds. */
 const OWN_PAGES = [
   ['webhookEndpoint', 'webhooks'],
   ['textRequest', 'text-requests'],
@@ -21,9 +21,9 @@ const SHOWN_ACCOUNT = /<code data-account="(acc_[0-9a-z]{32})">\1<\/code>/g;
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 /**
- * Puts the names of accounts in the place of their ids, on a page that is drawn.
+ * Replaces the ids of accounts in rendered HTML with their names.
  *
- * @param findNames by the ids of accounts
+ * @param findNames returns the names of accounts by their ids
  */
 export async function withAccountNames(
   html: string,
@@ -38,13 +38,13 @@ export async function withAccountNames(
   });
 }
 
-/** The path below the console of the page or the timeline of a thing, for operators. */
+/** The path of the page for operators of an id, below the console; the path of the search if the kind has no page. */
 export function pathOfId(id: string): string {
   const page = OWN_PAGES.find(([kind]) => isId(kind, id))?.[1];
   return `/staff/${page === undefined ? `accounts?search=${encodeURIComponent(id)}` : `${page}/${id}`}`;
 }
 
-/** The page of a task or a text request, for the members of the account. @param account the path of its pages */
+/** The page of a task or a text request, for members of the account. @param account the path of the account's pages */
 function memberPathOf(account: string, id: string): string | null {
   if (isId('task', id)) return `${account}/tasks/${id}`;
   return isId('textRequest', id) ? `${account}/usage/requests/${id}` : null;
@@ -52,7 +52,7 @@ function memberPathOf(account: string, id: string): string | null {
 
 const PAGES_OF_ACCOUNT = /^\/console\/accounts\/\w+/;
 
-/** An id as a link for members on the pages of their account, and for operators elsewhere. */
+/** An id as a link: on the pages of an account to the page for members, elsewhere to the page for operators. */
 export function AnyId({ id }: { id: string }) {
   const [account] = PAGES_OF_ACCOUNT.exec(usePage().path) ?? [];
   if (account !== undefined) return <ShortId id={id} href={memberPathOf(account, id)} />;
@@ -66,7 +66,7 @@ export function AnyId({ id }: { id: string }) {
   );
 }
 
-/** An id, of which as much is shown as there is room for, and always its end. Whoever points at it can copy it. */
+/** An id, shortened in the middle to the available space, but with its end. A button on hover copies the id. */
 export function ShortId({ id, href }: { id: string; href: string | null }) {
   const { common } = useTexts();
   const code = (

@@ -1,4 +1,4 @@
-/** The values that are the same for all components of a page. */
+/** The values that all components of a page share. */
 import { createContext, useContext } from 'hono/jsx';
 import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -17,7 +17,7 @@ export function usePage(): PageContext {
   return page;
 }
 
-/** Returns the query of the page with parameters changed, for links. A value of null takes its parameter out. */
+/** Returns a function that changes parameters of the page's query, for links. Null removes a parameter. */
 export function useQuery(): (changes: Readonly<Record<string, string | null>>) => string {
   const { query } = usePage();
   return (changes) => {

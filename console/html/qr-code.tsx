@@ -1,10 +1,10 @@
-/** A QR code as a picture within the page: the policy of the console allows no other. */
+/** A QR code as inline SVG. */
 import { encode } from 'uqr';
 
-/** Light around the code, in modules: ISO/IEC 18004 asks for four. */
+/** The light margin around the code, in modules: ISO/IEC 18004 requires four. */
 const BORDER = 4;
 
-/** @param label for those who do not see it */
+/** @param label the text for screen readers */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { data, size } = encode(text, { border: BORDER });
   const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));

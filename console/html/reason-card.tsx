@@ -1,9 +1,9 @@
-/** A form by which operators do something, each with a reason. */
+/** A form for an action of operators, which requires a reason. */
 import type { Child } from 'hono/jsx';
 import { Card, Field, Form } from './components.tsx';
 
 interface ReasonCardProps {
-  /** The text of the button, too. */
+  /** The title of the card and the text of the button. */
   readonly title: string;
   readonly hint: string;
   /** A path below `/console/staff`. */

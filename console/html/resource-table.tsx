@@ -1,4 +1,4 @@
-/** Tables whose columns are fields of a resource. Each field defines how people see its value. */
+/** Tables whose columns are fields of a resource. Each field defines the look of its values. */
 import type { Child } from 'hono/jsx';
 import type { Field } from '../../domain/resource/field.ts';
 import type { Fields } from '../../domain/resource/resource.ts';
@@ -19,19 +19,19 @@ interface Cells<Row> {
 export interface TableProps<Row> {
   readonly label: string;
   readonly of: { readonly fields: Fields<Row> };
-  /** Null for a column that not everybody sees. */
+  /** Null stands for a column that the reader may not see. */
   readonly columns: Columns<Row>;
-  /** The field that is shown below another field. */
+  /** The field to show below another field, by the name of the other. */
   readonly notes?: Readonly<Record<string, string>>;
   readonly rows: readonly Row[];
-  /** The page of a row, to which its first cell leads. */
+  /** The page of a row, to which its first cell links. */
   readonly pageOf?: (row: Row) => string;
-  /** Shown instead of a table without rows. */
+  /** The text in place of a table without rows. */
   readonly none?: string;
   /** The last row: the sum of the others. */
   readonly total?: Row;
   readonly isSum?: (row: Row) => boolean;
-  /** Whether readers choose the columns. The address keeps the choice, which counts for files as well. */
+  /** Whether readers can choose the columns. The address keeps the choice, which also applies to files. */
   readonly hasColumnMenu?: boolean;
 }
 
@@ -40,7 +40,7 @@ interface TableCardProps<Row> extends Omit<TableProps<Row>, 'label'> {
   /** For a table without a title; by default the title of the page. */
   readonly label?: string;
   readonly wide?: boolean;
-  /** For a list that has pages: the cursor of the next one; null on the last one. */
+  /** For a list with pages: the cursor of the next page; null on the last page. */
   readonly next?: string | null;
   readonly children?: Child;
 }
@@ -57,7 +57,7 @@ export function TableCard<Row>({ title, wide = false, next, children, ...table }
   );
 }
 
-/** A table that scrolls inside its card where it is too wide. */
+/** A table, which scrolls inside its card if it is too wide. */
 export function ResourceTable<Row>(props: TableProps<Row>) {
   const { label, rows, pageOf, none, total, isSum, hasColumnMenu = false } = props;
   const { texts, query } = usePage();
@@ -131,7 +131,7 @@ function fieldOf<Row>(fields: Fields<Row>, name: string): Field<Row> {
   return field;
 }
 
-/** Returns what people see of a field, or null if the field is empty. */
+/** Renders the value of a field; null if the field is empty. */
 function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts): Child {
   const { look, value: read } = fieldOf(fields, name);
   const value = read(row);
@@ -145,7 +145,7 @@ function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts)
   return look === 'id' ? <AnyId id={value} /> : value;
 }
 
-/** The fields whose values are badges. A value that is neither good nor bad is calm. */
+/** The fields whose values are badges. */
 const BADGES: ReadonlySet<string> = new Set(['status', 'outcome', 'state', 'mail']);
 const GOOD = 'succeeded delivered accepted approved enabled active open ok closed'.split(' ');
 const BUSY = 'queued processing pending running probing ordered'.split(' ');
@@ -157,14 +157,14 @@ function toneOf(value: string): Tone {
   return BAD.includes(value) ? 'bad' : 'calm';
 }
 
-/** The value of a field that has few values, in the reader's language. */
+/** The value of a field with few values, in the reader's language. */
 export function Chosen({ name, value }: { name: string; value: string }) {
   const texts = useTexts();
   const word = wordFor(name, value, texts);
   return BADGES.has(name) ? <Badge tone={toneOf(value)}>{word}</Badge> : <>{word}</>;
 }
 
-/** Returns the word for a value. A value without a word is shown unchanged. */
+/** Returns the word for a value in the reader's language; the value itself if there is no word. */
 export function wordFor(name: string, value: string, { values }: Texts): string {
   const words: Readonly<Record<string, Readonly<Record<string, string>>>> = values;
   return words[name]?.[value] ?? value;

@@ -1,4 +1,4 @@
-/** The views of the page that the reader has saved, and what saves the filters in the address as one more. */
+/** The reader's saved views of the page, and a form that saves the filters in the address as a view, or deletes it. */
 import { Field, Form } from './components.tsx';
 import { usePage, useQuery } from './page-context.ts';
 

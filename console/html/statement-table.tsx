@@ -1,4 +1,4 @@
-/** The balance of an account at the start of a month, the changes, and the balance at the end; apart from it, what was held. */
+/** The opening balance of an account in a month, the changes, and the closing balance; holds in another table. */
 import { STATEMENT_LINE, type StatementLine } from '../../api/routes/admin/present-finance.ts';
 import { ResourceTable } from './resource-table.tsx';
 import { useTexts } from './page-context.ts';
@@ -6,7 +6,7 @@ import { useTexts } from './page-context.ts';
 interface StatementTableProps {
   readonly lines: readonly StatementLine[];
   readonly label: string;
-  /** The words for each line. A line without words is shown by its name. */
+  /** The words for each line; a line without words shows its name. */
   readonly names: Readonly<Record<string, string>>;
 }
 
@@ -35,7 +35,7 @@ export function StatementTable({ lines, label, names }: StatementTableProps) {
   );
 }
 
-/** Whether a line is the balance at the beginning or at the end. */
+/** Whether a line is the opening or the closing balance. */
 function isEnd({ transfers }: StatementLine): boolean {
   return transfers === null;
 }

@@ -29,7 +29,7 @@ export function InlinePrices({ prices }: { prices: Terms }) {
   );
 }
 
-/** The name of a price in the reader's language. What the catalogue calls otherwise, such as a resolution, is shown unchanged. */
+/** The name of a price in the reader's language. Words without a translation, such as a resolution, stay unchanged. */
 export function priceName(name: string, { prices }: Texts): string {
   const words: Readonly<Record<string, string>> = prices;
   const known = Object.keys(words).sort((one, other) => other.length - one.length);

@@ -1,4 +1,4 @@
-/** The way to pay for the account: a form with the amount, or a link to a page of the payment provider. */
+/** Payments for an account: a form with the amount, or a link to a page of the payment provider. */
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Membership } from '../../../db/queries/users.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
@@ -7,7 +7,7 @@ import { AUTO_TOP_UP } from '../../../domain/policy.ts';
 import { Badge, Card, Field, Form, FormButton, usd } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
-/** Shown to members who may pay, if a payment provider is configured. */
+/** Renders nothing for members who may not pay, or if no payment provider is configured. */
 export function AddFunds({
   account: { accountId, role },
   services: { checkout, topUpUrl },
@@ -15,7 +15,7 @@ export function AddFunds({
 }: {
   readonly account: Membership;
   readonly services: Pick<ApiServices, 'checkout' | 'topUpUrl'>;
-  /** Whether the amount is asked for here, not on the page of bills. */
+  /** Whether to show the form with the amount here, in place of a link to the billing page. */
   readonly withForm?: boolean;
 }) {
   const { billing: words } = useTexts();
@@ -39,7 +39,7 @@ export function AddFunds({
   );
 }
 
-/** Paying by a saved card when the balance is low: what was agreed on, or the form to agree. */
+/** Automatic top-ups by a saved card when the balance is low: the current agreement, or the form to agree. */
 export function AutomaticTopUp({ accountId, agreed }: { accountId: string; agreed: AutoTopUp | null }) {
   const { billing: words } = useTexts();
   const path = `/console/accounts/${accountId}/billing/automatic`;

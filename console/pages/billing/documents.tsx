@@ -1,4 +1,4 @@
-/** Receipts, credit notes and invoices of an account, for its people and for the staff, and what they say of the account. */
+/** Receipts, credit notes and invoices of an account, for its members and for operators, and its billing details. */
 import { toDetails } from '../../../api/routes/admin/accounts.ts';
 import { billingDetailsSchema } from '../../../api/routes/admin/schema.ts';
 import { DOCUMENT_LINE, LISTED_DOCUMENT } from '../../../api/routes/balance/documents.ts';
@@ -30,7 +30,7 @@ export const documentPages = [
   staff.page('/staff/accounts/{account_id}/documents/{document_id}', 'read', showDocument),
 ];
 
-/** Sets what documents say of the account from now on. @throws ServiceError `bad_request` */
+/** Changes the billing details of the account in future documents. @throws ServiceError `bad_request` */
 export async function changeBillingDetails(
   { form, user }: UserVisit & { readonly form: SentForm },
   services: ApiServices,
@@ -40,7 +40,7 @@ export async function changeBillingDetails(
   await editAccount(services, { accountId, details: toDetails(body), names: Object.keys(body), author: user.email });
 }
 
-/** As the API calls them; an empty field removes its detail. */
+/** Reads the billing details under the API's names. An empty field removes its detail. */
 export function readBillingDetails(form: SentForm) {
   return {
     billing_name: form.optional('billing_name'),
@@ -180,7 +180,7 @@ export function BillingDetailsFields({ stored }: { stored: Account | null }) {
   );
 }
 
-/** The latest documents, and what the next ones will say of the account. */
+/** The latest documents, and the billing details of future documents. */
 export function DocumentsCard({ account, documents }: { account: Account; documents: readonly BillingDocument[] }) {
   const { billing: words, common } = useTexts();
   const billing = `/console/accounts/${account.id}/billing`;

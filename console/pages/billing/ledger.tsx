@@ -1,4 +1,4 @@
-/** The ledger of an account, for its people and for the staff: what changed the balance, the balance after it, and what is held. */
+/** The ledger of an account, for its members and for operators: changes of the balance, balances after them, and holds. */
 import type { Child } from 'hono/jsx';
 import { readPage } from '../../../api/endpoint/page.ts';
 import { BALANCE_ENTRY } from '../../../api/routes/balance/present.ts';
@@ -40,7 +40,7 @@ export const ledgerPages = [
   }),
 ];
 
-/** The page of what an entry was for; null where there is none. */
+/** Returns the page about the purpose of an entry; null if there is none. */
 type PageOfEntry = (entry: BalanceEntry) => string | null;
 
 export function pagesOfMember(accountId: string): PageOfEntry {
@@ -52,7 +52,7 @@ export function pagesOfMember(accountId: string): PageOfEntry {
   };
 }
 
-/** The pages of the staff: what is no request has its timeline. */
+/** The pages for operators: an entry without a task or text request leads to its own timeline. */
 export const pagesOfStaff: PageOfEntry = ({ id, taskId, textRequestId }) =>
   `/console${pathOfId(taskId ?? textRequestId ?? id)}`;
 
@@ -79,7 +79,7 @@ export async function readLedger(
   return { entries, next: last ? `${last.createdAt.getTime()}.${last.id}` : null, balance, keys };
 }
 
-/** Reads the filters. An invalid one has no effect. */
+/** Reads the filters. An invalid filter has no effect. */
 export function filterOf(accountId: string, query: URLSearchParams): EntryFilter {
   return {
     accountId,
@@ -119,7 +119,7 @@ export function Ledger({ entries, next, balance, keys, pageOf, isOfStaff = false
   );
 }
 
-/** The balance, and the amounts that are held. */
+/** The balance, and the held amounts. */
 export function Holds({ balance }: { balance: BalanceWithHolds }) {
   const { billing: words, common, fields } = useTexts();
   const { available, heldByTasks, runningTasks, heldByText } = balance;
@@ -189,7 +189,7 @@ function Linked({ href, children }: { href: string | null; children: Child }) {
   return href === null ? <>{children}</> : <a href={href}>{children}</a>;
 }
 
-/** What an entry was for. The notes of operators are for the staff. */
+/** The purpose of an entry. Only operators see reason and author. */
 function purposeOf(entry: BalanceEntry, isOfStaff: boolean, { billing: words, refunds }: Texts): string | null {
   const { model, errorCode, inputTokens, outputTokens, reference, author, reason } = entry;
   const causes: Readonly<Record<string, string>> = refunds.causes;

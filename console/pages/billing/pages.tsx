@@ -107,15 +107,15 @@ export const billingPages = [
 
 /** @throws FormError if the payment provider is unavailable, and any other error unchanged */
 function refuseOutage(error: unknown, { texts }: MemberVisit): never {
-  const isAway = error instanceof ServiceError && error.code === 'processing_unavailable';
-  throw isAway ? new FormError(texts.billing.providerAway, { code: error.code }) : error;
+  const isUnavailable = error instanceof ServiceError && error.code === 'processing_unavailable';
+  throw isUnavailable ? new FormError(texts.billing.providerAway, { code: error.code }) : error;
 }
 
 function checkoutPath({ account }: MemberVisit, id: string): string {
   return `/accounts/${account.accountId}/billing/checkout/${id}`;
 }
 
-/** @throws FormError unless it is an amount in whole cents that customers may pay at once */
+/** @throws FormError unless the field is an amount in whole cents within the limits of a payment */
 function paidAmount({ form, texts }: MemberVisit, field = 'amount_usd'): PicoUsd {
   const sent = form.text(field);
   const { minUsd, maxUsd } = CHECKOUT;

@@ -1,4 +1,4 @@
-/** The end users of an account, for its members and for operators: what they used, and their budgets. */
+/** The end users of an account, for its members and for operators: their usage and budgets. */
 import { toBudget } from '../../../api/routes/admin/end-user-budgets.ts';
 import { END_USER_BUDGET } from '../../../api/routes/admin/present.ts';
 import { endUserBudgetSchema } from '../../../api/routes/admin/schema.ts';
@@ -103,10 +103,10 @@ async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<Pa
   );
 }
 
-/** The table shows the end users who were charged most. The export has more. */
+/** The table shows only the end users with the highest charges. The export has more. */
 const MAX_ROWS = 100;
 
-/** The name may be long, and without a space. */
+/** The name of an end user, which may be long and without spaces. */
 function Name({ endUser }: { endUser: string }) {
   return <span class="narrow">{endUser}</span>;
 }

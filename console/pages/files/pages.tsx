@@ -1,4 +1,4 @@
-/** The files that an account has uploaded, for its tasks to use. */
+/** The files that an account has uploaded for its tasks. */
 import type { ApiServices } from '../../../api/services/services.ts';
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { Card, ConfirmDeletion, Empty, Pages, Time } from '../../html/components.tsx';
@@ -120,8 +120,8 @@ const UNITS = [
   [2 ** 10, 'kilobyte'],
 ] as const;
 
-/** Such as `3.4 MB`. */
+/** Formats a size, such as `3.4 MB`. */
 function sizeOf(bytes: number, language: string): string {
-  const [unitBytes, unit] = UNITS.find(([least]) => bytes >= least) ?? [1, 'byte'];
+  const [unitBytes, unit] = UNITS.find(([min]) => bytes >= min) ?? [1, 'byte'];
   return new Intl.NumberFormat(language, { style: 'unit', unit, maximumFractionDigits: 1 }).format(bytes / unitBytes);
 }

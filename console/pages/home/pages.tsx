@@ -71,7 +71,7 @@ export const homePages = [
   }),
 ];
 
-/** Where a new account starts. */
+/** Links for an account without tasks. */
 function FirstSteps({ visit: { account, texts } }: { visit: MemberVisit }) {
   const { home, titles } = texts;
   const path = `/console/accounts/${account.accountId}`;

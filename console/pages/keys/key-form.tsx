@@ -1,4 +1,4 @@
-/** The form of a key, for new keys and for keys that exist. */
+/** The form for new keys and for changing keys. */
 import { createKeySchema, MAX_KEY_ENTRIES } from '../../../api/routes/admin/schema.ts';
 import { toKeySettings } from '../../../api/routes/admin/keys.ts';
 import { createValidator } from '../../../api/validation.ts';
@@ -13,8 +13,8 @@ import type { Visit } from '../../page.ts';
 const validate = createValidator(createKeySchema);
 
 /**
- * Reads the settings of a key, validated by the schema of the API. An empty form makes no key without limits: whoever sends the
- * form says so.
+ * Reads the settings of a key, validated by the schema of the API. An empty form does not make a key without limits: the
+ * sender must choose each missing limit explicitly.
  *
  * @param stored the key that the form changes; null for a new key
  * @throws ServiceError `bad_request`
@@ -40,7 +40,7 @@ export function readSettings({ form, texts }: Visit, catalogue: Catalogue, store
   return toKeySettings(body, catalogue);
 }
 
-/** A key expires at the end of the day. A day that stays keeps its time. */
+/** A key expires at the end of the day. An unchanged day keeps its stored time. */
 function expiryOf(day: string | null, stored: ApiKey | null): string | null {
   if (day === null) return null;
   const before = stored?.expiresAt?.toISOString();

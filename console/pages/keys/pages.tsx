@@ -10,7 +10,7 @@ import { existing, inBothPlaces, isOfStaff, type PageResult, showPage, type User
 import { KeyForm, readSettings } from './key-form.tsx';
 import { KeyFacts, KeyTable } from './key-table.tsx';
 
-/** The most keys of an account. A program that creates more has a bug. */
+/** The maximum number of keys per account in the console. A program that creates more has a bug. */
 const MAX_KEYS = 200;
 
 /** The permissions for all pages about keys. */
@@ -37,7 +37,7 @@ export const keyPages = inBothPlaces((place) => {
   ];
 });
 
-/** The address of the list of keys. */
+/** The path of the list of keys. */
 function listOf({ path }: UserVisit): string {
   return path.replace(/\/keys\/.*$/, '/keys');
 }
@@ -52,7 +52,7 @@ async function create(visit: UserVisit, { database, catalogue, keyPeppers }: Api
   return secret;
 }
 
-/** @throws ServiceError `not_found` for a key of another account, too */
+/** @throws ServiceError `not_found`, also for a key of another account */
 async function keyOf({ params }: UserVisit, { database }: ApiServices): Promise<ApiKey> {
   const key = await findApiKey(database, params['key_id'] ?? '');
   return existing(key?.accountId === params['account_id'] ? key : null);

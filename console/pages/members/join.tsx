@@ -41,7 +41,7 @@ async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Dat
   return enter(visit, database, result.user);
 }
 
-/** Shows the ways to accept the invitation. */
+/** Shows how to accept the invitation. */
 async function join(visit: Visit, invitation: Invitation, database: Database): Promise<PageResult> {
   const { session, texts } = visit;
   const { members: words } = texts;

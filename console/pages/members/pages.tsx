@@ -79,13 +79,13 @@ export const memberPages = [
   ),
 ];
 
-/** @throws FormError for a refusal */
+/** Returns the result. @throws FormError for a refusal */
 function orRefused<Made extends object | null>(made: Made | Refusal, { texts }: MemberVisit): Made {
   if (typeof made === 'string') throw new FormError(texts.members.refusals[made], { code: 'idempotency_conflict' });
   return made;
 }
 
-/** Owners who changed what they may do themselves may no longer see the list of members. */
+/** The page after a change. Owners who changed their own role may no longer see the list of members. */
 function pathAfterChange(visit: MemberVisit): string {
   return visit.params['user_id'] === visit.user.id ? '' : pathOf(visit);
 }
@@ -231,7 +231,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices): Promis
   );
 }
 
-/** Shows a link. No other page shows it. */
+/** Shows a link, which no other page shows. */
 function showLink(
   visit: MemberVisit,
   { title, explained, link }: { readonly title: string; readonly explained: string; readonly link?: string },

@@ -1,4 +1,4 @@
-/** Turns forms into request bodies of the API. Empty fields are left out. */
+/** Turns forms into request bodies of the API. Omits empty fields. */
 import type { MediaModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { readParameter } from '../../../domain/model-parameters.ts';
@@ -10,7 +10,7 @@ export function bodyOf(model: Tried, form: Form): JsonObject {
   return isMedia(model) ? mediaBodyOf(model, form) : chatBodyOf(model.id, form);
 }
 
-/** The form that would order a task again. Inputs are links, which may have expired. */
+/** Fills the form with the request of an earlier task. Links to inputs may have expired. */
 export function formOfTask({ model, request }: Pick<Task, 'model' | 'request'>): Form {
   const { prompt, images = [], durationSeconds, aspectRatio, resolution, parameters = {} } = request;
   const fields = new URLSearchParams({ model, prompt });
@@ -30,7 +30,7 @@ export function withPrompt(form: Form, prompt: string): Form {
 }
 
 function mediaBodyOf(model: MediaModel, form: Form): JsonObject {
-  // The links of uploaded pictures and typed links. Of too many links, one more than allowed is kept, so that the API refuses.
+  // The links of uploaded pictures and typed links. Keeps one link more than allowed, so that the API refuses too many.
   const images = form.words('images', model.images.max);
   const duration = form.optional('duration');
   return {
@@ -44,7 +44,7 @@ function mediaBodyOf(model: MediaModel, form: Form): JsonObject {
   };
 }
 
-/** The name in the form of a field that only the model has. */
+/** The form's name for a field that only the model has. */
 export const fieldOf = (parameter: string): string => `parameter.${parameter}`;
 
 function parametersOf({ parameters: { properties } }: MediaModel, form: Form): JsonObject {
@@ -58,12 +58,12 @@ function parametersOf({ parameters: { properties } }: MediaModel, form: Form): J
 
 function chatBodyOf(model: string, form: Form): JsonObject {
   const system = form.optional('system');
-  const most = form.optional('max_tokens');
+  const maxTokens = form.optional('max_tokens');
   const user = { role: 'user', content: form.text('prompt') };
   return {
     model,
     messages: system === null ? [user] : [{ role: 'system', content: system }, user],
-    ...(most !== null && { max_tokens: Number(most) }),
+    ...(maxTokens !== null && { max_tokens: Number(maxTokens) }),
   };
 }
 

@@ -10,15 +10,15 @@ import { assertUsable } from '../../../domain/api-key.ts';
 import type { MemberVisit } from '../../page.ts';
 import { ownAccount } from '../own-account.ts';
 
-/** Usage and limits belong to keys. Nobody knows the secret of this key, and the key can have limits like any other. */
+/** The key of the console's calls, since usage and limits belong to keys. Its secret is never shown. */
 const KEY_NAME = 'Console';
 
 /**
- * Returns the caller of the console's calls: the account's key with this name, created at its first use. Counts the call
- * against the key's rate limit.
+ * Returns the caller of the console's calls: the account's key named {@link KEY_NAME}, which the first call creates.
+ * Counts the call against the key's rate limit.
  *
- * @throws ServiceError 401 `invalid_api_key` for a disabled key, 403 `forbidden` for an address that the key does not allow, 429
- *   `rate_limit_exceeded`
+ * @throws ServiceError 401 `invalid_api_key` for a disabled key, 403 `forbidden` for an address that the key does not
+ *   allow, 429 `rate_limit_exceeded`
  */
 export async function consoleCaller(visit: MemberVisit, services: ApiServices): Promise<Caller> {
   const caller = await findCaller(visit, services);

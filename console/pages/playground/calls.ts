@@ -1,4 +1,4 @@
-/** The same call as code: one example for each language. Each example runs once GENWAY_KEY is set. */
+/** The same call as code, in several languages. An example runs if GENWAY_KEY is set. */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 
 export interface Call {
@@ -62,7 +62,7 @@ function typeScript({ url, body, result }: Call): string {
   ].join('\n');
 }
 
-/** Python reads JSON except for `true`, `false` and `null`. */
+/** Writes a value in Python, which differs from JSON only in `true`, `false` and `null`. */
 function inPython(value: unknown, depth: number): string {
   const pad = '    '.repeat(depth + 1);
   const end = '    '.repeat(depth);

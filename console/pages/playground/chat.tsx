@@ -28,7 +28,7 @@ export function ChatFields({ model, visit: { form, texts } }: { model: TextModel
   );
 }
 
-/** The script of the page streams the answer into this card. Without script, the card holds the whole answer. */
+/** The card into which the page's script streams the answer. Without script, the card contains the whole answer. */
 export function AnswerCard({ answer }: { answer: WholeAnswer | null }) {
   const texts = useTexts();
   return (
@@ -45,7 +45,7 @@ export function AnswerCard({ answer }: { answer: WholeAnswer | null }) {
   );
 }
 
-/** The place where the script of the page lists the questions of the tab, which the server does not keep. */
+/** The card in which the page's script lists the questions of the tab, which the server does not store. */
 export function Asked() {
   const { playground: words, tasks } = useTexts();
   return (

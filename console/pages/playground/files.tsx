@@ -1,4 +1,4 @@
-/** Pictures dropped or chosen in the playground. The pictures are stored as uploads, and sent as links. */
+/** Pictures dropped or chosen in the playground. Genway stores the pictures as uploads, and sends links to them. */
 import { uploadBody } from '../../../api/routes/files/receive-upload.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Upload } from '../../../db/queries/uploads.ts';
@@ -27,7 +27,7 @@ export const filePages = [
   },
 ];
 
-/** @throws ServiceError for a file that is not a picture, and when the account keeps too many files */
+/** @throws ServiceError if the file is not a picture, or the account has too many files */
 async function receive(visit: MemberVisit, services: ApiServices): Promise<Upload> {
   const caller = await consoleCaller(visit, services);
   const store = await uploadBody.read(visit.context.req, services);
@@ -37,7 +37,7 @@ async function receive(visit: MemberVisit, services: ApiServices): Promise<Uploa
   });
 }
 
-/** An input for files. The script of the page shows the input; without script, people enter links. */
+/** An input for files, which the page's script shows. Without script, people enter links. */
 export function FileDrop({ visit: { account, session, texts } }: { visit: MemberVisit }) {
   const words = texts.playground;
   return (

@@ -1,4 +1,4 @@
-/** The fields of models of pictures and videos, with their limits. */
+/** The fields of picture and video models, with their limits. */
 import type { MediaModel, VideoModel } from '../../../catalogue/types.ts';
 import type { ParameterSchema } from '../../../domain/model-parameters.ts';
 import { Choice, Field } from '../../html/components.tsx';

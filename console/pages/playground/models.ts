@@ -7,7 +7,7 @@ export type TriedKind = MediaModel['kind'] | 'text';
 
 export type ModelGroups = readonly (readonly [kind: TriedKind, models: readonly Tried[]])[];
 
-/** In the order of the catalogue. Text models need the format chat-completions; legacy ids are left out. */
+/** Groups models in the order of the catalogue. Omits legacy ids, and text models without the format chat-completions. */
 export function modelsByKind({ videoModels, imageModels, textModels }: Catalogue): ModelGroups {
   const texts = [...textModels.values()].filter(
     ({ formats, legacy }) => formats.includes('chat-completions') && !legacy,
@@ -29,7 +29,7 @@ export function isMedia(model: Tried): model is MediaModel {
   return 'kind' in model;
 }
 
-/** The endpoint of the API for each kind, and the path of the result in the response. */
+/** The endpoint of the API for a model, and the path of the result in the response. */
 export function endpointOf(model: Tried): { readonly path: string; readonly result: readonly (string | number)[] } {
   if (!isMedia(model)) return { path: '/v1/chat/completions', result: ['choices', 0, 'message', 'content'] };
   return { path: model.kind === 'image' ? '/v1/images/tasks' : '/v1/videos/tasks', result: ['data', 'id'] };

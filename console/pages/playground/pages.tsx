@@ -26,7 +26,7 @@ import { ResultPlace, TaskResult } from './result.tsx';
 import { LatestRuns, ModelChoice, pathOf, PLACED, TryForm } from './view.tsx';
 
 const PATH = '/accounts/{account_id}/playground';
-/** A page sends at most one request each 600 ms while the user types. */
+/** A page sends at most one request per 600 ms while the user types. */
 const PRICES = { what: 'prices of the playground', perMinute: 200 };
 const RECORD_ATTEMPTS = 5;
 const RECORD_PAUSE_MS = 50;
@@ -78,14 +78,14 @@ export const playgroundPages = [
   ...filePages,
 ];
 
-/** The form in its own place instead of the result, which may be of an earlier task. */
+/** Renders the refused form in its own place, not in the place of the result, which may belong to an earlier task. */
 function showFormAgain(visit: MemberVisit, model: Tried): PageResult {
   visit.context.set({ 'HX-Retarget': '#order', 'HX-Reswap': 'outerHTML' });
   const content = <TryForm model={model} visit={visit} path={pathOf(visit)} />;
   return { kind: 'part', content };
 }
 
-/** A stream ends a moment before its charge is recorded. */
+/** Finds the usage of a request. Retries, because a stream ends a moment before its charge is recorded. */
 async function findRecorded(database: Database, accountId: string, requestId: string): Promise<TextUsage | null> {
   for (let attempt = 1; ; attempt += 1) {
     const usage = await findTextUsageOfRequest(database, accountId, requestId);

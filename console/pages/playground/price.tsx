@@ -9,7 +9,7 @@ import { endpointOf, isMedia, type Tried } from './models.ts';
 import { useTexts } from '../../html/page-context.ts';
 
 const TOKENS_PER_PRICE = 1_000_000n;
-/** Each example has the whole body, twice. */
+/** Larger bodies are not shown: each example contains the whole body twice. */
 const MAX_BODY_SHOWN = 20_000;
 
 export interface Priced {
@@ -26,7 +26,7 @@ interface Props {
   readonly priced: Priced;
 }
 
-/** Radio buttons choose the language without script. The buttons stay while the code changes. */
+/** Radio buttons choose the language without script, and stay while the code changes. */
 export function PriceCard({ priced, path }: Props & { readonly path: string }) {
   const texts = useTexts();
   const languages = examplesOf({ url: '', body: {}, result: [] }).map(({ language }) => language);

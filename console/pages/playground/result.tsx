@@ -1,16 +1,16 @@
-/** The result of a task, beside the form that ordered the task. */
+/** The result of a task, beside the form that created the task. */
 import { isFinal, type Task } from '../../../domain/task.ts';
 import { Card, Money } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { Chosen } from '../../html/resource-table.tsx';
 import { DownloadLinks, Result } from '../tasks/gallery.tsx';
 
-/** The place of the result, which stays when another model is chosen. Screen readers announce what appears there. */
+/** The place of the result, which keeps its content when the model changes. Screen readers announce new content. */
 export function ResultPlace() {
   return <div id="result" hx-preserve="true" aria-live="polite"></div>;
 }
 
-/** The browser asks for the result again until the task is final. The answer is empty while the status stays the same. */
+/** The browser polls this result until the task is final. The answer is empty while the status stays the same. */
 export function TaskResult({ task }: { task: Task }) {
   const { playground: words, common } = useTexts();
   const account = `/console/accounts/${task.accountId}`;

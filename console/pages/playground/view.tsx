@@ -1,4 +1,4 @@
-/** The parts of the playground. Another choice of the model replaces the fields, and keeps the prompt. */
+/** The parts of the playground. Choosing another model replaces the fields, but keeps the prompt. */
 import type { Task } from '../../../domain/task.ts';
 import { Field, Form, Problem } from '../../html/components.tsx';
 import { usePage, useTexts } from '../../html/page-context.ts';
@@ -8,7 +8,7 @@ import { ChatFields } from './chat.tsx';
 import { MediaFields } from './media.tsx';
 import { isMedia, type ModelGroups, type Tried } from './models.ts';
 
-/** The event that a task was placed, by which the page asks for the latest runs again. */
+/** The event after placing a task, on which the page reloads the latest runs. */
 export const PLACED = 'placed';
 
 export function LatestRuns({ tasks, path }: { tasks: readonly Task[]; path: string }) {
@@ -74,7 +74,7 @@ export function ModelChoice({ groups, model, path }: ModelChoiceProps) {
   );
 }
 
-/** With script, the answer appears beside the form. A refused form comes back in its place. */
+/** With script, the answer appears beside the form, and a refused form replaces itself. */
 export function TryForm({ model, visit, path }: { model: Tried; visit: MemberVisit; path: string }) {
   const { texts, form } = visit;
   const { problem } = usePage();

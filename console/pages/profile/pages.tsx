@@ -1,4 +1,4 @@
-/** The pages of the profile: language, password, second factor, the provider they sign in with, and their sessions. */
+/** The forms of the profile: language, password, second factor, sign-in provider, and sessions. */
 import { attemptOf, type OpenIdProvider, ProviderDownError } from '../../../api/services/people/provider-sign-in.ts';
 import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.ts';
 import { decryptOffer, stepOfCode } from '../../../api/services/people/second-factor.ts';
@@ -72,7 +72,7 @@ async function assertPassword({ user, form, texts }: UserVisit, { database }: Ap
   throw new FormError(words, { field: 'current' });
 }
 
-/** @returns the recovery codes, or null if the user had a second factor already or the session ended */
+/** @returns the recovery codes, or null if the user already had a second factor or the session has ended */
 async function addSecondFactor(visit: UserVisit, services: ApiServices): Promise<readonly string[] | null> {
   const { user, form, texts, session } = visit;
   const { database, encryption, clock } = services;
@@ -102,7 +102,7 @@ async function connectProvider(visit: UserVisit, services: ApiServices): Promise
   }
 }
 
-/** Shows a link instead of a redirect, because the policy of the pages lets forms lead to this origin only. */
+/** Shows a link in place of a redirect, because the pages' policy allows forms to redirect only to this origin. */
 function leadOn({ texts: { profile: words, signIn } }: UserVisit, { name }: OpenIdProvider, url: string) {
   return showPage(
     signIn.withProvider(name),

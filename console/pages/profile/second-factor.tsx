@@ -11,7 +11,7 @@ import { QrCode } from '../../html/qr-code.tsx';
 import { showPage, type UserVisit } from '../../page.ts';
 import { useTexts } from '../../html/page-context.ts';
 
-/** Shows the codes. No other page shows them. */
+/** Shows the codes, which no other page shows. */
 export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
   const { profile: words, common } = texts;
   return showPage(
@@ -42,7 +42,7 @@ interface AddProps {
 
 export function AddSecondFactor({ visit: { user, texts, session, form }, encryption }: AddProps) {
   const { profile: words, common } = texts;
-  // A mistyped code needs no new entry in the app.
+  // Keeps the secret after a mistyped code, so that the entry in the app stays valid.
   const secret = decryptOffer(encryption, session, form.text('offer')) ?? newSecondFactorSecret();
   const address = secondFactorAddress(secret, user.email);
   return (

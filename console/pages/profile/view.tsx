@@ -62,7 +62,7 @@ export async function profile(visit: UserVisit, services: ApiServices): Promise<
   );
 }
 
-/** Only users with a password can disconnect the provider: they can still sign in. */
+/** Connects or disconnects the provider. Only for users with a password, who can still sign in without the provider. */
 function Provider({ name, isConnected }: { name: string; isConnected: boolean }) {
   const { profile: words, signIn } = useTexts();
   return (

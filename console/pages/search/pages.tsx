@@ -1,4 +1,4 @@
-/** One search over everything that the visitor may see. The text is sent as a form: a key that is pasted stands in no address. */
+/** Searches everything that the visitor may see. A form sends the text, so that a pasted key is never in an address. */
 import { digestApiKey, isApiKey } from '../../../api/services/api-key-digest.ts';
 import { findById } from '../../../api/services/find-by-id.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
@@ -45,7 +45,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
   return showFound(visit, text, await searchFor(services.reports, text, scopeOf(visit)));
 }
 
-/** Operators find everything, members what their roles show them in their accounts. */
+/** Operators find everything; members find the kinds that their roles allow in their accounts. */
 function scopeOf(visit: UserVisit): SearchScope {
   if (may(visit, 'read')) return () => null;
   return (kind) =>
@@ -68,7 +68,7 @@ function isSeen(visit: UserVisit, accountId: string): boolean {
   return scopeOf(visit)('apiKey')?.includes(accountId) ?? true;
 }
 
-/** Opens the only match at once. @param found null if the search took too long */
+/** Shows the matches; opens a single match directly. @param found null if the search took too long */
 function showFound(visit: UserVisit, text: string, found: readonly Match[] | null): PageResult {
   const [only, ...others] = found ?? [];
   if (only && others.length === 0) return { kind: 'redirect', path: pathOf(only, visit), showsResult: true };
@@ -103,7 +103,7 @@ function pathOf({ kind, id, accountId }: Match, visit: UserVisit): string {
   return kind === 'account' || kind === 'member' ? account : pathOfId(id);
 }
 
-/** The pages of members, below those of the account. */
+/** The paths of the pages for members, below the path of the account. */
 const MEMBER_PATHS: Readonly<Record<MatchKind, (id: string) => string>> = {
   account: () => '',
   member: (id) => `/members/${id}`,
