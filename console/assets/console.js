@@ -45,8 +45,8 @@ document.addEventListener('submit', (event) => {
   if (isAsked && !isBusy) void ask(form).finally(() => form.removeAttribute('aria-busy'));
 });
 
-/* The playground shows results beside the form. After an answer, the form gets a new id; without an answer, it keeps its
-   id, so that sending it again does not repeat the work. */
+/* The playground shows results beside the form. After an answer, the form gets a new id; without an answer, it keeps
+   its id, so that sending it again does not repeat the work. */
 
 document.addEventListener('htmx:beforeSwap', ({ detail }) => {
   if (!isForm(detail) || detail.xhr.status < 400) return;

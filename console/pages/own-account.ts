@@ -1,4 +1,4 @@
-/** The account of a member's visit, and what belongs to it. */
+/** Reads the account of a member's visit, its prices, its months and its tasks. */
 import type { ApiServices } from '../../api/services/services.ts';
 import { type Account, findAccount } from '../../db/queries/accounts.ts';
 import { findPlannedVersions } from '../../db/queries/price-lists.ts';
@@ -18,7 +18,7 @@ export async function ownAccount(
   return account;
 }
 
-/** The prices that the account pays now; null for those of the catalogue. */
+/** The price list that the account pays now; null for the prices of the catalogue. */
 export async function pricesOf(
   { account: { accountId } }: MemberVisit,
   { database, clock, findPrices }: Pick<ApiServices, 'database' | 'clock' | 'findPrices'>,

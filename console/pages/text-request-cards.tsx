@@ -1,4 +1,4 @@
-/** The cards that the pages of a text request show to members and to operators alike. */
+/** The cards on the pages of a text request, for members and for operators. */
 import { TEXT_REQUEST } from '../../api/routes/usage/present.ts';
 import type { TextUsage } from '../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
@@ -30,7 +30,7 @@ export function Outcome({ usage: { outcome, errorCode } }: { usage: TextUsage })
   );
 }
 
-/** @param ms null if nobody measured the duration */
+/** @param ms null if the duration was not measured */
 export function Duration({ ms }: { ms: number | null }) {
   const { staffTasks, staffTextRequests: words } = useTexts();
   return <>{ms === null ? staffTasks.notKnown : words.milliseconds(ms)}</>;

@@ -9,10 +9,10 @@ import type { ListPage } from '../list-page.ts';
 import type { PartFilter } from '../part-filter.ts';
 import { periodOf } from '../period.ts';
 
-/** Reads the filters that all lists of text requests have. An invalid one has no effect. */
+/** Reads the common filters of lists of text requests. An invalid filter has no effect. */
 export function requestFilterOf(query: URLSearchParams, model: PartFilter): TextUsageFilter {
   return {
-    // No model has an empty name: the list is empty while several models match.
+    // While several models match, the filter is an empty name, which no model has.
     model: model.value === null ? '' : model.value,
     outcome: TEXT_OUTCOMES.find((known) => known === query.get('status')),
     ...periodOf(query),
@@ -26,7 +26,7 @@ interface RequestListProps extends Pick<TableProps<TextUsage>, 'of' | 'columns' 
   readonly children: Child;
 }
 
-/** @param children the filters that only this list has */
+/** @param children further filters of the list */
 export function RequestList({ page: { entries, next }, filters, downloads, children, ...table }: RequestListProps) {
   const { staffTextRequests: words, common, titles } = useTexts();
   return (

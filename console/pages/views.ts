@@ -1,4 +1,4 @@
-/** Views: lists of the console with filters, which a user saves under names. */
+/** Saves and deletes views: lists of the console with filters, which a user saves under names. */
 import { deleteView, type SavedView, saveView } from '../../db/queries/users.ts';
 import { cutText } from '../../domain/cut-text.ts';
 import type { Form } from '../form.ts';
@@ -6,7 +6,7 @@ import { user } from '../page.ts';
 
 const MAX_NAME_LENGTH = 60;
 const MAX_QUERY_LENGTH = 1_000;
-/** The lists of an account, and those of operators. */
+/** Matches the paths of lists of accounts and of operators. */
 const LIST = /^\/(accounts|staff)\/[\w/-]{1,200}$/;
 
 export const viewPages = [

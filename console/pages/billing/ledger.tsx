@@ -1,4 +1,4 @@
-/** The ledger of an account, for its members and for operators: changes of the balance, balances after them, and holds. */
+/** The ledger of an account, for its members and for operators: balance changes, balances after them, and holds. */
 import type { Child } from 'hono/jsx';
 import { readPage } from '../../../api/endpoint/page.ts';
 import { BALANCE_ENTRY } from '../../../api/routes/balance/present.ts';

@@ -13,8 +13,8 @@ import type { Visit } from '../../page.ts';
 const validate = createValidator(createKeySchema);
 
 /**
- * Reads the settings of a key, validated by the schema of the API. An empty form does not make a key without limits: the
- * sender must choose each missing limit explicitly.
+ * Reads the settings of a key, validated by the schema of the API. An empty form does not make a key without limits:
+ * the sender must choose "no limit" and "all models" explicitly.
  *
  * @param stored the key that the form changes; null for a new key
  * @throws ServiceError `bad_request`

@@ -7,7 +7,7 @@ export type TriedKind = MediaModel['kind'] | 'text';
 
 export type ModelGroups = readonly (readonly [kind: TriedKind, models: readonly Tried[]])[];
 
-/** Groups models in the order of the catalogue. Omits legacy ids, and text models without the format chat-completions. */
+/** Groups models in the catalogue's order. Omits legacy ids, and text models without the format chat-completions. */
 export function modelsByKind({ videoModels, imageModels, textModels }: Catalogue): ModelGroups {
   const texts = [...textModels.values()].filter(
     ({ formats, legacy }) => formats.includes('chat-completions') && !legacy,

@@ -5,7 +5,7 @@ import { Badge, FormButton } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import type { UserVisit } from '../../page.ts';
 
-/** The marks of browsers and systems in `User-Agent`. The first match counts, because browsers also name other browsers. */
+/** The marks of browsers and systems in `User-Agent`. The first match counts: browsers also name other browsers. */
 const BROWSERS = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],

@@ -4,7 +4,7 @@ import { closeSession, openSession } from '../../../api/services/people/sessions
 import type { PageResult, Visit } from '../../page.ts';
 
 /**
- * Opens a new session, ends the browser's earlier session, and returns to the page that was open when a session ended.
+ * Opens a new session, ends the browser's earlier session, and redirects to the page on which a session had ended.
  *
  * @param how whether the second factor is pending, and whether the user signed in with a provider
  */

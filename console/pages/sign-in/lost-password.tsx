@@ -1,4 +1,4 @@
-/** Lets users who lost their password request a link. Needs e-mail to be configured. */
+/** Lets users who lost their password request a link. Requires a configured mail server. */
 import { askForLink } from '../../../api/services/people/sign-in.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';

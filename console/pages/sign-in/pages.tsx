@@ -45,9 +45,9 @@ export const signInPages = [
   }),
   everybody.form('/sign-out', async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
     if (session) await closeSession(database, session);
-    const there = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
-    if (!openIdProvider || !there) return { kind: 'redirect', path: '/sign-in', session: 'end' };
-    return { ...signedOut(texts, openIdProvider.name, there), session: 'end' };
+    const url = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
+    if (!openIdProvider || !url) return { kind: 'redirect', path: '/sign-in', session: 'end' };
+    return { ...signedOut(texts, openIdProvider.name, url), session: 'end' };
   }),
   everybody.page('/welcome/{token}', async (visit, { database }) => {
     const user = await findLink(database, visit.params['token'] ?? '');
@@ -100,14 +100,14 @@ function welcome(
   );
 }
 
-/** Tells the user that the session at the provider may go on. @param there the provider's address to sign out */
-function signedOut({ signIn: words }: Texts, name: string, there: string) {
+/** Warns that the session at the provider may still be open. @param signOutUrl the provider's sign-out address */
+function signedOut({ signIn: words }: Texts, name: string, signOutUrl: string) {
   return bare(
     words.signedOut,
     <Card>
       <p>{words.stillSignedIn(name)}</p>
       <div class="row">
-        <ButtonLink href={there} label={words.signOutThere(name)} />
+        <ButtonLink href={signOutUrl} label={words.signOutThere(name)} />
         <a href="/console/sign-in">{words.back}</a>
       </div>
     </Card>,

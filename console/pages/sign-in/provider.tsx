@@ -1,7 +1,7 @@
 /**
- * Signs a user in with the OpenID provider, and connects the provider to a user who has a password. Links, never forms, lead to
- * the provider: the policy of the pages lets forms and their redirects lead to this origin only, and a provider may redirect to
- * other hosts.
+ * Signs a user in with the OpenID provider, and connects the provider to a user who has a password. Links, never forms,
+ * lead to the provider: the pages' policy allows forms and their redirects only to this origin, and a provider may
+ * redirect to other hosts.
  */
 import {
   attemptOf,
@@ -44,14 +44,14 @@ export const providerPages = [
   }),
 ];
 
-/** The identity that the provider returned, and the purpose. */
+/** The identity that the provider returned, and the purpose of the attempt. */
 interface Arrival {
   readonly identity: Identity;
-  /** Whether a user who has signed in connects the provider. */
+  /** True if a signed-in user connects the provider, false for a sign-in. */
   readonly isConnecting: boolean;
 }
 
-/** The returned state tells sign-in and connection apart: each has its own secrets. A connection uses the session's secrets. */
+/** Distinguishes a connection from a sign-in by the returned state: a connection's state depends on the session. */
 async function identityOf(provider: OpenIdProvider, { query, session }: Visit, token: string): Promise<Arrival> {
   const given = query.get('state');
   const formToken = session && !session.secondFactorPending ? session.formToken : null;
@@ -64,8 +64,8 @@ async function finish(visit: Visit, services: ApiServices, { identity, isConnect
   const { session, texts } = visit;
   const { database } = services;
   if (isConnecting && session) {
-    const isTheirs = await connect(database, session, identity);
-    return isTheirs === false
+    const isConnected = await connect(database, session, identity);
+    return isConnected === false
       ? refused(visit, services, texts.signIn.identityTaken)
       : { kind: 'redirect', path: '/profile' };
   }

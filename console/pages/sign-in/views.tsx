@@ -1,11 +1,11 @@
-/** The pages for strangers. */
+/** The pages for visitors who have not signed in. */
 import type { Child } from 'hono/jsx';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import type { PageResult } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 
-/** A page for strangers. */
+/** A page without navigation, for visitors who have not signed in. */
 export function bare(title: string, content: Child, status = 200) {
   return { kind: 'page', title, content, status, bare: true } satisfies PageResult;
 }

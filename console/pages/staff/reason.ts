@@ -1,4 +1,4 @@
-/** Operators give a reason for each change to a customer's account. The reason is stored with their name. */
+/** Reads the reason that operators give for each change to a customer's account, stored with their address. */
 import { operatorActionSchema } from '../../../api/routes/admin/schema.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Authorship } from '../../../db/queries/operator-actions.ts';

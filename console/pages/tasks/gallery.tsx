@@ -1,4 +1,4 @@
-/** Tasks as pictures and videos. The browser asks for the running ones again until all are final. */
+/** Tasks as pictures and videos. The browser polls running tasks until all are final. */
 import type { Child } from 'hono/jsx';
 import type { Task } from '../../../domain/task.ts';
 import { isFinal } from '../../../domain/task.ts';
@@ -12,7 +12,7 @@ interface Tasks {
   readonly accountId: string;
 }
 
-/** @param again the words of a link to the playground with the inputs of each task; none by default */
+/** @param again the text of a link to the playground with the inputs of each task; by default, there is no link */
 export function Gallery({ tasks, accountId, again }: Tasks & { readonly again?: string }) {
   return (
     <>
@@ -30,7 +30,7 @@ export function Gallery({ tasks, accountId, again }: Tasks & { readonly again?: 
   );
 }
 
-/** Asks for all running tasks by one request. The answer has the tiles whose status is no longer the shown one. */
+/** Polls all running tasks with one request. The answer contains the tiles whose status has changed. */
 export function RunningTasks({ tasks, accountId }: Tasks) {
   const running = tasks.filter(({ status }) => !isFinal(status));
   if (running.length === 0) return null;
@@ -46,7 +46,7 @@ interface TaskTileProps {
   readonly children?: Child;
 }
 
-/** @param isUpdate whether the tile takes the place of the one that the page has */
+/** @param isUpdate whether the tile replaces the task's tile on the page */
 export function TaskTile({ task, accountId, isUpdate = false, children }: TaskTileProps) {
   const path = `/console/accounts/${accountId}/tasks/${task.id}`;
   return (
@@ -97,7 +97,7 @@ interface ResultProps {
   readonly description?: string;
 }
 
-/** The pictures and videos of a task, or its status in words. */
+/** The pictures and videos of a task, or its status if it has none. */
 export function Result({ task, controls, description = task.request.prompt.slice(0, 300) }: ResultProps) {
   const texts = useTexts();
   const { output, failure, price } = task;

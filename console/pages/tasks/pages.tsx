@@ -34,7 +34,7 @@ export const taskPages = [
       const id = (query.get('id') ?? '').trim();
       const known = isId('task', id) ? await findAccountTask(database, accountId, id) : null;
       if (known) return { kind: 'redirect', path: `/accounts/${accountId}/tasks/${known.id}` };
-      // An id that names no task of the account matches none.
+      // The list is empty if the account has no task with the given id.
       const model = modelIn(query, catalogue);
       const filter = { accountId, status, kind, model: model.value ?? undefined, ...periodOf(query) };
       const { entries: tasks, next } = await readListPage(
@@ -188,7 +188,7 @@ function LateOffer({ task, late, mayClaim }: { task: Task; late: LateResult; may
   );
 }
 
-/** The parameters of a task beside the prompt and the inputs. */
+/** The parameters of a task, except the prompt and the inputs. */
 function settingsOf(
   { durationSeconds, aspectRatio, resolution, width, height, parameters = {} }: Task['request'],
   { tasks: words }: Texts,

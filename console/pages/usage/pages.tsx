@@ -17,7 +17,7 @@ import { requestPages } from './requests.tsx';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
 import { usePage, useQuery, useTexts } from '../../html/page-context.ts';
 
-/** The parameters of the query by which a click narrows the usage, each with its value of a row. */
+/** The parameters of the query that narrow the usage, each with the value that a row has for it. */
 const NARROWED_BY = {
   day: ({ date }: DailyUsage) => date,
   model: ({ model }: DailyUsage) => model,
@@ -27,7 +27,7 @@ type Narrowing = keyof typeof NARROWED_BY;
 
 const NARROWINGS: readonly Narrowing[] = ['day', 'model', 'key'];
 
-/** A table shows the rows that cost most. The export has all rows. */
+/** A table shows only the rows with the highest charges. The export has all rows. */
 const MAX_ROWS = 100;
 
 export const usagePages = [
@@ -69,7 +69,7 @@ async function askedUsage(
   return { period, rows: narrowed(query, await sumDailyUsage(reports, { accountId, ...period })) };
 }
 
-/** Adds up as many days directly before. @returns null if the page is narrowed to a day */
+/** Adds up the equally long period directly before. @returns null if the page is narrowed to a day */
 async function usageBefore(
   { account: { accountId }, query }: MemberVisit,
   { reports }: ApiServices,
@@ -93,7 +93,7 @@ function isIn(row: DailyUsage, name: Narrowing, asked: string | null): boolean {
   return asked === null || asked === '' || NARROWED_BY[name](row) === asked;
 }
 
-/** To what the page is narrowed, each with a link that takes it back. */
+/** The values to which the page is narrowed, each with a link that removes it. */
 function Narrowed({ keys }: { keys: ReadonlyMap<string, KeyName> }) {
   const { texts, query } = usePage();
   const queryWith = useQuery();
@@ -194,7 +194,7 @@ interface ComparedProps {
   readonly inWords: (amount: bigint) => string;
 }
 
-/** How much more or less it was than in the days directly before. */
+/** The change from the equally long period directly before. */
 function Compared({ before, now, of, inWords }: ComparedProps) {
   const { usage: words, language } = useTexts();
   if (before === null) return null;
@@ -221,7 +221,7 @@ interface SumTableProps {
   readonly nameOf: (name: string) => Child;
 }
 
-/** @param by what a click on the head of a row narrows the page to */
+/** @param by the parameter that a click on the head of a row sets */
 function SumTable({ by, title, head, sums, total, nameOf }: SumTableProps) {
   const { usage: words, common } = useTexts();
   const queryWith = useQuery();

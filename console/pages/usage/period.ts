@@ -1,4 +1,4 @@
-/** The periods of pages about money. */
+/** The periods of pages about usage and money. */
 import { usagePeriod } from '../../../api/routes/usage/period.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
 import { USAGE } from '../../../domain/policy.ts';
@@ -10,13 +10,13 @@ export function monthIn({ params }: Pick<Visit, 'params'>): Month {
   return existing(parseMonth(params['month'] ?? ''));
 }
 
-/** A period with its name in files: a month such as `2026-11`, or the first and the last day. */
+/** A period with its name in file names: a month such as `2026-11`, or the first and the last day. */
 export type NamedPeriod = Month;
 
 /**
- * Reads the days of a page about usage, by default those of the current month.
+ * Reads the days of a page about usage; by default, the current month.
  *
- * @throws ServiceError `bad_request` for more days than `GET /v1/usage` takes
+ * @throws ServiceError `bad_request` for more days than `GET /v1/usage` accepts
  */
 export function readPeriod(query: URLSearchParams, nowMs: number): NamedPeriod {
   const asked = periodOrMonth(query, nowMs);
@@ -24,17 +24,17 @@ export function readPeriod(query: URLSearchParams, nowMs: number): NamedPeriod {
   return { name: `${dayOf(from)}_${dayOf(new Date(to.getTime() - 1))}`, from, to };
 }
 
-/** Returns as many days, directly before those of the period. */
+/** Returns the equally long period directly before. */
 export function periodBefore({ from, to }: NamedPeriod): { readonly from: Date; readonly to: Date } {
   return { from: new Date(from.getTime() - countDays({ from, to }) * DAY_MS), to: from };
 }
 
-/** Returns how many days the period has. A day that has started counts. */
+/** Returns the number of days of a period. A day that has started counts. */
 export function countDays({ from, to }: Pick<NamedPeriod, 'from' | 'to'>): number {
   return Math.ceil((to.getTime() - from.getTime()) / DAY_MS);
 }
 
-/** The months from that of `first` to that of `last`, latest first. */
+/** The months from the month of `first` to the month of `last`, latest first. */
 export function monthsBetween(first: Date, last: Date): readonly string[] {
   const count = monthsSinceYearZero(last) - monthsSinceYearZero(first) + 1;
   return Array.from({ length: Math.max(count, 0) }, (_, back) =>

@@ -1,4 +1,4 @@
-/** The deliveries to an endpoint, with their attempts. The browser fetches the list again while a delivery is pending. */
+/** The deliveries to an endpoint, with their attempts. The browser polls the list while a delivery is pending. */
 import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import { type Delivery, DELIVERY_STATUSES, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
@@ -11,7 +11,7 @@ import type { MemberVisit } from '../../page.ts';
 
 interface Props {
   readonly deliveries: readonly Delivery[];
-  /** The cursor of the next page; null on the last one. */
+  /** The cursor of the next page; null on the last page. */
   readonly next: string | null;
   /** The path of the endpoint's page. */
   readonly path: string;
@@ -107,7 +107,7 @@ export function SentEvents({ deliveries, visit: { texts, account } }: SentEvents
   );
 }
 
-/** The last attempt. Earlier attempts unfold. */
+/** The last attempt, which unfolds the earlier attempts. */
 function Attempts({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
   const texts = useTexts();
   const last = attempts.at(-1);

@@ -92,7 +92,7 @@ export const webhookPages = [
   }),
 ];
 
-/** A form on the page of an endpoint. */
+/** Defines a form on the page of an endpoint. */
 function change(
   below: string,
   act: (visit: MemberVisit, services: ApiServices, endpoint: WebhookEndpoint) => Promise<unknown>,
@@ -177,7 +177,7 @@ function pathOf({ account: { accountId } }: MemberVisit, id: string): string {
   return `/console/accounts/${accountId}/webhooks/${id}`;
 }
 
-/** Shows a secret. No other page shows it. */
+/** Shows a secret, which no other page shows. */
 function secretPage(
   visit: MemberVisit,
   { updated, secret, hint }: { readonly updated: WebhookEndpoint; readonly secret: string; readonly hint?: string },

@@ -1,4 +1,4 @@
-/** An account: balance, keys, tasks, members and actions. */
+/** The page of an account: balance, keys, tasks, members and actions. */
 import { existingAccount } from '../../../../api/services/existing-account.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
@@ -23,7 +23,7 @@ import { InviteForm } from '../people/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
 import { DetailsForm } from './details.tsx';
 
-/** The keys that the page shows. The search finds other keys by id. */
+/** The maximum number of keys on the page. The search finds other keys by id. */
 const MAX_KEYS = 50;
 const LATEST_TASKS = 10;
 const LATEST_ENTRIES = 10;
@@ -118,7 +118,7 @@ interface ActionsProps {
 
 function Actions({ account, lists, visit }: ActionsProps) {
   const { staffAccounts: words, priceLists, common } = visit.texts;
-  // The id of the next adjustment, so that it is booked once.
+  // The id of the next adjustment, by which it is booked once.
   const adjustmentId = visit.form.optional('adjustment_id') ?? newId('transfer');
   const isOpen = account.suspendedAt === null;
   const path = `accounts/${account.id}`;

@@ -1,4 +1,4 @@
-/** The details of an account, for operators who create an account or change one. */
+/** The form with the details of an account, for operators who create or change an account. */
 import { createAccountSchema } from '../../../../api/routes/admin/schema.ts';
 import { toDetails } from '../../../../api/routes/admin/accounts.ts';
 import { createValidator } from '../../../../api/validation.ts';
@@ -9,7 +9,7 @@ import { useTexts } from '../../../html/page-context.ts';
 import { BillingDetailsFields, readBillingDetails } from '../../billing/documents.tsx';
 
 const validate = createValidator(createAccountSchema);
-/** As the API calls them. */
+/** The API's names of the details. */
 export const DETAIL_NAMES = [
   'name',
   'email',
@@ -21,7 +21,7 @@ export const DETAIL_NAMES = [
   'tax_id',
 ] as const;
 
-/** Reads all details; an empty field removes its detail. @throws ServiceError `bad_request` */
+/** Reads all details. An empty field removes its detail. @throws ServiceError `bad_request` */
 export function readDetails(form: SentForm) {
   const body = validate({
     name: form.text('name'),

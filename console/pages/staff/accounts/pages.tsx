@@ -1,4 +1,4 @@
-/** Searching and changing accounts. */
+/** Pages that search and change accounts. */
 import { ADMIN_BALANCE_ENTRY } from '../../../../api/routes/admin/present-finance.ts';
 import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import { adjustmentSchema } from '../../../../api/routes/admin/schema.ts';

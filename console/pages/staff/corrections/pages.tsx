@@ -1,4 +1,4 @@
-/** Manual corrections of balances. Corrections above an amount need two people. */
+/** Manual corrections of balances. Corrections above an amount require a second approval. */
 import { TRANSFER } from '../../../../api/routes/admin/present.ts';
 import { adjustmentSchema, topUpSchema } from '../../../../api/routes/admin/schema.ts';
 import { correct as correctOrAsk, decide } from '../../../../api/services/finance/corrections.ts';
@@ -23,7 +23,7 @@ import { readListPage } from '../../../list-page.ts';
 import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 
 const PATH = '/staff/corrections';
-/** More than finance leaves pending. */
+/** More than finance ever leaves pending. */
 const MAX_PENDING = 100;
 const DECIDED_SHOWN = 25;
 
@@ -66,7 +66,7 @@ async function showCorrections(
     readListPage(visit.query, 'transfer', (slice) => listAdjustments(reports, slice)),
   ]);
   const isSentBefore = visit.problem?.code === 'idempotency_conflict';
-  // The ids of what the form creates, so that both are created once.
+  // The ids of the correction and the adjustment that the form may create, so that each is created once.
   const idOf = (kind: 'transfer' | 'correction', name: string): string =>
     (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
   const { corrections: words, titles, fields, common } = visit.texts;

@@ -1,4 +1,4 @@
-/** The operators' home: what is wrong now, the dependencies of the gateway, and pending and late work. */
+/** The operators' home: current concerns, the dependencies of the gateway, and pending and late work. */
 import { type Concern, readState, type State } from '../../../../api/services/concerns.ts';
 import type { Backlog } from '../../../../db/queries/backlog.ts';
 import { Badge, Card, Empty, Facts, type Tone } from '../../../html/components.tsx';
@@ -12,7 +12,7 @@ const TONES: Readonly<Record<State['readiness']['status'], Tone>> = {
   degraded: 'busy',
   not_ready: 'bad',
 };
-/** Work that waits longer than this means that a relay is down or behind: see docs/on-call.md. */
+/** If work waits longer than this, a relay is down or behind: see docs/on-call.md. */
 const LATE_SECONDS = 30;
 
 export const staffLivePages = [
@@ -25,7 +25,7 @@ export const staffLivePages = [
   })),
 ];
 
-/** The browser fetches the state again while the page is open. */
+/** The state, which the browser polls while the page is open. */
 function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
   const texts = useTexts();
   const words = texts.staffLive;
@@ -63,7 +63,7 @@ function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
   );
 }
 
-/** The page on which operators see more about a concern, or do something about it. */
+/** The page with more about a concern, or with a remedy. */
 const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost'>, string | null>> = {
   database: null,
   temporal: null,

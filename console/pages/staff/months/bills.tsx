@@ -1,4 +1,4 @@
-/** The bills of vendors in a month, and where they differ from our records. */
+/** The bills of vendors in a month, and their differences from our records. */
 import { BILL, DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
 import { compareBill, type ComparedBill, existingBill, forgetBill } from '../../../../api/services/finance/bills.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
@@ -17,7 +17,7 @@ import { importForm, importPage } from './import-bill.tsx';
 import { pathOfMonth } from './months.ts';
 
 const PATH = '/staff/months/{month}/bills/{vendor}';
-const MOST_SHOWN = 500;
+const MAX_DIFFERENCES = 500;
 
 const page = staff.page(PATH, 'read', showBill);
 
@@ -73,7 +73,7 @@ async function showBill(visit: UserVisit, services: ApiServices): Promise<PageRe
     <TableCard
       title={words.differences}
       of={DIFFERENCE}
-      rows={differences.slice(0, MOST_SHOWN)}
+      rows={differences.slice(0, MAX_DIFFERENCES)}
       none={words.noDifferences}
       columns={['difference', 'model', 'job_id', 'task_id', 'line', 'billed_usd', 'cost_usd']}
     >
@@ -82,7 +82,7 @@ async function showBill(visit: UserVisit, services: ApiServices): Promise<PageRe
   );
 }
 
-/** Shows nothing if there is no bill and none can be imported. */
+/** Renders nothing if there is no bill and the visitor cannot import one. */
 export function Bills({ bills, month, canImport }: { bills: readonly VendorBill[]; month: Month; canImport: boolean }) {
   const { months: words } = useTexts();
   if (bills.length === 0 && !canImport) return null;

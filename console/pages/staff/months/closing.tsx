@@ -1,4 +1,4 @@
-/** Asks before a month is closed, and shows what closing freezes. */
+/** Asks before closing a month, and shows the amounts that closing freezes. */
 import { ACKNOWLEDGED_FINDING } from '../../../../api/routes/admin/months.ts';
 import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
 import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
@@ -39,7 +39,7 @@ type Booked = Books['amounts'] extends Iterable<infer Entry> ? Entry : never;
 
 const BOOKED = nested<Booked>({ amount_usd: field.usd(([, amount]: Booked) => amount) });
 
-/** Shows what closing freezes, and why a month cannot be closed yet. */
+/** Shows the amounts that closing freezes, and why the month cannot be closed yet. */
 async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
   const month = monthIn(visit);
   if (await findClosedMonth(reports, month.name)) return { kind: 'redirect', path: pathOfMonth(visit) };
@@ -54,7 +54,7 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promi
   const names: Readonly<Record<string, string>> = words.lines;
   const page = showPage(
     words.closeTitle(monthName(month.name, language)),
-    // A refused form says why at the top of the page.
+    // After a refused form, the top of the page shows the reason.
     visit.problem === null ? <Problem of={refusal} /> : null,
     <Card title={words.freezes}>
       <ul>
@@ -88,7 +88,7 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promi
   return visit.problem === null ? page : { ...page, status: 409 };
 }
 
-/** The acknowledged findings of a month, with author and reason. Shows nothing if there are none. */
+/** The acknowledged findings of a month, with author and reason. Renders nothing if there are none. */
 export function AcknowledgedFindings({ findings }: { findings: readonly AcknowledgedFinding[] }) {
   const { months: words, reconciliation } = useTexts();
   if (findings.length === 0) return null;

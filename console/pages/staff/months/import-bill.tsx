@@ -1,4 +1,4 @@
-/** The form that imports the bill of a vendor: columns and upstreams are those of its latest bill, or known ones. */
+/** The form that imports a vendor's bill. Suggests the columns and upstreams of the latest bill, or known columns. */
 import { importBillSchema } from '../../../../api/routes/admin/schema.ts';
 import { importBill, layoutsOf } from '../../../../api/services/finance/bills.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
@@ -14,7 +14,7 @@ import { monthName } from '../../../html/months.ts';
 import { type Page, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { monthIn } from '../../usage/period.ts';
 
-/** As many bytes as a body of the API may have for it. */
+/** The API's limit for the body of a bill. */
 export const MAX_BILL_BYTES = BODIES.bill.maxBytes;
 const MEGABYTES = MAX_BILL_BYTES / 2 ** 20;
 const MAX_UPSTREAMS = 50;
@@ -28,7 +28,7 @@ interface Entries {
   readonly job: string;
   readonly model: string;
   readonly amount: string;
-  /** Whose columns they are. */
+  /** The source of the suggested columns: the previous bill, or the known layout of the vendor. */
   readonly columnsOf: 'previous' | 'known' | 'none';
 }
 
@@ -113,7 +113,7 @@ async function receiveBill(visit: UserVisit, { database }: ApiServices): Promise
     csv: body.csv,
     usdPerUnit: body.usd_per_unit === undefined ? null : parseUsd(body.usd_per_unit),
     upstreams: body.upstreams,
-    // The vendor may have exports with other columns, which are tried unless the columns were chosen.
+    // Unless the user changed the columns, leave them open: the import then also tries the vendor's other layouts.
     columns: isSame(columns, layoutsOf(vendor, latest)[0]) ? undefined : columns,
   });
   return vendor;

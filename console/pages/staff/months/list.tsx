@@ -36,7 +36,7 @@ export const EARNINGS = nested<ShownEarnings>({
 export const EARNING_NAMES = ['revenue_usd', 'cost_usd', 'margin_usd', 'margin_percent'] as const;
 export type EarningName = (typeof EARNING_NAMES)[number];
 
-/** Unknown costs are named so, and losses are marked. */
+/** The columns of earnings, which mark unknown costs and losses. */
 export function earningColumns({ months: words }: Texts, titleOf: (name: EarningName) => Child) {
   const unknown = <span class="soft">{words.unknown}</span>;
   return [
@@ -81,7 +81,7 @@ export function receivedIn({ customersMoney }: MonthSums): PicoUsd {
   return customersMoney.activity.find(({ kind }) => kind === 'topup')?.available ?? 0n;
 }
 
-/** The credit that customers have at the end of a month, or now: it is owed to them. */
+/** The credit of customers at the end of a month, or now, which the operator owes them. */
 export function owedAfter({ customersMoney: { closing } }: MonthSums): PicoUsd {
   return closing.available + closing.reserved;
 }

@@ -164,7 +164,7 @@ function EarningTables({ sums, month, visit }: { sums: MonthSums; month: Month; 
   );
 }
 
-/** The title of a column that sorts the tables. */
+/** The title of a column, as a link that sorts the tables by it. */
 function SortLink({ name }: { name: EarningName }) {
   const { path, query, texts } = usePage();
   const isSorted = sortOf(query) === name;
@@ -181,7 +181,7 @@ function sortOf(query: URLSearchParams): EarningName {
   return EARNING_NAMES.find((known) => known === query.get('sort')) ?? 'revenue_usd';
 }
 
-/** Sorts revenue and cost from the highest, margins from the greatest loss; what is unknown stands last. */
+/** Sorts revenue and cost from the highest, margins from the greatest loss, and unknown amounts last. */
 function sortedBy(name: EarningName, rows: readonly EarningRow[]): readonly EarningRow[] {
   const keyOf = (row: EarningRow): number => {
     switch (name) {

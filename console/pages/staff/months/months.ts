@@ -22,7 +22,7 @@ export interface MonthOverview {
   readonly sums: MonthSums | null;
 }
 
-/** The path of the page of the month in a path, below the console. */
+/** The path below the console of the page of the visit's month. */
 export function pathOfMonth(visit: UserVisit): string {
   return `/staff/months/${monthIn(visit).name}`;
 }
@@ -31,8 +31,8 @@ export function pathOfMonth(visit: UserVisit): string {
 export async function listMonths({ reports, clock }: ApiServices): Promise<readonly Month[]> {
   const now = new Date(clock.nowMs());
   const [oldest, closed] = await Promise.all([findOldestAccount(reports), listClosedMonths(reports)]);
-  const begun = [oldest?.createdAt ?? now, parseMonth(closed.at(-1)?.month ?? '')?.from ?? now];
-  const first = begun.reduce((one, other) => (other < one ? other : one));
+  const starts = [oldest?.createdAt ?? now, parseMonth(closed.at(-1)?.month ?? '')?.from ?? now];
+  const first = starts.reduce((one, other) => (other < one ? other : one));
   return monthsBetween(first, now).flatMap((name) => parseMonth(name) ?? []);
 }
 

@@ -1,4 +1,4 @@
-/** The people of accounts, as operators invite, edit and disable them. Staff of the gateway are changed by `genway users`. */
+/** Lets operators invite, edit and disable the people of accounts. Only `genway users` changes staff of the gateway. */
 import { createUserSchema } from '../../../../api/routes/admin/user-schema.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
 import { changeUser, inviteUser, makeUserLink } from '../../../../api/services/people/users.ts';
@@ -48,7 +48,7 @@ export const staffPeoplePages = [
   }),
 ];
 
-/** A form that changes the person. */
+/** Defines a form that changes the person. */
 function change(path: string, act: (visit: UserVisit, services: ApiServices, user: User) => Promise<unknown>) {
   return page.form(path, 'operate', async (visit, services) => act(visit, services, await customerOf(visit, services)));
 }
@@ -57,7 +57,7 @@ async function personOf({ params }: UserVisit, { database }: ApiServices): Promi
   return existing(await findUser(database, params['user_id'] ?? ''));
 }
 
-/** @throws ServiceError `forbidden` for staff: an operator must not become another one */
+/** @throws ServiceError `forbidden` for staff: an operator must not take over another operator's access */
 async function customerOf(visit: UserVisit, services: ApiServices): Promise<User> {
   const user = await personOf(visit, services);
   if (user.staffRole !== null) throw new ServiceError('forbidden', 'Staff are changed by "genway users".');
@@ -71,7 +71,7 @@ function roleIn(text: string): MemberRole {
   return role;
 }
 
-/** Invites a new person by a link. A known user becomes a member at once. */
+/** Invites a new person by a link. An existing user becomes a member immediately. */
 export async function invite(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { form, texts, params } = visit;
   const { id: accountId } = await existingAccount(services.database, params['account_id'] ?? '');
@@ -179,7 +179,7 @@ export function InviteForm({ accountId }: { accountId: string }) {
   );
 }
 
-/** Shows a link. No other page shows it. */
+/** Shows a link, which no other page shows. */
 function showLink(title: string, explained: string, link: string): PageResult {
   return showPage(
     title,

@@ -150,7 +150,7 @@ function bodyOf({ form, texts }: UserVisit) {
   return {
     factor: form.text('factor'),
     rules: readRules(form.text('rules'), texts),
-    // Browsers leave out the time zone; the console shows all times in UTC.
+    // Browsers omit the time zone; the console shows all times in UTC.
     ...(from !== '' && { valid_from: /(?:Z|[+-]\d\d:\d\d)$/.test(from) ? from : `${from}Z` }),
     reason: form.text('reason'),
   };
@@ -179,7 +179,7 @@ function Status({ shown: { summary, version, validFrom } }: { shown: ShownPriceL
   );
 }
 
-/** Prices that stay are on the page of the models, and would make this one large. */
+/** Keeps only changed prices: the page of the models shows the others. */
 function onlyChanged({ prices, ...model }: PricedModel): PricedModel {
   return { ...model, prices: prices.filter(({ catalogue, price }) => catalogue !== price) };
 }

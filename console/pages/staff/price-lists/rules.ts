@@ -1,4 +1,4 @@
-/** The rules of a price list as lines of text: `model vidone-3.0 720p=0.08` or `family textg factor=0.8`. */
+/** Reads and writes the rules of a price list as text: `model vidone-3.0 720p=0.08` or `family textg factor=0.8`. */
 import type { PriceRule } from '../../../../domain/price-list.ts';
 import { FormError } from '../../../form-problem.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -13,7 +13,7 @@ function writeRule({ model, family, factor, prices = {} }: PriceRule): string {
   return [...target, ...settings.map(([name, value]) => `${name}=${value}`)].join(' ');
 }
 
-/** @throws FormError naming the first line that is no rule */
+/** @throws FormError naming the first line that is not a rule */
 export function readRules(text: string, texts: Texts): PriceRule[] {
   const lines = text.split('\n').map((line) => line.trim());
   return lines.flatMap((line, index) => (line === '' ? [] : [readRule(line, index + 1, texts)]));

@@ -30,7 +30,7 @@ import { FoundRow } from '../found-row.tsx';
 const validate = createValidator(acknowledgeSchema);
 const REPORTS_SHOWN = 25;
 /** A reconciliation that takes longer has lost its worker. Another reconciliation may start. */
-const LONGEST_RUN_MS = 10 * 60_000;
+const MAX_RUN_MS = 10 * 60_000;
 
 const PATH = '/staff/reconciliations/{reconciliation_id}';
 const page = staff.page(PATH, 'read', async (visit, services) =>
@@ -120,7 +120,7 @@ function ReconciliationBadge({ reconciliation }: { reconciliation: Reconciliatio
   );
 }
 
-/** Starts a reconciliation, or opens the latest if it still runs: two clicks give one report. */
+/** Starts a reconciliation, or opens the latest one if it still runs, so that two clicks make one report. */
 async function runNow(_visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const [latest] = await listReconciliations(services.database, { limit: 1 });
   const id = latest && isRunning(latest, services) ? latest.id : await runReconciliation(services);
@@ -128,7 +128,7 @@ async function runNow(_visit: UserVisit, services: ApiServices): Promise<PageRes
 }
 
 function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServices): boolean {
-  return finishedAt === null && clock.nowMs() - createdAt.getTime() < LONGEST_RUN_MS;
+  return finishedAt === null && clock.nowMs() - createdAt.getTime() < MAX_RUN_MS;
 }
 
 async function reportOf(visit: UserVisit, services: ApiServices) {
@@ -188,7 +188,7 @@ function isOpen({ acknowledgement }: ReportedFinding): boolean {
   return acknowledgement === null;
 }
 
-/** The form of the checkboxes beside the findings. */
+/** The id of the form to which the checkboxes beside the findings belong. */
 const FORM_ID = 'acknowledge';
 
 function Findings({ reconciliation, findings, visit }: Props) {

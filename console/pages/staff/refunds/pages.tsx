@@ -104,7 +104,7 @@ const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
   amount_usd: field.usd('amount'),
 });
 
-/** Returns the words for an error code. A code without words is shown unchanged. */
+/** Returns the words for an error code; the code itself if there are none. */
 function causeInWords(cause: string | null, { refunds: words }: Texts): string {
   return cause === null ? words.unknownCause : (new Map(Object.entries(words.causes)).get(cause) ?? cause);
 }

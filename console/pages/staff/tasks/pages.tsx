@@ -147,7 +147,7 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
   );
 }
 
-/** The timeline of a task. The browser fetches the timeline again until the task is final. */
+/** The timeline of a task, which the browser polls until the task is final. */
 function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
   const texts = useTexts();
   const { task, verdict, events, workflow } = explanation;

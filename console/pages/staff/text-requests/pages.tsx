@@ -71,7 +71,7 @@ async function findRequest(services: ApiServices, id: string): Promise<Found | n
 async function showRequest({ params, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const request = await findRequest(services, params['text_request_id'] ?? '');
   const { id, account, verdict, events } = existing(request?.id === params['text_request_id'] ? request : null);
-  // There is none while the request is in progress.
+  // Null while the request is in progress.
   const usage = await findTextUsage(services.database, id);
   const { staffTextRequests: words, staffTasks, common, fields } = texts;
   return showPage(

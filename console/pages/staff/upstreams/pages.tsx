@@ -23,8 +23,8 @@ export const staffUpstreamPages = [
     kind: 'part',
     content: <UpstreamTable routes={await upstreams.list()} />,
   })),
-  page.form('/rest', 'operate', (visit, services) => order(visit, services, readSeconds(visit))),
-  page.form('/resume', 'operate', (visit, services) => order(visit, services, null)),
+  page.form('/rest', 'operate', (visit, services) => override(visit, services, readSeconds(visit))),
+  page.form('/resume', 'operate', (visit, services) => override(visit, services, null)),
 ];
 
 async function showUpstreams(visit: UserVisit, { upstreams }: ApiServices): Promise<PageResult> {
@@ -49,7 +49,7 @@ async function showUpstreams(visit: UserVisit, { upstreams }: ApiServices): Prom
   );
 }
 
-function order(visit: UserVisit, services: ApiServices, restSeconds: number | null) {
+function override(visit: UserVisit, services: ApiServices, restSeconds: number | null) {
   return overrideUpstream(services, { upstream: visit.form.text('upstream'), restSeconds, ...authorshipOf(visit) });
 }
 
@@ -66,7 +66,7 @@ type Routes = Awaited<ReturnType<ApiServices['upstreams']['list']>>;
 
 const USUAL_MINUTES = '10';
 
-/** The browser fetches the table again while the page is open. */
+/** The table of upstreams, which the browser polls while the page is open. */
 function UpstreamTable({ routes }: { routes: Routes }) {
   const texts = useTexts();
   const { staffUpstreams: words, fields, titles } = texts;
@@ -124,13 +124,13 @@ function UpstreamTable({ routes }: { routes: Routes }) {
   );
 }
 
-/** Requests of a span, how many failed, and how long they took. */
+/** The requests of a period: their number, failures and durations. */
 function Calls({ sum }: { sum: CallSum }) {
   const { language, staffUpstreams: words } = useTexts();
   const { requests, failures } = sum;
-  const [half, most] = [durationAtMs(sum, 0.5), durationAtMs(sum, 0.95)];
+  const [median, p95] = [durationAtMs(sum, 0.5), durationAtMs(sum, 0.95)];
   return (
-    <Noted note={half === null || most === null ? null : words.durations(half, most)}>
+    <Noted note={median === null || p95 === null ? null : words.durations(median, p95)}>
       {requests.toLocaleString(language)}
       {failures === 0 ? null : <Badge tone="bad">{words.failed(failures)}</Badge>}
     </Noted>
