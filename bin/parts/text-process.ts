@@ -13,12 +13,11 @@ import { shareMetrics } from './shared-metrics.ts';
  * at once. By default V8 starts as soon as the space left is smaller than that for new objects: with 64 MB for new
  * objects, every two seconds under load, and each time requests wait for up to 50 ms.
  */
-const MARKING_STARTS = { inSteps: 75, atOnce: 90 };
+const V8_FLAGS = ['--incremental-marking-soft-trigger=75', '--incremental-marking-hard-trigger=90'];
 
 /** Serves text. In a worker of a primary, connections come from the primary's port, and metrics cover all workers. */
 export async function serveText(config: Config): Promise<void> {
-  setFlagsFromString(`--incremental-marking-soft-trigger=${MARKING_STARTS.inSteps}`);
-  setFlagsFromString(`--incremental-marking-hard-trigger=${MARKING_STARTS.atOnce}`);
+  for (const flag of V8_FLAGS) setFlagsFromString(flag);
   const { log, tracing, web, text, watch, dependencies } = await openServing('text', config, null);
   const { worker } = cluster;
   const metrics = worker ? shareMetrics(worker, dependencies.metrics) : dependencies.metrics;

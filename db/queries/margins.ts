@@ -5,7 +5,7 @@ import { createdAtMsOf } from '../../domain/ids.ts';
 import type { Task, TaskKind } from '../../domain/task.ts';
 import type { Database } from '../database.ts';
 import type { IdPage } from '../page.ts';
-import { FAILED_ATTEMPTS_WITH_RATES } from '../functions/text-costs.ts';
+import { FAILED_ATTEMPTS_WITH_RATES, joinRates } from '../functions/text-costs.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import { readRow, type RowOf } from '../row.ts';
@@ -64,8 +64,7 @@ export async function sumMargins(
       SELECT 'text', request.model, request.upstream, request.upstream_model, outcome IN ('succeeded', 'disconnected'), charge - absorbed,
         cost_of_text(request.*, rates.*),
         CASE WHEN error_code = 'processing_timeout' AND request.upstream IS NOT NULL THEN request.held END
-      FROM text_requests AS request LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version
-        AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
+      FROM text_requests AS request ${joinRates('request')}
       WHERE request.created_at >= :from AND request.created_at < :to
       UNION ALL
       SELECT 'text', attempt.model, attempt.upstream, attempt.upstream_model, NULL, 0, cost_of_failed_attempt(attempt.*, rates.*), NULL

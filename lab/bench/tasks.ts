@@ -25,7 +25,7 @@ import { readHistoryCost } from './task-load/history-cost.ts';
 
 const CLIENTS = 32;
 const STEADY = { perSecond: 300, seconds: 5 } as const;
-/** Of tasks and of bare workflows: a worker becomes faster over its first few hundred. */
+/** How many tasks and bare workflows run before the measurement: a worker becomes faster over its first few hundred. */
 const WARM_UP = 400;
 /** What a task leaves in the database. */
 const TABLES = ['tasks', 'transfers', 'submissions', 'events', 'result_files'];

@@ -134,7 +134,7 @@ describe('receiving bodies', () => {
     await Promise.all(Array.from({ length: 16 }, () => send(MAX_BYTES, MAX_BYTES)));
     await settled(16);
     expect(outcomes).to.deep.equal(Array.from({ length: 16 }, () => MAX_BYTES));
-    // Of each connection, the bytes of one read.
+    // The server reads each connection once a turn, 64 kB at most.
     expect(mostBytes).to.be.below(16 * 65_536 + 1);
   });
 });

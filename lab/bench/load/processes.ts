@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Keeps a process, and the children that it starts from then on, on one core, so that what puts load on a process takes none of
- * its time; on Linux only.
+ * Pins a process, and the children that it starts from then on, to one core, so that the load generator takes no time of the
+ * measured process; on Linux only.
  *
  * @param core from 0
  */
