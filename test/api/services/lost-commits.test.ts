@@ -50,7 +50,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
       proxy.swallowAnswers();
       return { answer: begun };
     });
-    await waitUntil(async () => expect(await tasks()).to.have.length(1), { timeoutMs: 5_000, pauseMs: 5 });
+    await waitUntil(async () => expect(await tasks()).to.have.length(1), { timeoutMs: 20_000, pauseMs: 5 });
     return { answer };
   }
 

@@ -563,7 +563,7 @@ describe('billing of text', () => {
     const known = async (): Promise<number> => (await database('processes')).length;
     const before = await known();
     await other.ready();
-    await waitUntil(async () => expect(await known()).to.equal(before + 1), { timeoutMs: 5_000 });
+    await waitUntil(async () => expect(await known()).to.equal(before + 1), { timeoutMs: 10_000 });
     await other.close();
     expect(await known()).to.equal(before);
   });

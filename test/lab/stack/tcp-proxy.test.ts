@@ -49,7 +49,7 @@ describe('the TCP proxy of drills', () => {
       async () => {
         expect(heard).to.include(words);
       },
-      { timeoutMs: 5_000, pauseMs: 5 },
+      { timeoutMs: 20_000, pauseMs: 5 },
     );
   }
 

@@ -8,7 +8,7 @@ import { call } from '../../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'x' };
 const TEXT_MODEL = 'textg-6-sol';
-const WAIT = { timeoutMs: 5_000, pauseMs: 5 };
+const WAIT = { timeoutMs: 20_000, pauseMs: 5 };
 const REFUSAL = /is out of service for now; use another model/;
 
 describe('api/routes/admin/models', () => {
