@@ -8,7 +8,7 @@ import type { MediaOrder } from '../domain/pricing.ts';
 import type { RenderInputs } from '../domain/task.ts';
 import { catalogueComponent } from './openapi/components.ts';
 import { toJsonSchema } from './openapi/joi-schema.ts';
-import { requireObject } from './validation.ts';
+import { createValidator, requireObject } from './validation.ts';
 
 /** The functions that a check needs. */
 export interface MediaRequestContext {
@@ -39,28 +39,43 @@ export function endUserOf({ user }: CommonFields): string | null {
   return user ? endUserName(user) : null;
 }
 
+/** What differs between the create calls for videos and for images. */
+interface MediaRequestKind<Model extends MediaModel, Body, Request> {
+  readonly models: ReadonlyMap<string, Model>;
+  /** The endpoint of the other kind of models. */
+  readonly otherEndpoint: { readonly models: ReadonlyMap<string, MediaModel>; readonly endpoint: string };
+  readonly schemaOf: (model: Model, context: MediaRequestContext) => Joi.ObjectSchema<Body>;
+  /** Fills in the model's defaults. */
+  readonly complete: (model: Model, body: Body) => Request;
+}
+
 /**
- * Returns the entry for the model that a body names.
+ * Creates the check of create calls for one kind of models.
  *
- * @param choices the entries of this endpoint's models, by model id
- * @param elsewhere another endpoint, and its models
- * @throws ServiceError `bad_request` when the body names no model of this endpoint
+ * @returns a function from a parsed JSON body to the request with its defaults; throws ServiceError `bad_request`
  */
-export function chooseByModel<Choice>(
-  body: unknown,
-  choices: ReadonlyMap<string, Choice>,
-  elsewhere: { readonly models: ReadonlyMap<string, MediaModel>; readonly endpoint: string },
-): Choice {
-  const given = requireObject(body);
-  const id = Object.hasOwn(given, 'model') ? given['model'] : undefined;
-  if (id === undefined) throw badRequest('"model" is required');
-  if (typeof id !== 'string') throw badRequest('"model" must be a string');
-  if (elsewhere.models.has(id)) {
-    throw badRequest(`"model" ${id} is served by ${elsewhere.endpoint}, not this endpoint`);
-  }
-  const choice = choices.get(id);
-  if (choice === undefined) throw badRequest(`"model" must be one of: [${[...choices.keys()].join(' ')}]`);
-  return choice;
+export function createMediaRequestParser<Model extends MediaModel, Body, Request>(
+  { models, otherEndpoint, schemaOf, complete }: MediaRequestKind<Model, Body, Request>,
+  context: MediaRequestContext,
+): (body: unknown) => Request {
+  const parsers = new Map(
+    [...models].map(([id, model]) => {
+      const validate = createValidator(schemaOf(model, context), { model: id, names: model.unsupportedFields });
+      return [id, (body: unknown) => complete(model, validate(body))];
+    }),
+  );
+  return (body) => {
+    const given = requireObject(body);
+    const id = Object.hasOwn(given, 'model') ? given['model'] : undefined;
+    if (id === undefined) throw badRequest('"model" is required');
+    if (typeof id !== 'string') throw badRequest('"model" must be a string');
+    if (otherEndpoint.models.has(id)) {
+      throw badRequest(`"model" ${id} is served by ${otherEndpoint.endpoint}, not this endpoint`);
+    }
+    const parse = parsers.get(id);
+    if (parse === undefined) throw badRequest(`"model" must be one of: [${[...parsers.keys()].join(' ')}]`);
+    return parse(body);
+  };
 }
 
 /** Accepts any link. For descriptions of schemas, which check no body. */

@@ -15,14 +15,14 @@ import {
 import { badRequest } from '../../../domain/errors.ts';
 import { chooseParameters, parameterKeys } from '../../model-parameters.ts';
 import {
-  chooseByModel,
   COMMON_FIELDS,
   type CommonFields,
+  createMediaRequestParser,
   endUserOf,
   type MediaRequestContext,
   type ValidatedMediaRequest,
 } from '../../media-request.ts';
-import { choice, createValidator, freeText, linkList } from '../../validation.ts';
+import { choice, freeText, linkList } from '../../validation.ts';
 
 /** The fields as sent, but with `size` parsed. */
 export interface ImageRequestBody extends ChosenValues, CommonFields {
@@ -94,17 +94,11 @@ export function createImageRequestParser(
   catalogue: Catalogue,
   context: MediaRequestContext,
 ): (body: unknown) => ValidatedImageRequest {
-  const choices = new Map(
-    [...catalogue.imageModels].map(([id, model]) => {
-      const unsupported = { model: id, names: model.unsupportedFields };
-      return [id, { model, validate: createValidator(imageRequestSchema(model, context), unsupported) }];
-    }),
-  );
   const otherEndpoint = { models: catalogue.videoModels, endpoint: 'POST /v1/videos/tasks' };
-  return (body) => {
-    const { model, validate } = chooseByModel(body, choices, otherEndpoint);
-    return complete(model, validate(body));
-  };
+  return createMediaRequestParser(
+    { models: catalogue.imageModels, otherEndpoint, schemaOf: imageRequestSchema, complete },
+    context,
+  );
 }
 
 /** The tiers in which the model is sold. */

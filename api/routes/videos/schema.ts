@@ -3,14 +3,14 @@ import Joi from 'joi';
 import type { Catalogue, VideoModel } from '../../../catalogue/types.ts';
 import { chooseParameters, parameterKeys } from '../../model-parameters.ts';
 import {
-  chooseByModel,
   COMMON_FIELDS,
   type CommonFields,
+  createMediaRequestParser,
   endUserOf,
   type MediaRequestContext,
   type ValidatedMediaRequest,
 } from '../../media-request.ts';
-import { choice, createValidator, freeText, linkList } from '../../validation.ts';
+import { choice, freeText, linkList } from '../../validation.ts';
 
 /** The fields as sent. */
 export interface VideoRequestBody extends CommonFields {
@@ -87,17 +87,11 @@ export function createVideoRequestParser(
   catalogue: Catalogue,
   context: MediaRequestContext,
 ): (body: unknown) => ValidatedVideoRequest {
-  const choices = new Map(
-    [...catalogue.videoModels].map(([id, model]) => {
-      const unsupported = { model: id, names: model.unsupportedFields };
-      return [id, { model, validate: createValidator(videoRequestSchema(model, context), unsupported) }];
-    }),
-  );
   const otherEndpoint = { models: catalogue.imageModels, endpoint: 'POST /v1/images/tasks' };
-  return (body) => {
-    const { model, validate } = chooseByModel(body, choices, otherEndpoint);
-    return complete(model, validate(body));
-  };
+  return createMediaRequestParser(
+    { models: catalogue.videoModels, otherEndpoint, schemaOf: videoRequestSchema, complete },
+    context,
+  );
 }
 
 function complete(model: VideoModel, body: VideoRequestBody): ValidatedVideoRequest {
