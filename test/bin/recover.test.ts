@@ -92,16 +92,6 @@ describe('recovery', function () {
 
   it('of a restored database repairs once what happened since, and delivers no event twice', async () => {
     const { apiKey } = told;
-    const slow = '[sim:render_ms=4000]';
-    const charged = await createTask(stack, apiKey, `Ends after the backup ${slow}`);
-    const failed = await createTask(
-      stack,
-      apiKey,
-      'Fails after the backup [sim:render_ms=4000,fail=processing_failed]',
-    );
-    const unheard = await createTask(stack, untold.apiKey, `Ends, and nobody hears of it ${slow}`);
-    const running = await createTask(stack, apiKey, 'Goes on [sim:stuck]');
-    const terminated = await createTask(stack, apiKey, 'Is terminated [sim:stuck]');
     const pending = await taskWhenFinal(stack, untold.apiKey, (await createTask(stack, untold.apiKey, 'Early')).id);
     const { id: pendingDelivery } = await waitUntil(
       async () => {
@@ -114,6 +104,13 @@ describe('recovery', function () {
       },
       { timeoutMs: 30_000 },
     );
+    // Rendered after the backup.
+    const slow = '[sim:render_ms=5000]';
+    const charged = await createTask(stack, apiKey, `Ends after the backup ${slow}`);
+    const failed = await createTask(stack, apiKey, `Fails after the backup ${slow} [sim:fail=processing_failed]`);
+    const unheard = await createTask(stack, untold.apiKey, `Ends, and nobody hears of it ${slow}`);
+    const running = await createTask(stack, apiKey, 'Goes on [sim:stuck]');
+    const terminated = await createTask(stack, apiKey, 'Is terminated [sim:stuck]');
     await Promise.all([charged, failed, unheard, running, terminated].map(({ id }) => processing(id)));
 
     await killAll();

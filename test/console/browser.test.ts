@@ -290,7 +290,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/playground?model=textc-M3`);
-    await page.getByLabel('Prompt').fill('Name three lighthouses. [sim:chunk_ms=100]');
+    await page.getByLabel('Prompt').fill('Name three lighthouses. [sim:tokens=30,chunk_ms=100]');
     await page.getByRole('button', { name: 'Send' }).click();
     const text = page.locator('#answer [data-text]:not(:empty)');
     const begun = await text.innerText();
