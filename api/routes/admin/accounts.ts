@@ -45,9 +45,9 @@ export const listAccounts = endpoint({
   summary: 'List and search accounts, newest first',
   query: {
     search: anyText('A part of the name, the e-mail address or the external id, in any case, or the whole id'),
-    email: anyText('Only accounts with that e-mail address, in any case'),
-    external_id: anyText('Only the account with that external id'),
-    suspended: aFlag('Only accounts that are suspended, or only those that are not'),
+    email: anyText('Filters by e-mail address, in any case'),
+    external_id: anyText('Filters by external id'),
+    suspended: aFlag('True: suspended accounts. False: all other accounts'),
     ...pageById('account'),
   },
   answers: { 200: pageOf(LISTED_ACCOUNT.schema, 'A page of accounts') },
@@ -71,7 +71,7 @@ export const updateAccount = endpoint({
   request: 'PATCH /admin/v1/accounts/{account_id}',
   access: 'admin',
   summary: 'Edit an account',
-  description: 'Fields that are not sent stay unchanged; null removes a detail.',
+  description: 'Omitted fields stay unchanged; null removes a detail.',
   body: jsonBody('UpdateAccount', updateAccountSchema),
   answers: { 200: dataOf(ACCOUNT.schema, 'The changed account') },
   refusals: ['idempotency_conflict'],
@@ -87,7 +87,7 @@ export const suspendAccount = endpoint({
   request: 'POST /admin/v1/accounts/{account_id}/suspend',
   access: 'admin',
   summary: 'Suspend an account; all of its keys stop working at once',
-  description: 'In all processes. Running tasks and text requests continue, and webhooks are still delivered.',
+  description: 'Applies to all processes. Running tasks and text requests continue, and webhooks are still delivered.',
   body: jsonBody('SuspendAccount', operatorActionSchema),
   answers: { 200: dataOf(ACCOUNT.schema, 'The account, suspended') },
   handle: async ({ params, caller, body }, services) => {
@@ -113,12 +113,12 @@ export const eraseContent = endpoint({
   id: 'eraseContent',
   request: 'DELETE /admin/v1/accounts/{account_id}/content',
   access: 'admin',
-  summary: 'Erase what an account has sent and got until now',
+  summary: 'Erase the content of an account up to now',
   description:
     'Prompts, inputs, uploads, results, events, histories in Temporal, and what upstreams said about them. Within the hour; what is ' +
     'in use is erased once it is not. Tasks stay without their content, text requests without the names of their end users, and ' +
     'everything that was charged or refunded stays. The budgets of end users are deleted at once.',
-  answers: { 200: dataOf(CONTENT.schema, 'What is still to be erased') },
+  answers: { 200: dataOf(CONTENT.schema, 'The content that is still to be erased') },
   handle: async ({ params: { account_id: accountId }, caller }, { database }) => {
     await eraseContentOf(database, accountId, { author: authorOf(caller, undefined), reason: 'asked for by the API' });
     return { data: await showContent(database, accountId) };
@@ -129,8 +129,8 @@ export const getContent = endpoint({
   id: 'getContent',
   request: 'GET /admin/v1/accounts/{account_id}/content',
   access: 'admin-read',
-  summary: 'Show what of an account is still to be erased',
-  answers: { 200: dataOf(CONTENT.schema, 'What is still to be erased') },
+  summary: 'Show how much content of an account is still to be erased',
+  answers: { 200: dataOf(CONTENT.schema, 'The content that is still to be erased') },
   handle: async ({ params: { account_id: accountId } }, { database }) => ({
     data: await showContent(database, accountId),
   }),

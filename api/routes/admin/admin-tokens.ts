@@ -26,28 +26,25 @@ import { createAdminTokenSchema } from './schema.ts';
 const ADMIN_TOKEN = resource<AdminToken & { readonly secret?: string }>('AdminToken', {
   id: field.id('adminToken')('id'),
   object: field.constant('admin_token'),
-  name: field.text('name', 'Whose it is: the author of what is done with it'),
+  name: field.text('name', 'The holder of the token: the author of each action with it'),
   role: field.oneOf(ADMIN_ROLES)('role'),
-  admin_token: field.text.orAbsent(({ secret }) => secret, 'The token itself; shown only when it was just made'),
+  admin_token: field.text.orAbsent(({ secret }) => secret, 'The token itself. Present only at creation'),
   hint: field.text('hint', 'Enough of the token to recognise it'),
-  created_by: field.text('createdBy', 'Who made it'),
-  created_at: field.isoTime('createdAt', 'When it was made'),
-  expires_at: field.isoTime.orNull('expiresAt', 'When it stops working'),
-  last_used_at: field.isoTime.orNull('lastUsedAt', 'When it was last used, to within a minute'),
+  created_by: field.text('createdBy', 'The author of the token'),
+  created_at: field.isoTime('createdAt', 'When the token was created'),
+  expires_at: field.isoTime.orNull('expiresAt', 'When the token expires. Null for never'),
+  last_used_at: field.isoTime.orNull('lastUsedAt', 'When the token was last used, to within a minute. Null for never'),
 });
 
 const ADMIN_ACTION = resource<AdminAction>('AdminAction', {
   id: field.id('adminAction')('id'),
   object: field.constant('admin_action'),
-  author: field.text('author', 'Who'),
-  admin_token_id: field.id('adminToken').orNull('tokenId', 'With which token; null for the one in the environment'),
-  action: field.text(
-    'action',
-    'What: the `operationId` of the call; `console` and the page for what was done in the console',
-  ),
-  path: field.text('path', 'As it was called'),
+  author: field.text('author', 'The author'),
+  admin_token_id: field.id('adminToken').orNull('tokenId', 'The token of the call. Null for `GENWAY_ADMIN_TOKEN`'),
+  action: field.text('action', 'The `operationId` of the call, or `console` and the page'),
+  path: field.text('path', 'The path of the call'),
   request_id: field.id('request')('requestId'),
-  created_at: field.isoTime('createdAt', 'When; before it was carried out'),
+  created_at: field.isoTime('createdAt', 'When the action was recorded, before it was carried out'),
 });
 
 export const createAdminToken = endpoint({
@@ -93,7 +90,7 @@ export const revokeAdminToken = endpoint({
   answers: {
     200: dataOf(
       object({ id: idOf('adminToken'), object: exactly('admin_token'), name: text(), revoked: boolean() }),
-      'It is revoked',
+      'The revoked token',
     ),
   },
   handle: async ({ params: { admin_token_id: id } }, { database }) => {
@@ -107,9 +104,9 @@ export const listActions = endpoint({
   id: 'listAdminActions',
   request: 'GET /admin/v1/admin-actions',
   access: 'admin-read',
-  summary: 'List what was changed over the administration endpoints, and by whom, newest first',
-  description: 'An action is written down before it is carried out; one that was then refused is listed as well.',
-  query: { author: anyText('Only actions of that author'), ...PERIOD, ...pageById('adminAction') },
+  summary: 'List the calls that changed something, newest first',
+  description: 'Each call is recorded before it is carried out, so the list has refused calls, too.',
+  query: { author: anyText('Filters by author'), ...PERIOD, ...pageById('adminAction') },
   answers: { 200: pageOf(ADMIN_ACTION.schema, 'A page of actions') },
   handle: ({ query }, { database }) =>
     listPage(query, (slice) => listAdminActions(database, { ...query, ...slice }), ADMIN_ACTION.present),

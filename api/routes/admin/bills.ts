@@ -23,9 +23,9 @@ import { importBillSchema } from './schema.ts';
 
 const COLUMNS = nested<BillColumns>(
   {
-    job: field.text.orNull('job', "That of the vendor's jobs; null if lines are sums"),
-    model: field.text('model', 'That of models'),
-    amount: field.text('amount', 'That of amounts'),
+    job: field.text.orNull('job', 'The column of job ids. Null if the lines are sums'),
+    model: field.text('model', 'The column of models'),
+    amount: field.text('amount', 'The column of amounts'),
   },
   'The titles of the columns that were read.',
 );
@@ -35,16 +35,16 @@ export const BILL = resource<VendorBill>(
   {
     object: field.constant('vendor_bill'),
     vendor: field.text('vendor', 'The name that you gave the vendor'),
-    month: field.text('month', 'In UTC, such as 2026-10'),
-    upstreams: field.words(text())('upstreams', 'The upstreams that it bills'),
+    month: field.text('month', 'The month in UTC, such as 2026-10'),
+    upstreams: field.words(text())('upstreams', 'The upstreams that the vendor bills for'),
     columns: field.object(COLUMNS)('columns'),
-    usd_per_unit: field.exactUsd.orNull('usdPerUnit', 'What 1 of its currency was worth; null for US dollars'),
-    lines: field.count('lines', 'Lines that name a job or a model'),
-    billed_usd: field.exactUsd('amount', 'What they add up to'),
-    imported_at: field.isoTime('importedAt', 'When it was imported'),
-    author: field.text('author', 'Who imported it'),
+    usd_per_unit: field.exactUsd.orNull('usdPerUnit', 'The value of 1 unit of its currency. Null for US dollars'),
+    lines: field.count('lines', 'The number of lines that name a job or a model'),
+    billed_usd: field.exactUsd('amount', 'The sum of these lines'),
+    imported_at: field.isoTime('importedAt', 'When the bill was imported'),
+    author: field.text('author', 'Who imported the bill'),
   },
-  'What a vendor billed for a month.',
+  'The bill of a vendor for a month.',
 );
 
 const percent = (part: 'job' | 'renders' | 'text'): string => `${BILL_TOLERANCES[part] * 100} %`;
@@ -52,15 +52,15 @@ const percent = (part: 'job' | 'renders' | 'text'): string => `${BILL_TOLERANCES
 export const DIFFERENCE = nested<BillDifference>({
   difference: field.oneOf(BILL_DIFFERENCES)(
     'difference',
-    '`extra` is billed and unknown to us; `missing` is known to us and not billed; `wrong_price` differs by more than half a cent, and by ' +
+    '`extra`: billed, but not recorded here. `missing`: recorded here, but not billed. `wrong_price`: differs by more than half a cent, and by ' +
       `more than ${percent('job')} for a job, ${percent('renders')} for the renders and ${percent('text')} for the text of a model`,
   ),
-  model: field.text('model', 'As the upstream calls it, or the bill where we know no such model'),
-  job_id: field.text.orNull('jobId', 'What the upstream calls the job; null where lines of the model were added up'),
+  model: field.text('model', 'The upstream’s name for the model, or the bill’s if no route has it'),
+  job_id: field.text.orNull('jobId', 'The upstream’s id of the job. Null if lines of the model were added up'),
   task_id: field.id('task').orNull('taskId'),
-  line: field.count.orNull('line', 'The first line of the file that is about it'),
-  billed_usd: field.exactUsd.orNull('billed', 'What the bill says'),
-  cost_usd: field.exactUsd.orNull('cost', 'What it cost by our records'),
+  line: field.count.orNull('line', 'The first line of the file that names it. Null if there is none'),
+  billed_usd: field.exactUsd.orNull('billed', 'The amount on the bill. Null if it is not billed'),
+  cost_usd: field.exactUsd.orNull('cost', 'The cost on record. Null if there is none'),
 });
 
 /** The number of differences in an answer. */
@@ -68,7 +68,7 @@ const MAX_SHOWN = 100;
 
 const COMPARED_BILL = resource<ComparedBill>('ComparedVendorBill', {
   ...BILL.fields,
-  differences_total: field.count(({ differences }: ComparedBill) => differences.length, 'Number of differences'),
+  differences_total: field.count(({ differences }: ComparedBill) => differences.length, 'The number of differences'),
   differences: field.list(DIFFERENCE)(
     ({ differences }: ComparedBill) => differences.slice(0, MAX_SHOWN),
     `The first ${MAX_SHOWN}, by model`,
@@ -86,13 +86,13 @@ export const importVendorBill = endpoint({
   id: 'importVendorBill',
   request: 'POST /admin/v1/months/{month}/bills',
   access: 'admin-finance',
-  summary: 'Import the bill of a vendor, instead of an earlier one of the same month',
+  summary: 'Import a vendor’s bill; it replaces an earlier one of the month',
   description:
     'Reconciliation compares it with the costs of renders and text requests; the month is closed once each difference is ' +
     'remedied or acknowledged. The columns and upstreams of the first bill hold for later ones. ' +
-    `Those of ${[...new Set(KNOWN_BILLS.map(({ vendor }) => vendor))].join(', ')} have known columns.`,
+    `The columns are known for the bills of ${[...new Set(KNOWN_BILLS.map(({ vendor }) => vendor))].join(', ')}.`,
   body: jsonBody('ImportVendorBill', importBillSchema, undefined, BODIES.bill),
-  answers: { 201: dataOf(COMPARED_BILL.schema, 'Imported') },
+  answers: { 201: dataOf(COMPARED_BILL.schema, 'The imported bill') },
   refusals: ['bad_request'],
   handle: async ({ params, caller, body }, services) => {
     const { vendor, csv, upstreams, columns } = body;
@@ -114,7 +114,7 @@ export const listBillsOfMonth = endpoint({
   request: 'GET /admin/v1/months/{month}/bills',
   access: 'admin-read',
   summary: 'List the bills of vendors for a month',
-  answers: { 200: dataOf(arrayOf(BILL.schema), 'The bills, by vendor') },
+  answers: { 200: dataOf(arrayOf(BILL.schema), 'The bills, sorted by vendor') },
   refusals: ['bad_request'],
   handle: async ({ params }, { reports }) => ({
     data: (await listVendorBills(reports, existingMonth(params.month))).map(BILL.present),
@@ -125,9 +125,9 @@ export const getVendorBill = endpoint({
   id: 'getVendorBill',
   request: 'GET /admin/v1/months/{month}/bills/{vendor}',
   access: 'admin-read',
-  summary: 'Compare the bill of a vendor with our records',
+  summary: 'Compare a vendor’s bill with the recorded costs',
   description: `${EXPORTS} The rows are the differences.`,
-  answers: { 200: orAllRows(dataOf(COMPARED_BILL.schema, 'The bill and where it differs')) },
+  answers: { 200: orAllRows(dataOf(COMPARED_BILL.schema, 'The bill and its differences')) },
   refusals: ['bad_request', 'not_found'],
   handle: async ({ params, context, caller }, services) => {
     const month = existingMonth(params.month);
@@ -142,8 +142,8 @@ export const forgetVendorBill = endpoint({
   id: 'forgetVendorBill',
   request: 'DELETE /admin/v1/months/{month}/bills/{vendor}',
   access: 'admin-finance',
-  summary: 'Forget a bill that was imported by mistake',
-  answers: { 200: dataOf(FORGOTTEN_BILL.schema, 'Forgotten') },
+  summary: 'Delete a bill that was imported by mistake',
+  answers: { 200: dataOf(FORGOTTEN_BILL.schema, 'The deleted bill') },
   refusals: ['bad_request', 'not_found'],
   handle: async ({ params }, { database }) => {
     const month = existingMonth(params.month);

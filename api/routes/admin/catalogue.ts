@@ -28,9 +28,9 @@ const MODEL = nested<OfferedModel>({
   kind: field.oneOf(['video', 'image', 'text'])('kind'),
   prices: field.json({
     ...TERMS,
-    description: 'In USD, of text for 1M tokens, and the factors that apply to them',
+    description: 'Prices in USD, of text for 1M tokens, and their factors',
   })('prices'),
-  costs: field.json({ ...COSTS, description: 'By route, what the vendor charges, where it is written' })('costs'),
+  costs: field.json({ ...COSTS, description: 'The costs at each route, as far as the catalogue has them' })('costs'),
   terms: field.json({ ...TERMS, description: 'Limits, conditions and routes' })('terms'),
 });
 
@@ -46,12 +46,12 @@ const CATALOGUE = resource<ShownOffer>('Catalogue', {
   models: field.list(MODEL)('models'),
   recorded_prices: field.json({
     type: 'object',
-    description: 'By model, the prices that were charged under the version that was asked about',
+    description: 'The prices of the requested version, by model',
     additionalProperties: TERMS,
   })(({ cards }) => Object.fromEntries(cards.map((card) => [card.model, pricesOf(card)]))),
   recorded_costs: field.json({
     type: 'object',
-    description: 'By model of text, the costs of its routes on record for that version',
+    description: 'The costs of the requested version, by model of text and route',
     additionalProperties: COSTS,
   })(({ recordedCosts }) => costsByModel(recordedCosts)),
 });
@@ -60,9 +60,9 @@ export const getCatalogue = endpoint({
   id: 'getCatalogue',
   request: 'GET /admin/v1/catalogue',
   access: 'admin-read',
-  summary: 'See the catalogue in force',
-  description: 'As the process has it that answers. `genway config diff` compares it with a file.',
-  query: { version: anyText('Another version, whose recorded prices and costs are wanted; that in force when absent') },
+  summary: 'Show the current catalogue',
+  description: 'Shows the catalogue of the answering process. `genway config diff` compares it with a file.',
+  query: { version: anyText('A version, to read its recorded prices and costs. By default, the current one') },
   answers: { 200: dataOf(CATALOGUE.schema, 'The catalogue') },
   handle: async ({ query: { version } }, { catalogue, reports }) => {
     const offer = offerOf(catalogue);

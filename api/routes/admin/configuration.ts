@@ -13,30 +13,27 @@ const LATEST = 50;
 
 const CONFIGURATION = resource<ConfigurationState>('Configuration', {
   object: field.constant('configuration'),
-  process: field.text('process', 'The process that answers: its kind, host and process id'),
-  catalogue_version: field.text('catalogueVersion', 'The version of the catalogue in force'),
-  digest: field.text('digest', 'SHA-256 over both files, as they are in force'),
-  since: field.isoTime('since', 'When the process took them up'),
-  refusal: field.text.orNull('refusal', 'Why the files as they are now are not in force; null where they are'),
+  process: field.text('process', 'The answering process: its kind, host and process id'),
+  catalogue_version: field.text('catalogueVersion', 'The current version of the catalogue'),
+  digest: field.text('digest', 'SHA-256 over the current versions of both files'),
+  since: field.isoTime('since', 'When the process applied this version'),
+  refusal: field.text.orNull('refusal', 'Why the process refuses the files on disk. Null if it applied them'),
 });
 
 export const CONFIGURATION_RECORD = resource<ConfigurationRecord>('ConfigurationRecord', {
-  created_at: field.isoTime('createdAt', 'When'),
-  process: field.text('process', 'Which process: its kind, host and process id'),
-  catalogue_version: field.text.orNull(
-    'catalogueVersion',
-    'The version of the catalogue; null where it could not be read',
-  ),
+  created_at: field.isoTime('createdAt', 'When the process read the files'),
+  process: field.text('process', 'The process: its kind, host and process id'),
+  catalogue_version: field.text.orNull('catalogueVersion', 'The version of the catalogue. Null if unreadable'),
   digest: field.text('digest', 'SHA-256 over both files'),
-  refusal: field.text.orNull('refusal', 'Why it did not take them up; null where it did'),
+  refusal: field.text.orNull('refusal', 'Why the process refused the files. Null if it applied them'),
 });
 
 export const getConfiguration = endpoint({
   id: 'getConfiguration',
   request: 'GET /admin/v1/configuration',
   access: 'admin-read',
-  summary: 'See which version of the catalogue and of the upstreams is in force',
-  answers: { 200: dataOf(CONFIGURATION.schema, 'What the process that answers goes by') },
+  summary: 'Show the current version of the catalogue and of the upstreams',
+  answers: { 200: dataOf(CONFIGURATION.schema, 'The version in the answering process') },
   handle: (_call, { configuration }) => ({ data: CONFIGURATION.present(configuration.show()) }),
 });
 
@@ -44,8 +41,8 @@ export const listConfigurationRecords = endpoint({
   id: 'listConfigurationRecords',
   request: 'GET /admin/v1/configuration/history',
   access: 'admin-read',
-  summary: `List the latest ${LATEST} times that a process took up a version of the files or refused one, newest first`,
-  answers: { 200: dataOf(arrayOf(CONFIGURATION_RECORD.schema), 'All processes') },
+  summary: `List the latest ${LATEST} versions that processes applied or refused, newest first`,
+  answers: { 200: dataOf(arrayOf(CONFIGURATION_RECORD.schema), 'The records of all processes') },
   handle: async (_call, { database }) => ({
     data: (await listConfigurations(database, LATEST)).map(CONFIGURATION_RECORD.present),
   }),
@@ -55,11 +52,11 @@ export const applyConfiguration = endpoint({
   id: 'applyConfiguration',
   request: 'POST /admin/v1/configuration/apply',
   access: 'admin',
-  summary: 'Take up the files as they are now',
+  summary: 'Apply the files on disk',
   description:
-    'The process that answers does so at once, the others see by themselves within seconds that their files changed. What is ' +
-    'wrong in the files is refused with all mistakes, and the version in force stays.',
-  answers: { 200: dataOf(CONFIGURATION.schema, 'They are in force') },
+    'The answering process applies them at once, the others within seconds. If a file has mistakes, the call is refused with all ' +
+    'of them, and the current version stays in effect.',
+  answers: { 200: dataOf(CONFIGURATION.schema, 'The applied version') },
   refusals: ['bad_request'],
   handle: async (_call, { configuration }) => {
     await configuration.apply().catch((error: unknown) => {

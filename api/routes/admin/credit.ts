@@ -19,7 +19,7 @@ import { showAccount } from './show-account.ts';
 export const CREDITED_TOP_UP = nested<CreditedTopUp>({
   amount_usd: field.usd('amount', 'The amount credited'),
   reference: field.text('reference'),
-  created_at: field.unixSeconds('createdAt', 'When it was credited'),
+  created_at: field.unixSeconds('createdAt', 'When the amount was credited'),
 });
 
 const TOP_UP = nested<TopUp & { readonly accountId: string; readonly reference: string }>({
@@ -36,9 +36,9 @@ export const topUp = endpoint({
   access: 'admin-finance',
   summary: 'Credit a payment',
   description:
-    'Each reference is credited once. Repeating it answers 200 and changes nothing; with another amount it answers 409.',
+    'Each reference is credited once. A repeated call answers 200 and changes nothing; with another amount, 409.',
   body: jsonBody('TopUp', topUpSchema),
-  answers: { 200: dataOf(TOP_UP.schema, 'Credited before'), 201: dataOf(TOP_UP.schema, 'Credited') },
+  answers: { 200: dataOf(TOP_UP.schema, 'The earlier credit'), 201: dataOf(TOP_UP.schema, 'The credit') },
   refusals: ['idempotency_conflict'],
   handle: async ({ params, caller, body: { amount_usd, reference }, context }, services) => {
     const { id: accountId } = await existingAccount(services.database, params.account_id);

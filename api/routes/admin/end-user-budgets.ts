@@ -16,9 +16,9 @@ export const setEndUserBudget = endpoint({
   id: 'setEndUserBudget',
   request: 'POST /admin/v1/accounts/{account_id}/end-user-budgets',
   access: 'admin',
-  summary: 'Give an end user of an account a budget, or another one',
+  summary: 'Set the budget of an end user of an account',
   description:
-    'Text requests that name the end user are refused once the budget is spent, until it renews. A new budget is in force within ' +
+    'Text requests that name the end user are refused once the budget is spent, until it renews. A new budget applies within ' +
     'three seconds; a changed one at once. With another period, the end user starts with nothing spent.',
   body: jsonBody('SetEndUserBudget', endUserBudgetSchema),
   answers: { 200: dataOf(END_USER_BUDGET.schema, 'The budget') },
@@ -33,7 +33,7 @@ export const listBudgets = endpoint({
   request: 'GET /admin/v1/accounts/{account_id}/end-user-budgets',
   access: 'admin-read',
   summary: 'List the budgets of the end users of an account, newest first',
-  query: { end_user: anyText('Only the budget of that end user'), ...pageById('endUserBudget') },
+  query: { end_user: anyText('Filters by end user'), ...pageById('endUserBudget') },
   answers: { 200: pageOf(END_USER_BUDGET.schema, 'A page of budgets') },
   handle: async ({ params, query }, { database }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
@@ -46,8 +46,8 @@ export const deleteBudget = endpoint({
   id: 'deleteEndUserBudget',
   request: 'DELETE /admin/v1/end-user-budgets/{budget_id}',
   access: 'admin',
-  summary: 'Delete the budget of an end user; nothing limits what they spend within three seconds',
-  answers: { 200: dataOf(DELETED_BUDGET.schema, 'Deleted') },
+  summary: 'Delete the budget of an end user, within three seconds',
+  answers: { 200: dataOf(DELETED_BUDGET.schema, 'The deleted budget') },
   handle: async ({ params: { budget_id: id } }, { database }) => {
     if (!(await deleteEndUserBudget(database, { id }))) throw noSuch('endUserBudget');
     return { data: DELETED_BUDGET.present({ id }) };

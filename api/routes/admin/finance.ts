@@ -35,9 +35,9 @@ export const listTransfers = endpoint({
   request: 'GET /admin/v1/accounts/{account_id}/ledger',
   access: 'admin-read',
   summary: 'List the transfers of an account',
-  description: `JSON pages start with the newest; exports with the oldest. ${EXPORTS}`,
+  description: `JSON pages start with the newest transfer, exports with the oldest. ${EXPORTS}`,
   query: { ...PERIOD, ...LEDGER_PAGE },
-  answers: { 200: orAllRows(pageOf(TRANSFER.schema, 'Transfers')) },
+  answers: { 200: orAllRows(pageOf(TRANSFER.schema, 'A page of transfers')) },
   handle: async ({ params, query, context }, { reports }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
     const filter = { from: query.from, to: query.to, accountId };
@@ -55,7 +55,7 @@ export const listBalanceEntriesOfAccount = endpoint({
   id: 'listBalanceEntriesOfAccount',
   request: 'GET /admin/v1/accounts/{account_id}/balance/entries',
   access: 'admin-read',
-  summary: 'List what changed the balance of an account, with the balance after each',
+  summary: 'List the changes of an account’s balance, with the balance after each',
   description: EXPORTED_ENTRIES,
   query: BALANCE_ENTRIES,
   answers: { 200: orAllRows(pageOf(ADMIN_BALANCE_ENTRY.schema, 'A page of entries')) },
@@ -120,7 +120,7 @@ export const sumUsageOfAccountByEndUser = endpoint({
   id: 'sumUsageOfAccountByEndUser',
   request: 'GET /admin/v1/accounts/{account_id}/usage/end-users',
   access: 'admin-read',
-  summary: 'Sum up an account’s text usage by the end users whom requests named',
+  summary: 'Sum up an account’s text usage by end user',
   description: `${USAGE_DAYS} ${EXPORTS}`,
   query: PERIOD,
   answers: { 200: orAllRows(END_USERS_ANSWER) },
@@ -156,7 +156,7 @@ export const listRefunds = endpoint({
   access: 'admin-read',
   summary: 'List refunds with their tasks and reasons, newest first',
   description: EXPORTS,
-  query: { account_id: anId('account', 'Only refunds to that account'), ...PERIOD, ...pageById('transfer') },
+  query: { account_id: anId('account', 'Filters by account'), ...PERIOD, ...pageById('transfer') },
   answers: { 200: orAllRows(pageOf(REFUND.schema, 'A page of refunds')) },
   handle: ({ query, context }, { reports, temporal }) => {
     const filter = { from: query.from, to: query.to, accountId: query.account_id };

@@ -10,8 +10,8 @@ import { renderTimeline, TIMELINE_SOURCES } from '../../services/timeline.ts';
 import { LISTED_ACCOUNT } from './present.ts';
 
 const EVENT = nested<Found['events'][number]>({
-  at: field.isoTime('at', 'When'),
-  source: field.oneOf(TIMELINE_SOURCES)('source', 'Who knows of it'),
+  at: field.isoTime('at', 'When it happened'),
+  source: field.oneOf(TIMELINE_SOURCES)('source', 'The source of the event'),
   text: field.text('text', 'What happened'),
 });
 
@@ -19,23 +19,23 @@ const FOUND = resource<Found>(
   'Found',
   {
     object: field.constant('found'),
-    id: field.text('id', 'Of what the story is about: a request leads to its task or text request'),
-    kind: field.oneOf(FINDABLE_KINDS)('kind', 'What was asked for'),
+    id: field.text('id', 'The id that was found. A request id leads to its task or text request'),
+    kind: field.oneOf(FINDABLE_KINDS)('kind', 'The kind of the id'),
     account: field.object(LISTED_ACCOUNT)('account'),
-    verdict: field.text('verdict', 'How it stands'),
-    lines: field.words(text())(renderFound, 'The whole story for people'),
-    events: field.list(EVENT)('events', 'Oldest first'),
+    verdict: field.text('verdict', 'The current state'),
+    lines: field.words(text())(renderFound, 'The events as lines of text'),
+    events: field.list(EVENT)('events', 'The events, oldest first'),
   },
-  'What an id stands for, whose it is, and what happened to it.',
+  'What an id belongs to, with its account and its events.',
 );
 
 export const find = endpoint({
   id: 'find',
   request: 'GET /admin/v1/find/{any_id}',
   access: 'admin-read',
-  summary: 'Find the account and the story of any id',
-  description: `Ids that begin with ${FINDABLE_PREFIXES.map((prefix) => `\`${prefix}\``).join(', ')}. As plain text by \`Accept\`.`,
-  answers: { 200: orAsText(dataOf(FOUND.schema, 'What was found')) },
+  summary: 'Find the account and the events of any id',
+  description: `Accepts ids that begin with ${FINDABLE_PREFIXES.map((prefix) => `\`${prefix}\``).join(', ')}. \`Accept: text/plain\` returns text.`,
+  answers: { 200: orAsText(dataOf(FOUND.schema, 'The account and the events')) },
   refusals: ['not_found'],
   handle: async ({ params: { any_id: id }, context }, services) => {
     const found = await findById(services, id);
@@ -54,11 +54,11 @@ function renderFound(found: Found): readonly string[] {
 function nothingFound(id: string): ServiceError {
   const begins = FINDABLE_PREFIXES.find((prefix) => id.startsWith(prefix));
   if (begins === undefined) {
-    return new ServiceError('not_found', `No id begins like this one. Ids begin with ${FINDABLE_PREFIXES.join(', ')}.`);
+    return new ServiceError('not_found', `No id has this prefix. Ids begin with ${FINDABLE_PREFIXES.join(', ')}.`);
   }
   return new ServiceError(
     'not_found',
-    `Nothing has this id. ${HINTS[begins] ?? 'Check that it is whole, and of this installation.'}`,
+    `Nothing has this id. ${HINTS[begins] ?? 'Check that the id is complete, and from this installation.'}`,
   );
 }
 
@@ -70,6 +70,6 @@ const HINTS: Readonly<Record<string, string>> = {
   'chatcmpl-': OF_ANSWERS,
   resp_: OF_ANSWERS,
   msg_: OF_ANSWERS,
-  req_: 'A request that was refused, or only read, left nothing but lines in the logs.',
-  file_: 'An upload that was deleted or has expired is gone.',
+  req_: 'The logs alone keep requests that were refused or only read.',
+  file_: 'Uploads that were deleted or have expired cannot be found.',
 };

@@ -32,7 +32,7 @@ export const listKeys = endpoint({
   id: 'listKeys',
   request: 'GET /admin/v1/accounts/{account_id}/keys',
   access: 'admin-read',
-  summary: 'List the keys of an account that were not deleted, newest first',
+  summary: 'List the keys of an account, newest first',
   query: pageById('apiKey'),
   answers: { 200: pageOf(API_KEY.schema, 'A page of keys') },
   handle: async ({ params, query }, { database }) => {
@@ -45,7 +45,7 @@ export const getKey = endpoint({
   id: 'getKey',
   request: 'GET /admin/v1/keys/{key_id}',
   access: 'admin-read',
-  summary: 'Get a key with its limits and what it used',
+  summary: 'Get a key with its limits and usage',
   answers: { 200: dataOf(API_KEY.schema, 'The key') },
   handle: async ({ params }, { database }) => {
     const key = await findApiKey(database, params.key_id);
@@ -59,7 +59,7 @@ export const updateKey = endpoint({
   request: 'PATCH /admin/v1/keys/{key_id}',
   access: 'admin',
   summary: 'Change a key’s limits, or disable it',
-  description: 'Fields that are not sent stay unchanged.',
+  description: 'Omitted fields stay unchanged.',
   body: optionalJsonBody('UpdateKey', updateKeySchema),
   answers: { 200: dataOf(API_KEY.schema, 'The changed key') },
   handle: async ({ params, body }, { database, catalogue }) => {
@@ -74,7 +74,7 @@ export const deleteKey = endpoint({
   request: 'DELETE /admin/v1/keys/{key_id}',
   access: 'admin',
   summary: 'Delete a key; it stops working at once',
-  answers: { 200: dataOf(DELETED_KEY.schema, 'Deleted') },
+  answers: { 200: dataOf(DELETED_KEY.schema, 'The deleted key') },
   handle: async ({ params: { key_id: id } }, { database }) => {
     if (!(await deleteApiKey(database, id))) throw noSuch('apiKey');
     return { data: DELETED_KEY.present({ id }) };

@@ -20,17 +20,20 @@ interface SoldModel {
 }
 
 const SOLD_MODEL = resource<SoldModel>('SoldModel', {
-  id: field.text(({ model }) => model.id, 'Its id'),
+  id: field.text(({ model }) => model.id, 'The id of the model'),
   object: field.constant('sold_model'),
   kind: field.oneOf(['video', 'image', 'text'])(({ model }) => ('kind' in model ? model.kind : 'text')),
   providers: field.words(text())(
     ({ model }) => [...new Set(model.routes.map(({ provider }) => provider))],
-    'The upstreams of its routes',
+    'The upstreams of the model’s routes',
   ),
-  enabled: field.boolean(({ disabled }) => disabled === null, 'False while requests for it are refused'),
-  disabled_at: field.isoTime.orNull(({ disabled }) => disabled?.createdAt ?? null, 'Since when it is disabled'),
-  disabled_by: field.text.orNull(({ disabled }) => disabled?.author ?? null, 'Who disabled it'),
-  disabled_reason: field.text.orNull(({ disabled }) => disabled?.reason ?? null, 'Why'),
+  enabled: field.boolean(({ disabled }) => disabled === null, 'False while requests for the model are refused'),
+  disabled_at: field.isoTime.orNull(
+    ({ disabled }) => disabled?.createdAt ?? null,
+    'When it was disabled. Null if enabled',
+  ),
+  disabled_by: field.text.orNull(({ disabled }) => disabled?.author ?? null, 'Who disabled it. Null if enabled'),
+  disabled_reason: field.text.orNull(({ disabled }) => disabled?.reason ?? null, 'Why it is disabled. Null if enabled'),
 });
 
 export const listSoldModels = endpoint({
@@ -50,9 +53,9 @@ export const disableModel = endpoint({
   access: 'admin',
   summary: 'Refuse requests for a model',
   description:
-    'With 503 `processing_unavailable`, in all processes, within two seconds. Requests and tasks under way go on.',
+    'All processes answer 503 `processing_unavailable` within two seconds. Running requests and tasks continue.',
   body: jsonBody('DisableModel', operatorActionSchema),
-  answers: { 200: dataOf(SOLD_MODEL.schema, 'The model, disabled') },
+  answers: { 200: dataOf(SOLD_MODEL.schema, 'The disabled model') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) =>
     change(services, params.model_id, 'disable', authorshipOf(caller, body)),
@@ -62,10 +65,10 @@ export const enableModel = endpoint({
   id: 'enableModel',
   request: 'POST /admin/v1/models/{model_id}/enable',
   access: 'admin',
-  summary: 'Take requests for a model again',
-  description: 'In all processes, within two seconds.',
+  summary: 'Accept requests for a model again',
+  description: 'Applies to all processes within two seconds.',
   body: optionalJsonBody('EnableModel', optionalReasonSchema),
-  answers: { 200: dataOf(SOLD_MODEL.schema, 'The model, enabled') },
+  answers: { 200: dataOf(SOLD_MODEL.schema, 'The enabled model') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) =>
     change(services, params.model_id, 'enable', authorshipOf(caller, body)),

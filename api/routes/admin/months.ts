@@ -21,41 +21,38 @@ import { closeMonthSchema } from './schema.ts';
 
 export const ACKNOWLEDGED_FINDING = nested<AcknowledgedFinding>({
   id: field.id('acknowledgement')('id'),
-  check: field.text('check', 'The check that found it'),
+  check: field.text('check', 'The name of the check'),
   subject: field.text('subject', 'The id of the row'),
-  detail: field.text('detail', 'What is wrong; amounts are in pico-USD'),
-  reason: field.text('reason', 'Why it stays as it is'),
-  author: field.text('author', 'Who acknowledged it'),
-  confirmed_by: field.text('confirmedBy', 'The second person, or the author where it took one'),
-  acknowledged_at: field.textWith({ format: 'date-time' })('acknowledgedAt', 'When'),
+  detail: field.text('detail', 'The fault, with amounts in pico-USD'),
+  reason: field.text('reason', 'Why the finding stays'),
+  author: field.text('author', 'Who acknowledged the finding'),
+  confirmed_by: field.text('confirmedBy', 'The second person, or the author if one person suffices'),
+  acknowledged_at: field.textWith({ format: 'date-time' })('acknowledgedAt', 'When the finding was acknowledged'),
 });
 
 const CLOSED_MONTH = resource<ClosedMonth>(
   'ClosedMonth',
   {
     object: field.constant('closed_month'),
-    month: field.text('month', 'In UTC, such as 2026-10'),
-    closed_at: field.isoTime('closedAt', 'When it was closed'),
-    author: field.text('author', 'Who closed it'),
-    transfers: field.count('transfers', 'Number of transfers'),
-    revenue_usd: field.exactUsd(revenueOfBooks, 'What was charged'),
-    amounts_usd: field.json(object({}, 'What the transfers of each kind add up to; USD, exact'))(({ amounts }) =>
+    month: field.text('month', 'The month in UTC, such as 2026-10'),
+    closed_at: field.isoTime('closedAt', 'When the month was closed'),
+    author: field.text('author', 'Who closed the month'),
+    transfers: field.count('transfers', 'The number of transfers'),
+    revenue_usd: field.exactUsd(revenueOfBooks, 'The amount charged'),
+    amounts_usd: field.json(object({}, 'The sums of the transfers by kind, in USD, exact'))(({ amounts }) =>
       Object.fromEntries([...amounts].map(([kind, amount]) => [kind, formatUsd(amount)])),
     ),
-    checksum: field.text('checksum', 'Over every transfer; reconciliation compares it'),
-    acknowledged_findings: field.list(ACKNOWLEDGED_FINDING)(
-      'acknowledged',
-      'Those of reconciliation that stood when it was closed',
-    ),
+    checksum: field.text('checksum', 'The checksum over all transfers, which reconciliation compares'),
+    acknowledged_findings: field.list(ACKNOWLEDGED_FINDING)('acknowledged', 'The findings acknowledged until then'),
   },
-  'A month whose books do not change any more.',
+  'A month whose ledger can no longer change.',
 );
 
 export const listClosedMonths = endpoint({
   id: 'listClosedMonths',
   request: 'GET /admin/v1/months',
   access: 'admin-read',
-  summary: 'List the months that are closed, latest first',
+  summary: 'List the closed months, latest first',
   answers: { 200: dataOf(arrayOf(CLOSED_MONTH.schema), 'The closed months') },
   handle: async (_call, { reports }) => ({ data: (await findClosed(reports)).map(CLOSED_MONTH.present) }),
 });
@@ -66,11 +63,14 @@ export const closeMonth = endpoint({
   access: 'admin-finance',
   summary: 'Close a month',
   description:
-    'A day after its end at the earliest, one month after the other, and not while the latest reconciliation has findings that ' +
+    'A month can be closed a day after its end, after all earlier months, and not while the latest reconciliation has findings that ' +
     'nobody has acknowledged. ' +
-    'Nothing can be booked in it or before it any more: corrections are new transfers in the open month.',
+    'After that the ledger accepts no transfers dated in it or before it: corrections are new transfers in the open month.',
   body: optionalJsonBody('CloseMonth', closeMonthSchema),
-  answers: { 200: dataOf(CLOSED_MONTH.schema, 'Closed before'), 201: dataOf(CLOSED_MONTH.schema, 'Closed') },
+  answers: {
+    200: dataOf(CLOSED_MONTH.schema, 'The month, closed earlier'),
+    201: dataOf(CLOSED_MONTH.schema, 'The closed month'),
+  },
   refusals: ['bad_request'],
   handle: async ({ params, caller, body, context }, { closing }) => {
     const month = existingMonth(params.month);
@@ -84,9 +84,9 @@ export const exportMonth = endpoint({
   id: 'exportMonth',
   request: 'GET /admin/v1/months/{month}/export',
   access: 'admin-read',
-  summary: 'Export everything that is booked in a month',
+  summary: 'Export the transfers of a month',
   description:
-    'Every transfer of every account with what it was for: usage, revenue, cost, margin, and why refunds were given. JSON ' +
+    'Lists each transfer of each account with its purpose: usage, revenue, cost, margin, and the reasons of refunds. JSON ' +
     'lines, or CSV with `Accept: text/csv`; streamed. A closed month always gives the same rows; the last ones are the ' +
     'findings of reconciliation that were acknowledged, of the kind `acknowledged_finding`.',
   answers: { 200: orAllRows({ description: 'The transfers of the month' }) },
@@ -101,6 +101,6 @@ export const exportMonth = endpoint({
 /** @throws ServiceError `bad_request` */
 export function existingMonth(name: string): Month {
   const month = parseMonth(name);
-  if (!month) throw badRequest('The month must be named as in 2026-10');
+  if (!month) throw badRequest('Name the month as in 2026-10');
   return month;
 }

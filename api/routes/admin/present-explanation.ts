@@ -16,22 +16,22 @@ export const OPERATOR_ACTION = resource<OperatorAction>('OperatorAction', {
   object: field.constant('operator_action'),
   kind: field.oneOf(TASK_ACTIONS)('kind'),
   task_id: field.id('task')('taskId'),
-  author: field.text('author', 'Who'),
-  reason: field.text('reason', 'Why'),
-  created_at: field.unixSeconds('createdAt', 'When it was done'),
+  author: field.text('author', 'The author of the action'),
+  reason: field.text('reason', 'The reason of the action'),
+  created_at: field.unixSeconds('createdAt', 'When the action was taken'),
 });
 
 const WORKFLOW = nested<WorkflowStory>({
   run_id: field.text(({ state }) => state.runId),
   status: field.text(({ state }) => state.status),
-  started_at: field.isoTime(({ state }) => state.startedAt, 'When it started'),
-  closed_at: field.isoTime.orNull(({ state }) => state.closedAt, 'When it ended'),
+  started_at: field.isoTime(({ state }) => state.startedAt, 'When the workflow started'),
+  closed_at: field.isoTime.orNull(({ state }) => state.closedAt, 'When the workflow ended. Null while it runs'),
   history_events: field.integer(({ state }) => state.historyEvents),
-  pending: field.words(text())('pending', 'Its current step'),
+  pending: field.words(text())('pending', 'The current step'),
 });
 
 const EVENT = nested<TimelineEvent>({
-  at: field.isoTime('at', 'When'),
+  at: field.isoTime('at', 'When it happened'),
   source: field.text('source'),
   text: field.text('text'),
 });
@@ -39,7 +39,7 @@ const EVENT = nested<TimelineEvent>({
 export const EXPLANATION = resource<TaskExplanation & { readonly temporal: HistoryLinks }>('TaskExplanation', {
   object: field.constant('task_explanation'),
   verdict: field.text('verdict', 'The state of the task and its consequences'),
-  lines: field.words(text())(renderExplanation, 'The whole story as text'),
+  lines: field.words(text())(renderExplanation, 'The events as lines of text'),
   task: field.object(ADMIN_TASK)(({ task, submissions, temporal }) => ({ ...task, submissions, temporal })),
   transfers: field.list(TRANSFER)('transfers'),
   submissions: field.list(SUBMISSION)('submissions'),
@@ -48,5 +48,5 @@ export const EXPLANATION = resource<TaskExplanation & { readonly temporal: Histo
   ),
   operator_actions: field.list(OPERATOR_ACTION)('actions'),
   workflow: field.object(WORKFLOW).orNull(({ workflow }) => workflow ?? null),
-  events: field.list(EVENT)('events', 'Oldest first'),
+  events: field.list(EVENT)('events', 'The events, oldest first'),
 });

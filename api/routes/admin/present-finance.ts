@@ -17,14 +17,14 @@ import { BALANCE_ENTRY } from '../balance/present.ts';
 import { TEXT_REQUEST } from '../usage/present.ts';
 
 const BOOKS = nested<BooksOfAccount>({
-  available_usd: field.exactUsd('available', 'Available to spend'),
-  reserved_usd: field.exactUsd('reserved', 'Held for running tasks and requests'),
-  total_usd: field.exactUsd(({ available, reserved }) => available + reserved, 'The sum of both'),
+  available_usd: field.exactUsd('available', 'The amount available to spend'),
+  reserved_usd: field.exactUsd('reserved', 'The amount held for running tasks and requests'),
+  total_usd: field.exactUsd(({ available, reserved }) => available + reserved, 'The sum of available and reserved'),
 });
 
 const ACTIVITY = nested<Activity>({
   kind: field.text('kind', '`topup`, `reservation`, `settlement`, …'),
-  transfers: field.count('transfers', 'Number of transfers'),
+  transfers: field.count('transfers', 'The number of transfers'),
   ...BOOKS.fields,
 });
 
@@ -44,10 +44,10 @@ export const STATEMENT = resource<StatementOfPeriod>(
     date: field.day.orAbsent('date', 'The day, in UTC'),
     month: field.text.orAbsent('month', 'The month, in UTC, such as 2026-11'),
     opening: field.object(BOOKS)('opening'),
-    activity: field.list(ACTIVITY)('activity', 'Changes by kind of transfer'),
+    activity: field.list(ACTIVITY)('activity', 'The changes by kind of transfer'),
     closing: field.object(BOOKS)('closing'),
   },
-  'In each book, opening plus activity equals closing.',
+  'In each ledger account, opening plus activity equals closing.',
 );
 
 /** A line of a statement: the opening balance, the changes by one kind of transfer, or the closing balance. */
@@ -71,17 +71,17 @@ export function linesOf({ opening, activity, closing }: Statement): readonly Sta
 }
 
 export const LISTED_REFUND = nested<Refund>({
-  created_at: field.isoTime('createdAt', 'When it was refunded'),
+  created_at: field.isoTime('createdAt', 'When the amount was refunded'),
   id: field.id('transfer')('id'),
   object: field.constant('refund'),
   account_id: field.id('account')('accountId'),
   api_key_id: field.id('apiKey').orNull('apiKeyId'),
   amount_usd: field.usd('amount', 'The amount refunded'),
-  reservation_id: field.id('transfer').orNull('reservationId', 'The reservation that it resolves'),
+  reservation_id: field.id('transfer').orNull('reservationId', 'The reservation that the refund resolves'),
   task_id: field.id('task').orNull('taskId'),
   model: field.text.orNull('model', 'The model'),
   cause: field.text.orNull('cause', 'The error code'),
-  message: field.text.orNull('message', 'The error message that the client got'),
+  message: field.text.orNull('message', 'The error message that the client received'),
   request_id: field.text.orNull('requestId', 'The request id in the logs'),
 });
 
@@ -127,8 +127,8 @@ export const ADMIN_BALANCE_ENTRY = resource<BalanceEntry>(
   'AdminBalanceEntry',
   {
     ...BALANCE_ENTRY.fields,
-    author: field.text.orNull('author', 'Of a correction'),
-    reason: field.text.orNull('reason', 'Of a correction'),
+    author: field.text.orNull('author', 'The author of a correction. Null for other changes'),
+    reason: field.text.orNull('reason', 'The reason of a correction. Null for other changes'),
   },
   'A change of the balance, as operators see it.',
 );

@@ -7,25 +7,27 @@ import { resource } from '../../../domain/resource/resource.ts';
 export const VENDOR_COST = resource<VendorCost>(
   'VendorCost',
   {
-    amount: field.text('amount', 'A decimal'),
-    unit: field.text('unit', 'Such as `usd`, `tokens` or `units`'),
+    amount: field.text('amount', 'A decimal number'),
+    unit: field.text('unit', 'The unit, such as `usd`, `tokens` or `units`'),
   },
-  'What the upstream says that it charged.',
+  'The amount that the upstream reported to have charged.',
 );
 
 const OUTCOMES = ['accepted', 'refused', 'not_taken', 'unknown'];
 
 export const SUBMISSION = resource<KeptSubmission>('Submission', {
-  attempt: field.integer('attempt', 'From 1'),
-  upstream: field.text('provider', 'Who it was handed over to'),
-  upstream_model: field.text('model', 'Its name for the model'),
-  submitted_at: field.isoTime('submittedAt', 'When, before the first byte was sent'),
-  outcome: field.oneOf(OUTCOMES).orNull('outcome', 'Null while it is not known; `unknown` once given up'),
-  learnt_from: field.text.orNull('learntFrom', 'How the outcome was learnt'),
-  detail: field.text.orNull(noteOf, 'What was said'),
-  settled_at: field.isoTime.orNull('settledAt', 'When the outcome was learnt'),
-  job_id: field.text.orNull('jobId', 'What the upstream calls the job'),
-  cost_usd: field.usd.orNull('cost', 'What it cost; null if it is not known'),
+  attempt: field.integer('attempt', 'The number of the attempt, from 1'),
+  upstream: field.text('provider', 'The upstream that got the task'),
+  upstream_model: field.text('model', 'The upstream’s name for the model'),
+  submitted_at: field.isoTime('submittedAt', 'When the attempt was recorded, before the first byte was sent'),
+  outcome: field
+    .oneOf(OUTCOMES)
+    .orNull('outcome', 'The outcome. Null while open, `unknown` if it can no longer be learnt'),
+  learnt_from: field.text.orNull('learntFrom', 'The source of the outcome'),
+  detail: field.text.orNull(noteOf, 'The upstream’s message, or a note'),
+  settled_at: field.isoTime.orNull('settledAt', 'When the outcome was recorded. Null while open'),
+  job_id: field.text.orNull('jobId', 'The upstream’s id of the job'),
+  cost_usd: field.usd.orNull('cost', 'The cost. Null if unknown'),
   vendor_cost: field.object(VENDOR_COST).orNull('vendorCost'),
-  possible_loss_usd: field.usd.orNull('possibleLoss', 'The list price of what may have been rendered for nobody'),
+  possible_loss_usd: field.usd.orNull('possibleLoss', 'The list price of renders that may have run in vain'),
 });

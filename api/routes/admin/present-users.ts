@@ -9,13 +9,13 @@ import { nested, resource } from '../../../domain/resource/resource.ts';
 export const LISTED_USER = resource<User>('ListedUser', {
   id: field.id('user')('id'),
   object: field.constant('user'),
-  email: field.text('email', 'They sign in with it'),
-  name: field.text('name', 'For people'),
+  email: field.text('email', 'The e-mail address with which the user signs in'),
+  name: field.text('name', 'The name of the user'),
   staff_role: field.oneOf(ADMIN_ROLES).orNull('staffRole'),
-  has_password: field.boolean('hasPassword', 'False until they have followed their invitation'),
+  has_password: field.boolean('hasPassword', 'False until the user has accepted the invitation'),
   has_second_factor: field.boolean('hasSecondFactor', 'Whether signing in asks for a code from an authenticator app'),
-  disabled_at: field.isoTime.orNull('disabledAt', 'Since when they cannot sign in'),
-  created_at: field.isoTime('createdAt', 'When they were invited'),
+  disabled_at: field.isoTime.orNull('disabledAt', 'When the user was disabled. Null if enabled'),
+  created_at: field.isoTime('createdAt', 'When the user was invited'),
 });
 
 const MEMBERSHIP = nested<Membership>({
@@ -25,17 +25,17 @@ const MEMBERSHIP = nested<Membership>({
 });
 
 const IDENTITY = nested<ListedIdentity>({
-  id: field.text('id', 'Names the identity, to remove it'),
-  issuer: field.text('issuer', 'The provider of OpenID Connect'),
-  subject: field.text('subject', 'Whom the provider means'),
-  created_at: field.isoTime('createdAt', 'When it was connected'),
+  id: field.text('id', 'The id of the identity, by which it is removed'),
+  issuer: field.text('issuer', 'The OpenID Connect provider'),
+  subject: field.text('subject', 'The provider’s id of the user'),
+  created_at: field.isoTime('createdAt', 'When the identity was connected'),
 });
 
 export const SESSION = nested<ListedSession>({
-  id: field.text(({ digest }) => digest.toString('hex'), 'Names the session, to end it'),
-  user_agent: field.text('userAgent', 'The browser, as it called itself'),
-  created_at: field.isoTime('createdAt', 'When they signed in'),
-  last_used_at: field.isoTime('lastUsedAt', 'When it was used last, to within a minute'),
+  id: field.text(({ digest }) => digest.toString('hex'), 'The id of the session, by which it is ended'),
+  user_agent: field.text('userAgent', 'The browser’s user agent'),
+  created_at: field.isoTime('createdAt', 'When the user signed in'),
+  last_used_at: field.isoTime('lastUsedAt', 'When the session was last used, to within a minute'),
 });
 
 /** A user with memberships, identities and sessions. Only the answer that creates a link contains it. */
@@ -49,12 +49,12 @@ interface ShownUser extends User {
 
 export const USER = resource<ShownUser>('User', {
   ...LISTED_USER.fields,
-  accounts: field.list(MEMBERSHIP)('memberships', 'Those that they belong to'),
-  identities: field.list(IDENTITY)('identities', 'With whom they sign in at a provider'),
-  sessions: field.list(SESSION)('sessions', 'Where they are signed in'),
+  accounts: field.list(MEMBERSHIP)('memberships', 'The accounts of the user'),
+  identities: field.list(IDENTITY)('identities', 'The identities at OpenID Connect providers'),
+  sessions: field.list(SESSION)('sessions', 'The sessions of the user'),
   link: field.text.orAbsent(
     ({ link }) => link,
-    'Where they choose a password: works once, for three days. Shown only when it was just made',
+    'The link to choose a password. Works once, for three days. Present only in the answer that creates it',
   ),
-  mailed: field.boolean.orAbsent(({ mailed }) => mailed, 'Whether they get a link by e-mail as well; beside `link`'),
+  mailed: field.boolean.orAbsent(({ mailed }) => mailed, 'Whether the user also gets the link by e-mail'),
 });

@@ -33,30 +33,30 @@ import { showAccount } from './show-account.ts';
 
 const SUMMARY = {
   name: field.text<'name'>('name', 'The name of the list'),
-  accounts: field.count<'accounts'>('accounts', 'How many accounts pay by it'),
-  version_in_force: field.integer.orNull<'inForce'>('inForce', 'The version in force; null before the first is'),
-  latest_version: field.integer<'latest'>('latest', 'The latest version, which may be valid later'),
+  accounts: field.count<'accounts'>('accounts', 'The number of accounts with this list'),
+  version_in_force: field.integer.orNull<'inForce'>('inForce', 'The current version. Null before the first starts'),
+  latest_version: field.integer<'latest'>('latest', 'The latest version, which may take effect later'),
 };
 
 export const PRICE_LIST = resource<PriceListSummary>('PriceList', {
   ...SUMMARY,
   object: field.constant('price_list'),
-  created_at: field.unixSeconds('createdAt', 'When it was created'),
+  created_at: field.unixSeconds('createdAt', 'When the list was created'),
 });
 
 const VERSION = {
-  id: field.text<'id'>('id', 'The list and the version, as charges name them'),
+  id: field.text<'id'>('id', 'The id of the version in charges: the list and the number'),
   object: field.constant('price_list_version'),
   price_list: field.text<'list'>('list', 'The name of the list'),
-  version: field.integer<'version'>('version', 'Counted from 1'),
-  valid_from: field.isoTime<'validFrom'>('validFrom', 'From when on; it replaces all earlier versions'),
-  factor: field.text<'factor'>('factor', 'Multiplies the prices of the catalogue for which there is no rule'),
-  rules: field.json(arrayOf(ANY_OBJECT, 'The prices of models and families, as they were given'))(
+  version: field.integer<'version'>('version', 'The number of the version, from 1'),
+  valid_from: field.isoTime<'validFrom'>('validFrom', 'When the version starts and replaces all earlier versions'),
+  factor: field.text<'factor'>('factor', 'The factor on the prices of the catalogue that no rule covers'),
+  rules: field.json(arrayOf(ANY_OBJECT, 'The prices of models and families, as sent'))(
     ({ rules }: PriceRules) => rules,
   ),
-  author: field.text<'author'>('author', 'Who wrote it'),
-  reason: field.text<'reason'>('reason', 'Why'),
-  created_at: field.isoTime<'createdAt'>('createdAt', 'When it was written'),
+  author: field.text<'author'>('author', 'The author of the version'),
+  reason: field.text<'reason'>('reason', 'The reason of the version'),
+  created_at: field.isoTime<'createdAt'>('createdAt', 'When the version was created'),
 };
 
 export const PRICE_LIST_VERSION = resource<PriceListVersion>('PriceListVersion', VERSION);
@@ -67,8 +67,8 @@ const PRICED_MODEL = nested<PricedModel>({
   prices: field.list(
     nested<PricedModel['prices'][number]>({
       name: field.text('name'),
-      catalogue: field.text.orAbsent('catalogue', 'By the catalogue'),
-      price: field.text('price', 'By the list'),
+      catalogue: field.text.orAbsent('catalogue', 'The price in the catalogue'),
+      price: field.text('price', 'The price in the list'),
     }),
   )('prices'),
 });
@@ -77,19 +77,19 @@ export const BELOW_COST = nested<SoldBelowCost>({
   model: field.text('model'),
   upstream: field.text('upstream', 'The upstream of a route of the model'),
   what: field.text('what', 'The resolution, or the kind of tokens'),
-  price_usd: field.exactUsd('price', 'Of a video or image, or of 1M tokens'),
-  cost_usd: field.exactUsd('cost', 'What the upstream charges for the same'),
+  price_usd: field.exactUsd('price', 'The price of a video, an image or 1M tokens'),
+  cost_usd: field.exactUsd('cost', 'The cost at the upstream'),
 });
 
 const SHOWN = resource<ShownPriceList>('ShownPriceList', {
   ...VERSION,
-  accounts: field.count(({ summary }) => summary.accounts, 'How many accounts pay by the list'),
-  version_in_force: field.integer.orNull(({ summary }) => summary.inForce, 'Null before the first is in force'),
-  models: field.list(PRICED_MODEL)(
-    'models',
-    'Every model of the catalogue, with its prices by the catalogue and by this version',
+  accounts: field.count(({ summary }) => summary.accounts, 'The number of accounts with this list'),
+  version_in_force: field.integer.orNull(
+    ({ summary }) => summary.inForce,
+    'The current version. Null before the first starts',
   ),
-  below_cost: field.list(BELOW_COST)('belowCost', 'Prices that are lower than the cost at an upstream'),
+  models: field.list(PRICED_MODEL)('models', 'The models with their prices in the catalogue and in this version'),
+  below_cost: field.list(BELOW_COST)('belowCost', 'The prices below the cost at an upstream'),
 });
 
 export const listPriceLists = endpoint({
@@ -106,9 +106,9 @@ export const createPriceList = endpoint({
   request: 'POST /admin/v1/price-lists',
   access: 'admin-finance',
   summary: 'Create a price list',
-  description: 'No account pays by it until it is assigned to one.',
+  description: 'The list applies to no account until it is assigned.',
   body: jsonBody('CreatePriceList', createPriceListSchema),
-  answers: { 201: dataOf(SHOWN.schema, 'Its first version') },
+  answers: { 201: dataOf(SHOWN.schema, 'The first version') },
   refusals: ['idempotency_conflict'],
   handle: async ({ body, caller }, services) => {
     const { list, version } = await create(services, body.name, toVersion(body, caller));
@@ -117,7 +117,7 @@ export const createPriceList = endpoint({
 });
 
 const aVersion: QueryParameter<number | undefined> = {
-  description: 'A version of the list; the one in force by default, or the latest before any is',
+  description: 'The version of the list. By default, the current one, or the latest before any takes effect',
   schema: { type: 'integer', minimum: 1 },
   read: (given) => {
     if (given === undefined) return undefined;
@@ -144,7 +144,7 @@ export const changePriceList = endpoint({
   access: 'admin-finance',
   summary: 'Change a price list by a new version',
   description:
-    'From `valid_from` on it replaces all earlier versions, also those that would be valid later. No version ever changes: what was charged keeps its version.',
+    'From `valid_from` on, the version replaces all others, including those with a later start. A version never changes, and charges keep their version.',
   body: jsonBody('ChangePriceList', changePriceListSchema),
   answers: { 201: dataOf(SHOWN.schema, 'The new version') },
   handle: async ({ params, body, caller }, services) => {
@@ -175,8 +175,9 @@ export const setPriceList = endpoint({
   id: 'setPriceList',
   request: 'PATCH /admin/v1/accounts/{account_id}/price-list',
   access: 'admin-finance',
-  summary: 'Have an account pay by a price list, or by the catalogue',
-  description: 'In all processes, within about three seconds. Tasks and requests that began before keep their prices.',
+  summary: 'Assign a price list to an account, or the catalogue’s prices',
+  description:
+    'Applies to all processes within about three seconds. Tasks and requests that started before keep their prices.',
   body: jsonBody('SetPriceList', setPriceListSchema),
   answers: { 200: dataOf(ACCOUNT.schema, 'The account') },
   handle: async ({ params, body, caller }, services) => {

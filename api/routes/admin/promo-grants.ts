@@ -18,31 +18,31 @@ const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
   id: field.id('promoGrant')('id'),
   object: field.constant('promo_grant'),
   account_id: field.id('account')('accountId'),
-  reference: field.text('reference', 'What it was given for; each is granted once per account'),
-  amount_usd: field.usd('amount', 'What was given: the sum of the four parts'),
-  available_usd: field.usd('available', 'What can be spent'),
+  reference: field.text('reference', 'The reference of the grant. Each reference is granted once per account'),
+  amount_usd: field.usd('amount', 'The amount granted: the sum of the four parts'),
+  available_usd: field.usd('available', 'The amount that can be spent'),
   reserved_usd: field.usd(
     'reserved',
-    'Held for running tasks and requests; what comes back after the expiry expires then',
+    'The amount held for running tasks and requests. If it is released after the expiry, it expires at once',
   ),
-  spent_usd: field.usd('spent', 'Charged'),
-  expired_usd: field.usd('expired', 'Not spent in time'),
-  expires_at: field.unixSeconds('expiresAt', 'Until when it can be spent'),
-  author: field.text('author', 'Who gave it'),
-  reason: field.text('reason', 'Why'),
-  created_at: field.unixSeconds('createdAt', 'When it was given'),
+  spent_usd: field.usd('spent', 'The amount charged'),
+  expired_usd: field.usd('expired', 'The amount that expired'),
+  expires_at: field.unixSeconds('expiresAt', 'When the credit expires'),
+  author: field.text('author', 'The author of the grant'),
+  reason: field.text('reason', 'The reason of the grant'),
+  created_at: field.unixSeconds('createdAt', 'When the credit was granted'),
 });
 
 export const grantPromo = endpoint({
   id: 'grantPromo',
   request: 'POST /admin/v1/accounts/{account_id}/promo-grants',
   access: 'admin-finance',
-  summary: 'Give promo credit, which expires',
+  summary: 'Grant promo credit, which expires',
   description:
-    'It is spent before all other credit, what expires first first. Each reference is granted once per account: repeating ' +
+    'Promo credit is spent before all other credit, in the order of expiry. Each reference is granted once per account: repeating ' +
     'it answers 200 and changes nothing; with another amount or expiry it answers 409.',
   body: jsonBody('GrantPromo', promoGrantSchema),
-  answers: { 200: dataOf(PROMO_GRANT.schema, 'Granted before'), 201: dataOf(PROMO_GRANT.schema, 'Granted') },
+  answers: { 200: dataOf(PROMO_GRANT.schema, 'The earlier grant'), 201: dataOf(PROMO_GRANT.schema, 'The grant') },
   refusals: ['idempotency_conflict'],
   handle: async ({ params, caller, body, context }, services) => {
     const { database } = services;

@@ -25,8 +25,8 @@ type Check = NonNullable<Reconciliation['report']>['checks'][number];
 export const CHECK = nested<Check>({
   check: field.text('check', 'The name of the check'),
   question: field.text('question'),
-  findings: field.count('findings', 'Number of findings'),
-  duration_ms: field.count('durationMs', 'Ms'),
+  findings: field.count('findings', 'The number of findings'),
+  duration_ms: field.count('durationMs', 'The duration, in milliseconds'),
 });
 
 const findingsOf = ({ report }: Reconciliation) =>
@@ -42,10 +42,10 @@ export const RECONCILIATION = resource<Reconciliation>('Reconciliation', {
   object: field.constant('reconciliation'),
   status: field.oneOf(['running', 'clean', 'findings'])(statusOf, 'The result'),
   requested_by: field.oneOf(['schedule', 'operator'])('requestedBy'),
-  created_at: field.isoTime('createdAt', 'When it was requested'),
-  finished_at: field.isoTime.orNull('finishedAt', 'When it ended'),
-  findings_total: field.count(findingsOf, 'Number of rows that disagree with others'),
-  checks: field.list(CHECK)(({ report }) => report?.checks ?? [], 'Empty while it runs'),
+  created_at: field.isoTime('createdAt', 'When the reconciliation was requested'),
+  finished_at: field.isoTime.orNull('finishedAt', 'When the reconciliation ended. Null while it runs'),
+  findings_total: field.count(findingsOf, 'The number of findings'),
+  checks: field.list(CHECK)(({ report }) => report?.checks ?? [], 'The checks. Empty while the reconciliation runs'),
 });
 
 const ACKNOWLEDGEMENT = resource<Acknowledgement>(
@@ -54,14 +54,14 @@ const ACKNOWLEDGEMENT = resource<Acknowledgement>(
     id: field.id('acknowledgement')('id'),
     state: field.oneOf(['confirmed', 'waiting'])(
       ({ outcome }) => (outcome === 'confirmed' ? 'confirmed' : 'waiting'),
-      'Whether it waits for a second person',
+      'Whether a second person has to confirm',
     ),
-    reason: field.text('reason', 'Why the finding stays as it is'),
-    author: field.text('author', 'Who acknowledged it'),
-    confirmed_by: field.text.orNull('decidedBy', 'The second person, or the author where it took one'),
-    created_at: field.isoTime('createdAt', 'When'),
+    reason: field.text('reason', 'Why the finding stays'),
+    author: field.text('author', 'Who acknowledged the finding'),
+    confirmed_by: field.text.orNull('decidedBy', 'The second person, or the author if one person suffices'),
+    created_at: field.isoTime('createdAt', 'When the finding was acknowledged'),
   },
-  'Why nobody can remedy a finding. It holds for every report that finds the same.',
+  'The acknowledgement of a finding that cannot be remedied. It applies to every report with the same finding.',
 );
 
 /** A finding of a report, with its acknowledgement. */
@@ -70,25 +70,25 @@ export interface ReportedFinding extends Finding {
 }
 
 export const FINDING = nested<ReportedFinding>({
-  check: field.text('check', 'The check that found it'),
+  check: field.text('check', 'The name of the check'),
   subject: field.text('subject', 'The id of the row'),
-  detail: field.text('detail', 'What is wrong; amounts are in pico-USD'),
-  remedy: field.text('remedy', 'What to do about it'),
+  detail: field.text('detail', 'The fault, with amounts in pico-USD'),
+  remedy: field.text('remedy', 'The remedy'),
   acknowledgement: field.object(ACKNOWLEDGEMENT).orNull('acknowledgement'),
 });
 
 const REPORT = resource<Reconciliation & { readonly findings: readonly ReportedFinding[] }>('ReconciliationReport', {
   ...RECONCILIATION.fields,
-  findings: field.list(FINDING)('findings', 'The first hundred of each check'),
+  findings: field.list(FINDING)('findings', 'The first hundred findings of each check'),
 });
 
 export const reconcile = endpoint({
   id: 'reconcile',
   request: 'POST /admin/v1/reconciliations',
   access: 'admin-finance',
-  summary: 'Compare the books with each other and with Temporal now',
-  description: 'Answers at once; fetch the report when it is ready. A reconciliation also runs every hour.',
-  answers: { 201: dataOf(RECONCILIATION.schema, 'Started') },
+  summary: 'Compare the ledgers with each other and with Temporal now',
+  description: 'The call answers at once; fetch the report when it is ready. A reconciliation also runs every hour.',
+  answers: { 201: dataOf(RECONCILIATION.schema, 'The started reconciliation') },
   refusals: ['processing_unavailable'],
   handle: async (_, { database, startReconciliation }) => {
     const id = await runReconciliation({ database, startReconciliation });
@@ -112,7 +112,7 @@ export const getReconciliation = endpoint({
   request: 'GET /admin/v1/reconciliations/{reconciliation_id}',
   access: 'admin-read',
   summary: 'Get the report of a reconciliation',
-  description: 'With `Accept: text/csv` or `application/x-ndjson`, its findings, one per line.',
+  description: '`Accept: text/csv` or `application/x-ndjson` returns the findings, one per line.',
   answers: { 200: orAllRows(dataOf(REPORT.schema, 'The report')) },
   handle: async ({ params, context }, { database }) => {
     const reconciliation = await existing(database, params.reconciliation_id);
@@ -126,10 +126,10 @@ export const acknowledge = endpoint({
   id: 'acknowledgeFindings',
   request: 'POST /admin/v1/reconciliations/{reconciliation_id}/acknowledgements',
   access: 'admin-finance',
-  summary: 'Acknowledge findings that nobody can remedy',
+  summary: 'Acknowledge findings that cannot be remedied',
   description:
-    'A month can be closed once each finding of the latest report is remedied or acknowledged. It holds for later reports that ' +
-    'find the same. Where moving money takes two people, findings about money are acknowledged in the console.',
+    'A month can be closed once each finding of the latest report is remedied or acknowledged. It applies to later reports with ' +
+    'the same finding. If manual transfers need two people, findings about money are acknowledged in the console.',
   body: jsonBody('AcknowledgeFindings', acknowledgeSchema),
   answers: { 201: dataOf(REPORT.schema, 'The report') },
   refusals: ['bad_request'],

@@ -10,7 +10,7 @@ import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
 import { type BodyOf, bodySchema, choice, freeText, orNull, sent } from '../../validation.ts';
 
 const author = freeText({ min: 1, max: 200 }).description(
-  'Who. Left out, it is the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN; only with that it may be another.',
+  'The author. By default, the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN, which alone may name another author.',
 );
 const reason = freeText({ min: 1, max: 1000 });
 
@@ -19,19 +19,19 @@ const MAX_CONTENT_DAYS = 36_500;
 /** The maximum number of models, or of addresses, that a key names. */
 export const MAX_KEY_ENTRIES = 500;
 
-const accountName = freeText({ min: 1, max: 200 }).description('A label').example('Acme');
+const accountName = freeText({ min: 1, max: 200 }).description('A label for your own use').example('Acme');
 const billingDetails = {
   billing_name: orNull(
     freeText({ min: 1, max: 200 })
-      .description('The name on receipts and invoices; null for the name of the account')
+      .description('The name on receipts and invoices. Null for the name of the account')
       .example('Acme GmbH'),
   ),
   billing_address: orNull(
     freeText({ min: 1, max: 500 })
-      .description('The address there, in several lines')
+      .description('The address on receipts and invoices')
       .example('Hauptstrasse 1\n10115 Berlin'),
   ),
-  tax_id: orNull(freeText({ min: 1, max: 100 }).description('The tax number there').example('DE123456789')),
+  tax_id: orNull(freeText({ min: 1, max: 100 }).description('The tax number on documents').example('DE123456789')),
 };
 
 export const billingDetailsSchema = bodySchema(billingDetails);
@@ -42,12 +42,12 @@ const accountDetails = {
       .pattern(/^[^\s@]+@[^\s@]+$/, 'email')
 
       .messages({ 'string.pattern.name': '{{#label}} must be an e-mail address' })
-      .description('Where people of the account are written to; nothing is sent there')
+      .description('The e-mail address of the account, for your own use')
       .example('ada@acme.example'),
   ),
   external_id: orNull(
     freeText({ min: 1, max: 200 })
-      .description('What another system calls the customer; no two accounts have the same')
+      .description('The customer’s id in another system. Unique among accounts')
       .example('crm-1742'),
   ),
   max_concurrent_tasks: orNull(
@@ -56,7 +56,7 @@ const accountDetails = {
       .min(1)
       .max(MAX_CONCURRENT_TASKS)
 
-      .description('Tasks that may run at once; null for the default'),
+      .description('The maximum of running tasks. Null for the default'),
   ),
   content_days: orNull(
     Joi.number()
@@ -64,7 +64,7 @@ const accountDetails = {
       .min(1)
       .max(MAX_CONTENT_DAYS)
 
-      .description('Days after which prompts, inputs and results are erased; null for never'),
+      .description('The days after which prompts, inputs and results are erased. Null for never'),
   ),
   ...billingDetails,
 };
@@ -72,7 +72,7 @@ const accountDetails = {
 export const createAccountSchema = bodySchema({
   name: sent(accountName),
   ...accountDetails,
-  signup_credit_usd: nonNegativeUsd.description('Signup credit; until a top-up it pays only for free-list models'),
+  signup_credit_usd: nonNegativeUsd.description('The signup credit. Until a top-up it pays only for free-list models'),
 });
 
 export const updateAccountSchema = bodySchema({
@@ -83,7 +83,7 @@ export const updateAccountSchema = bodySchema({
 export type AccountDetailsBody = BodyOf<typeof updateAccountSchema>;
 
 export const reopenAccountSchema = bodySchema({
-  reason: reason.description('Why; kept in the log of operator actions'),
+  reason: reason.description('The reason, kept in the log of operator actions'),
   author,
 });
 
@@ -100,14 +100,14 @@ export const importBillSchema = bodySchema({
     .items(freeText({ min: 1, max: 200 }))
     .min(1)
     .max(50)
-    .description('The upstreams that it bills, as the configuration calls them'),
+    .description('The upstreams that the vendor bills for, by their names in the configuration'),
   columns: bodySchema({
-    job: columnTitle.description("That of the vendor's jobs; absent if lines are sums"),
-    model: sent(columnTitle.description('That of models, or of what else names them')),
-    amount: sent(columnTitle.description('That of amounts')),
-  }).description('The titles of the columns that are read, in any case'),
+    job: columnTitle.description('The column of job ids. Omit it if the lines are sums'),
+    model: sent(columnTitle.description('The column of models')),
+    amount: sent(columnTitle.description('The column of amounts')),
+  }).description('The titles of the columns to read, in any case'),
   usd_per_unit: positiveUsd
-    .description('What 1 of its currency is worth, if that is not the US dollar')
+    .description('The value of 1 unit of the bill’s currency, if it is not the US dollar')
     .example('0.14'),
   author,
 });
@@ -118,30 +118,30 @@ export const acknowledgeSchema = bodySchema({
       .items(Joi.number().integer().min(1).max(100_000))
       .min(1)
       .max(1000)
-      .description('Which findings of the report, counted from 1')
+      .description('The numbers of the findings in the report, from 1')
       .example([1]),
   ),
-  reason: sent(reason.description('Why nobody can remedy them; kept with the month')),
+  reason: sent(reason.description('Why the findings cannot be remedied, kept with the month')),
   author,
 });
 
 export const topUpSchema = bodySchema({
-  amount_usd: sent(positiveUsd.description('Amount to credit').example(25)),
+  amount_usd: sent(positiveUsd.description('The amount to credit').example(25)),
   reference: sent(
     freeText({ min: 1, max: 255 })
-      .description('Identifies the payment; each reference is credited once')
+      .description('The id of the payment. Each reference is credited once')
       .example('invoice-2031'),
   ),
 });
 
 export const adjustmentSchema = bodySchema({
-  amount_usd: sent(signedUsd.description('Amount to add, or to take if negative').example(-1.5)),
-  reason: sent(reason.description('The reason; kept in the ledger')),
+  amount_usd: sent(signedUsd.description('The amount to add, or to take if negative').example(-1.5)),
+  reason: sent(reason.description('The reason, kept in the ledger')),
   author,
 });
 
 export const operatorActionSchema = bodySchema({
-  reason: sent(reason.description('The reason; kept in the log of operator actions')),
+  reason: sent(reason.description('The reason, kept in the log of operator actions')),
   author,
 });
 
@@ -151,12 +151,12 @@ export const restUpstreamSchema = bodySchema({
   seconds: sent(
     Joi.number().integer().min(1).max(A_MONTH_SECONDS).description('How long the upstream stays out of service'),
   ),
-  reason: sent(reason.description('The reason; kept with the order')),
+  reason: sent(reason.description('The reason, kept with the order')),
   author,
 });
 
 export const optionalReasonSchema = bodySchema({
-  reason: reason.description('The reason; kept with the order'),
+  reason: reason.description('The reason, kept with the order'),
   author,
 });
 
@@ -166,14 +166,14 @@ const expiresAt = Joi.string()
   .messages({ '*': '{{#label}} must be an ISO 8601 time from 1970 to 9999' });
 
 export const promoGrantSchema = bodySchema({
-  amount_usd: sent(positiveUsd.description('Amount to give').example(5)),
-  expires_at: sent(expiresAt.description('Until when it can be spent')),
+  amount_usd: sent(positiveUsd.description('The amount to grant').example(5)),
+  expires_at: sent(expiresAt.description('When the credit expires')),
   reference: sent(
     freeText({ min: 1, max: 255 })
-      .description('Identifies the grant; each reference is granted once per account')
+      .description('The id of the grant. Each reference is granted once per account')
       .example('launch-2026'),
   ),
-  reason: sent(reason.description('The reason; kept with the grant')),
+  reason: sent(reason.description('The reason, kept with the grant')),
   author,
 });
 
@@ -184,18 +184,18 @@ const factor = Joi.string()
 
 const priceListVersion = {
   factor: factor
-    .description('Multiplies the prices of the catalogue for which there is no rule; `1` when absent')
+    .description('The factor on the prices of the catalogue that no rule covers. By default, `1`')
     .example('0.9'),
   rules: Joi.array<PriceRule[]>()
     .items(
       Joi.object<PriceRule>({
-        model: freeText({ min: 1, max: 200 }).description('A model; its rule comes before that of its family'),
+        model: freeText({ min: 1, max: 200 }).description('A model. Its rule precedes the rule of its family'),
         family: freeText({ min: 1, max: 200 }).description('A family of text models, instead of `model`'),
-        factor: factor.description('Multiplies the prices that `prices` does not name; that of the list when absent'),
+        factor: factor.description('The factor on prices that `prices` does not name. By default, that of the list'),
         prices: Joi.object()
           .unknown()
           .description(
-            'In USD, as strings: of 1M tokens by `input`, `output`, `cached_input`, `cache_write` and `cache_write_1h`, of a second, video or image by resolution',
+            'The prices in USD, as strings: of 1M tokens by `input`, `output`, `cached_input`, `cache_write` and `cache_write_1h`, of a second, video or image by resolution',
           ),
       }),
     )
@@ -203,9 +203,9 @@ const priceListVersion = {
     .description('The prices of models and families')
     .example([{ model: 'vidone-3.0', prices: { '720p': '0.08' } }]),
   valid_from: expiresAt.description(
-    'From when on; requests that began before keep their prices. In a few seconds when absent',
+    'When the version takes effect. Requests that started before keep their prices. By default, in a few seconds',
   ),
-  reason: sent(reason.description('The reason; kept with the version')),
+  reason: sent(reason.description('The reason, kept with the version')),
   author,
 };
 
@@ -214,7 +214,7 @@ export const createPriceListSchema = bodySchema({
     Joi.string()
       .pattern(/^[a-z0-9][a-z0-9-]{0,62}$/, 'listName')
       .messages({ 'string.pattern.name': '{{#label}} must be of small letters, digits and hyphens, at most 63' })
-      .description('Names the list in charges, as `partners@3` does for its third version')
+      .description('The name of the list. Charges name the list and the version, such as `partners@3`')
       .example('partners'),
   ),
   ...priceListVersion,
@@ -223,29 +223,27 @@ export const createPriceListSchema = bodySchema({
 export const changePriceListSchema = bodySchema(priceListVersion);
 
 export const setPriceListSchema = bodySchema({
-  price_list: sent(
-    orNull(freeText({ min: 1, max: 63 }).description('The name of a list; null for the prices of the catalogue')),
-  ),
-  reason: sent(reason.description('The reason; kept in the log of operator actions')),
+  price_list: sent(orNull(freeText({ min: 1, max: 63 }).description('A price list. Null for the catalogue’s prices'))),
+  reason: sent(reason.description('The reason, kept in the log of operator actions')),
   author,
 });
 
 export const createAdminTokenSchema = bodySchema({
-  name: sent(freeText({ min: 1, max: 200 }).description('Whose it is: the author of what is done with it')),
+  name: sent(freeText({ min: 1, max: 200 }).description('The holder of the token: the author of each action with it')),
   role: sent(
     choice(ADMIN_ROLES).description(
       '`operator`: everything; `finance`: reads everything and moves money; `readonly`: reads everything',
     ),
   ),
-  expires_at: orNull(expiresAt.description('When the token stops working; null for never')),
+  expires_at: orNull(expiresAt.description('When the token expires. Null for never')),
 });
 
 const keyFields = {
-  name: freeText({ min: 0, max: 200 }).allow('').description('A label'),
-  usage_limit_usd: orNull(nonNegativeUsd.description('The most that the key may spend; null for no limit')),
+  name: freeText({ min: 0, max: 200 }).allow('').description('A label for your own use'),
+  usage_limit_usd: orNull(nonNegativeUsd.description('The maximum that the key may spend. Null for no limit')),
   limit_period: orNull(
     choice(LIMIT_PERIODS).description(
-      'The limit renews each day, week (from Monday) or month, of UTC; null for a limit of all time',
+      'The limit renews each day, week (from Monday) or month, in UTC. Null for a limit of all time',
     ),
   ),
   models: orNull(
@@ -253,7 +251,7 @@ const keyFields = {
       .items(freeText({ min: 1, max: 200 }))
       .max(MAX_KEY_ENTRIES)
 
-      .description('The models the key may call; null for all'),
+      .description('The models that the key may call. Null for all'),
   ),
   ip_allowlist: orNull(
     Joi.array<string[]>()
@@ -266,16 +264,16 @@ const keyFields = {
       )
       .max(MAX_KEY_ENTRIES)
 
-      .description('Addresses and CIDR ranges that may use the key; null for all'),
+      .description('The addresses and CIDR ranges that may use the key. Null for all'),
   ),
-  expires_at: orNull(expiresAt.description('When the key expires; null for never')),
+  expires_at: orNull(expiresAt.description('When the key expires. Null for never')),
   rate_limit_rpm: orNull(
     Joi.number()
       .integer()
       .min(1)
       .max(1_000_000)
 
-      .description('Requests per minute; null for the default'),
+      .description('The maximum of requests per minute. Null for the default'),
   ),
 };
 
@@ -287,12 +285,12 @@ function isInUnixTime(text: string): boolean {
 export const endUserBudgetSchema = bodySchema({
   end_user: sent(
     freeText({ min: 1, max: END_USERS.maxNameLength })
-      .description('The end user, as requests name them in `safety_identifier`, `user` or `metadata.user_id`')
+      .description('The end user’s name in requests: `safety_identifier`, `user` or `metadata.user_id`')
       .example('user-1742'),
   ),
-  usage_limit_usd: sent(nonNegativeUsd.description('The most that the end user may spend in a period').example(5)),
+  usage_limit_usd: sent(nonNegativeUsd.description('The maximum that the end user may spend in a period').example(5)),
   limit_period: sent(
-    choice(LIMIT_PERIODS).description('The budget renews each day, week (from Monday) or month, of UTC').example('day'),
+    choice(LIMIT_PERIODS).description('The budget renews each day, week (from Monday) or month, in UTC').example('day'),
   ),
 });
 export type EndUserBudgetBody = BodyOf<typeof endUserBudgetSchema>;

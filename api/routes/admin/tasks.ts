@@ -24,9 +24,9 @@ import { operatorActionSchema } from './schema.ts';
 
 /** Prompts are the customers' own words: an operator who reads them gives a reason, which is recorded. */
 const PROMPTS = {
-  prompts: aFlag('Whether to show the prompts, too; recorded with each task in the log of operator actions'),
-  reason: anyText('Why the prompts are read; required with `prompts`'),
-  author: anyText('Who reads them; by default whose admin token it is'),
+  prompts: aFlag('Whether to show the prompts. The log of operator actions records each task that was shown'),
+  reason: anyText('The reason for reading prompts. Required with `prompts`'),
+  author: anyText('The reader. By default, the holder of the admin token'),
 };
 
 interface PromptQuery {
@@ -43,9 +43,9 @@ export const listAllTasks = endpoint({
   access: 'admin-read',
   summary: 'List tasks of all accounts, newest first',
   query: {
-    account_id: anyText('Only tasks of that account'),
-    status: oneOf(TASK_STATUSES, 'Only tasks in that state'),
-    model: anyText('Only tasks of that model'),
+    account_id: anyText('Filters by account'),
+    status: oneOf(TASK_STATUSES, 'Filters by status'),
+    model: anyText('Filters by model'),
     ...PROMPTS,
     ...PERIOD,
     ...pageById('task'),
@@ -90,7 +90,7 @@ export const cancelTask = endpoint({
   access: 'admin',
   summary: 'End a running task and refund it',
   body: actionBody,
-  answers: { 202: dataOf(object({ ...OPERATOR_ACTION.schemas, task: ADMIN_TASK.schema }), 'The task as it ends') },
+  answers: { 202: dataOf(object({ ...OPERATOR_ACTION.schemas, task: ADMIN_TASK.schema }), 'The task and the action') },
   refusals: ['processing_unavailable'],
   handle: async ({ params, caller, body }, services) => {
     const { database, temporal } = services;
@@ -108,10 +108,7 @@ export const redeliverTask = endpoint({
   summary: 'Redeliver the events of a task',
   body: actionBody,
   answers: {
-    202: dataOf(
-      object({ ...OPERATOR_ACTION.schemas, count: integer() }),
-      'Number of deliveries that are pending again',
-    ),
+    202: dataOf(object({ ...OPERATOR_ACTION.schemas, count: integer() }), 'The number of pending deliveries'),
   },
   handle: async ({ params, caller, body }, { database }) => {
     const { id: taskId } = await existingTask(database, params.task_id);
@@ -126,8 +123,8 @@ export const explainTask = endpoint({
   access: 'admin-read',
   summary: 'Explain a task',
   description:
-    'Its story from its row, the ledger, its workflow, its deliveries and the actions of operators. `Accept: text/plain` returns text.',
-  answers: { 200: orAsText(dataOf(EXPLANATION.schema, 'The story')) },
+    'Collects the events of the task from its row, the ledger, its workflow, its deliveries and the actions of operators. `Accept: text/plain` returns text.',
+  answers: { 200: orAsText(dataOf(EXPLANATION.schema, 'The state and the events of the task')) },
   handle: async ({ params, context }, services) => {
     const explanation = await explain(services, await existingTask(services.database, params.task_id));
     if (context.accepts('json', 'text') === 'text') return `${renderExplanation(explanation).join('\n')}\n`;

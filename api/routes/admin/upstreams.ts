@@ -24,18 +24,18 @@ const SAME = (sum: CallSum): CallSum => sum;
 /** The fields that sum up the calls of all processes. */
 function callsOf<Row>(read: (row: Row) => CallSum, when: string): Fields<Row> {
   return {
-    requests: field.count((row: Row) => read(row).requests, `Requests ${when}; submissions for media`),
-    failures: field.count((row: Row) => read(row).failures, 'How many of them the upstream failed'),
-    p50_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.5), 'The duration that half of them kept to'),
-    p95_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.95), 'The duration that 95 of 100 kept to'),
+    requests: field.count((row: Row) => read(row).requests, `The number of requests ${when}. For media, submissions`),
+    failures: field.count((row: Row) => read(row).failures, 'The number of requests that failed at the upstream'),
+    p50_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.5), 'The median duration'),
+    p95_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.95), 'The 95th percentile of the durations'),
   };
 }
 
 const LAST_FAILURE = nested<NonNullable<UpstreamHealth['lastFailure']>>({
-  at: field.isoTime('failedAt', 'When'),
-  fault: field.text('fault', 'What was wrong'),
-  status: field.integer.orNull('status', 'The HTTP status of its answer'),
-  message: field.text('message', 'Its own words, without secrets; empty if there were none'),
+  at: field.isoTime('failedAt', 'When the request failed'),
+  fault: field.text('fault', 'The kind of failure'),
+  status: field.integer.orNull('status', 'The HTTP status of the answer. Null if there was none'),
+  message: field.text('message', 'The upstream’s message without secrets. Empty if there was none'),
 });
 
 export const UPSTREAM = resource<UpstreamHealth>('Upstream', {
@@ -43,20 +43,20 @@ export const UPSTREAM = resource<UpstreamHealth>('Upstream', {
   kind: field.oneOf(['text', 'media'])((circuit) => ('format' in circuit ? 'text' : 'media')),
   format: field
     .oneOf(UPSTREAM_FORMAT_NAMES)
-    .orAbsent((circuit) => ('format' in circuit ? circuit.format : undefined), 'Its wire format; for text'),
+    .orAbsent((circuit) => ('format' in circuit ? circuit.format : undefined), 'The wire format. Only for text'),
   protocol: field
-    .json(nullable(text('The vendor’s API; for media')))
+    .json(nullable(text('The vendor’s API. Only for media')))
     .orAbsent((circuit) => ('protocol' in circuit ? circuit.protocol : undefined)),
-  model: field.text('model', 'Its name for the model'),
+  model: field.text('model', 'The upstream’s name for the model'),
   key: field.text.orNull('key', 'The last four characters of the key'),
   state: field.oneOf(['ok', 'resting', 'probing'])(
     'state',
-    '`probing`: its pause is over, and one request tests whether it works again',
+    '`probing`: the pause is over, and one request tests whether the upstream works again',
   ),
-  cause: field.oneOf(CIRCUIT_CAUSES).orNull('cause', 'Why it is out of service'),
-  since: field.isoTime.orNull(({ sinceMs }) => momentOf(sinceMs), 'When it went out of service'),
-  until: field.isoTime.orNull(({ untilMs }) => momentOf(untilMs), 'When it may be tried again'),
-  open_in: field.count('openIn', 'How many processes have taken it out of service; for text'),
+  cause: field.oneOf(CIRCUIT_CAUSES).orNull('cause', 'Why it is out of service. Null if in service'),
+  since: field.isoTime.orNull(({ sinceMs }) => momentOf(sinceMs), 'When it went out of service. Null if in service'),
+  until: field.isoTime.orNull(({ untilMs }) => momentOf(untilMs), 'When it may be tried again. Null if in service'),
+  open_in: field.count('openIn', 'The number of processes that have taken the upstream out of service. For text'),
   ...callsOf(({ lastHour }: UpstreamHealth) => lastHour, 'of the last hour'),
   last_5_minutes: field.object(nested(callsOf(SAME, 'of the last five minutes')))('lastFiveMinutes'),
   last_day: field.object(nested(callsOf(SAME, 'of the last 24 hours')))('lastDay'),
@@ -67,9 +67,9 @@ const UPSTREAM_OVERRIDE = resource<UpstreamOverride>('UpstreamOrder', {
   object: field.constant('upstream_order'),
   upstream: field.text('upstream', 'The name of the upstream'),
   kind: field.oneOf(['rest', 'resume'])(({ until }) => (until === null ? 'resume' : 'rest')),
-  until: field.isoTime.orNull('until', 'When it returns to service'),
-  author: field.text('author', 'Who'),
-  reason: field.text('reason', 'Why'),
+  until: field.isoTime.orNull('until', 'When the upstream returns to service'),
+  author: field.text('author', 'The author of the order'),
+  reason: field.text('reason', 'The reason of the order'),
   created_at: field.isoTime('createdAt', 'When the order was given'),
 });
 
@@ -79,7 +79,7 @@ export const listUpstreams = endpoint({
   access: 'admin-read',
   summary: 'List upstreams with their health',
   description:
-    'One row for each model of an upstream, and for each of its keys for text. The calls are those of all processes, a few seconds old at most.',
+    'Lists a row for each model of an upstream, and for text for each of its keys. The figures cover all processes, and are at most a few seconds old.',
   answers: { 200: dataOf(arrayOf(UPSTREAM.schema), 'The upstreams') },
   handle: async (_call, { upstreams }) => ({
     data: (await upstreams.list()).map(UPSTREAM.present),
@@ -94,7 +94,7 @@ export const restUpstream = endpoint({
   description:
     'Takes effect in all processes within seconds. Running requests continue. New ones never use it, even if no other upstream is left.',
   body: jsonBody('RestUpstream', restUpstreamSchema),
-  answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'Out of service') },
+  answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) =>
     change(services, params.upstream, body.seconds, authorshipOf(caller, body)),
@@ -107,7 +107,7 @@ export const resumeUpstream = endpoint({
   summary: 'Put an upstream back into service',
   description: 'Takes effect in all processes within seconds and clears its record of failures.',
   body: optionalJsonBody('ResumeUpstream', optionalReasonSchema),
-  answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'Back in service') },
+  answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) => change(services, params.upstream, null, authorshipOf(caller, body)),
 });

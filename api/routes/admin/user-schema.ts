@@ -5,10 +5,8 @@ import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-addre
 import { isId } from '../../../domain/ids.ts';
 import { bodySchema, choice, freeText, orNull, sent } from '../../validation.ts';
 
-const userName = freeText({ min: 1, max: 100 }).description('For people');
-const staffRole = orNull(choice(ADMIN_ROLES)).description(
-  'What they may do as staff of the gateway; null for customers',
-);
+const userName = freeText({ min: 1, max: 100 }).description('The name of the user');
+const staffRole = orNull(choice(ADMIN_ROLES)).description('The role as staff of the gateway. Null for customers');
 
 const accountId = Joi.string()
   .custom((given: string, helpers) => (isId('account', given) ? given : helpers.error('id.refused')))
@@ -18,27 +16,27 @@ export const createUserSchema = bodySchema({
   email: sent(
     freeText(EMAIL_ADDRESS_LENGTH)
       .pattern(EMAIL_ADDRESS, 'email')
-      .description('Where to reach them; they sign in with it')
+      .description('The e-mail address with which the user signs in')
       .messages({ 'string.pattern.name': '{{#label}} must be an e-mail address' }),
   ),
   name: sent(userName),
   staff_role: staffRole,
-  account_id: accountId.description('An account that they belong to'),
-  member_role: choice(MEMBER_ROLES).description('What they may do in that account; `owner` unless it is said'),
+  account_id: accountId.description('An account of the user'),
+  member_role: choice(MEMBER_ROLES).description('The role in that account. By default, `owner`'),
 });
 
 export const updateUserSchema = bodySchema({
   name: userName,
   staff_role: staffRole,
-  disabled: Joi.boolean().description('Whether they are kept from signing in'),
+  disabled: Joi.boolean().description('Whether the user is disabled and cannot sign in'),
   second_factor: Joi.any<null>()
     .valid(null)
     .messages({ 'any.only': '{{#label}} can only be null: users add a second factor themselves' })
-    .description('Null takes the second factor away from somebody who lost the authenticator app')
+    .description('Null removes the second factor, for a user who lost the authenticator app')
     .meta({ openapi: { type: 'null' } }),
 });
 
 export const membershipSchema = bodySchema({
   account_id: sent(accountId.description('The `id` of an account')),
-  role: sent(choice(MEMBER_ROLES).description('What they may do in it')),
+  role: sent(choice(MEMBER_ROLES).description('The role in the account')),
 });

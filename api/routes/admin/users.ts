@@ -33,8 +33,8 @@ export const createUser = endpoint({
   access: 'admin',
   summary: 'Invite somebody to the console',
   description:
-    'The answer is the only one that shows the link. Where e-mail is configured, they get one by e-mail as well; ' +
-    'otherwise hand it over by a channel that nobody else reads.',
+    'Only this answer shows the link. If e-mail is configured, the user also gets a link by e-mail; ' +
+    'otherwise hand the link over by a private channel.',
   body: jsonBody('CreateUser', createUserSchema),
   answers: { 201: dataOf(USER.schema, 'The user, with an invitation') },
   handle: async ({ body }, services) => {
@@ -54,9 +54,9 @@ export const listUsers = endpoint({
   summary: 'List and search users, newest first',
   query: {
     search: anyText('A part of the name or the e-mail address, in any case, or the whole id'),
-    account_id: anId('account', 'Only members of that account'),
-    staff: aFlag('Only staff of the gateway, or only customers'),
-    disabled: aFlag('Only users who are disabled, or only those who are not'),
+    account_id: anId('account', 'Filters by account'),
+    staff: aFlag('True: staff of the gateway. False: customers'),
+    disabled: aFlag('True: disabled users. False: all other users'),
     ...pageById('user'),
   },
   answers: { 200: pageOf(LISTED_USER.schema, 'A page of users') },
@@ -84,7 +84,7 @@ export const updateUser = endpoint({
   access: 'admin',
   summary: 'Edit, disable or enable a user',
   description:
-    'Fields that are not sent stay unchanged. Who is disabled is signed out at once, in all processes, and their links stop ' +
+    'Omitted fields stay unchanged. A disabled user is signed out at once, in all processes, and the links of the user stop ' +
     'working.',
   body: jsonBody('UpdateUser', updateUserSchema),
   answers: { 200: dataOf(USER.schema, 'The changed user') },
@@ -100,11 +100,11 @@ export const deleteUser = endpoint({
   id: 'deleteUser',
   request: 'DELETE /admin/v1/users/{user_id}',
   access: 'admin',
-  summary: 'Delete a user, who is signed out at once',
+  summary: 'Delete a user, and sign the user out at once',
   description:
-    'What they made, such as keys and tasks, stays with its accounts. To stop somebody for a while, disable them.',
+    'The keys and tasks of the user stay with the accounts. To keep a user from signing in for a while, disable the user.',
   answers: {
-    200: dataOf(DELETED.schema, 'They are deleted'),
+    200: dataOf(DELETED.schema, 'The deleted user'),
   },
   handle: async ({ params: { user_id: id } }, { database }) => {
     if (!(await removeUser(database, id))) throw noSuch('user');
@@ -146,8 +146,8 @@ export const leaveAccount = endpoint({
   id: 'leaveAccount',
   request: 'DELETE /admin/v1/users/{user_id}/accounts/{account_id}',
   access: 'admin',
-  summary: 'Take an account away from a user, at once',
-  answers: { 200: dataOf(USER.schema, 'The user with their other accounts') },
+  summary: 'Remove a user from an account at once',
+  answers: { 200: dataOf(USER.schema, 'The user with the remaining accounts') },
   handle: async ({ params: { user_id: userId, account_id: accountId } }, { database }) => {
     const user = await existing(database, userId);
     if (!(await removeMember(database, accountId, userId))) throw noSuch('account');
@@ -159,9 +159,9 @@ export const removeIdentity = endpoint({
   id: 'removeUserIdentity',
   request: 'DELETE /admin/v1/users/{user_id}/identities/{identity_id}',
   access: 'admin',
-  summary: 'Keep a user from signing in with an identity of a provider',
-  description: 'Sessions stay: end them one by one, or disable the user.',
-  answers: { 200: dataOf(USER.schema, 'The user with their other identities') },
+  summary: 'Remove a user’s identity at an OpenID Connect provider',
+  description: 'The user’s sessions continue: end them one by one, or disable the user.',
+  answers: { 200: dataOf(USER.schema, 'The user with the remaining identities') },
   handle: async ({ params: { user_id: userId, identity_id: identityId } }, { database }) => {
     const user = await existing(database, userId);
     if (!(await deleteIdentity(database, userId, identityId))) throw notOfUser('identity');
@@ -174,7 +174,7 @@ export const endSession = endpoint({
   request: 'DELETE /admin/v1/users/{user_id}/sessions/{session_id}',
   access: 'admin',
   summary: 'End a session of a user, at once',
-  answers: { 200: dataOf(USER.schema, 'The user with their other sessions') },
+  answers: { 200: dataOf(USER.schema, 'The user with the remaining sessions') },
   handle: async ({ params: { user_id: userId, session_id: sessionId } }, { database }) => {
     const user = await existing(database, userId);
     if (!(await deleteSessionOf(database, userId, Buffer.from(sessionId, 'hex')))) throw notOfUser('session');

@@ -281,13 +281,13 @@ export type Balance = {
     id: string;
     /** Charged to or held for the calling key so far; USD */
     used_usd: number;
-    /** The most that it may spend; null for no limit; USD */
+    /** The maximum that the key may spend. Null for no limit; USD */
     usage_limit_usd: number | null;
-    /** After which the limit renews; null for a limit of all time */
+    /** The period after which the limit renews. Null for a limit of all time */
     limit_period: 'day' | 'week' | 'month' | null;
-    /** What counts towards the limit: charged or held in this period; USD */
+    /** The amount charged or held in this period; USD */
     used_of_limit_usd: number;
-    /** When the limit renews next; null for never; Unix seconds */
+    /** When the limit renews next. Null for never; Unix seconds */
     renews_at: number | null;
   };
 };

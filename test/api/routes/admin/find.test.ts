@@ -146,7 +146,7 @@ describe('api/routes/admin/find', () => {
     it(`answers 404 for ${id}, and names the ids that can be looked up`, async () => {
       const { status, body } = await find<ErrorBody>(id);
       expect([status, body.error.code]).to.deep.equal([404, 'not_found']);
-      expect(body.error.message).to.match(/x-request-id|Ids begin with|Check that it is whole/);
+      expect(body.error.message).to.match(/x-request-id|Ids begin with|Check that the id is complete/);
     });
   }
 });
