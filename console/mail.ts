@@ -84,7 +84,7 @@ async function deliver(
     const isGivenUp = isFinal(error) || attempts >= MAX_ATTEMPTS;
     const report = { ...facts, attempts, reason: error instanceof Error ? error.message : 'unknown' };
     if (isGivenUp)
-      log.error(report, 'an e-mail with a link is given up; make another link to hand over or to send again');
+      log.error(report, 'an e-mail with a link could not be sent; create a new link');
     else log.warn(report, 'an e-mail with a link is tried again later');
     return isGivenUp ? 'failed' : 'later';
   }

@@ -22,7 +22,7 @@ export function watchConfiguration(registry: Registry, read: () => Configuration
   });
   const refused = new Gauge({
     name: 'genway_configuration_refused',
-    help: 'Whether the files as they are now are wrong, so that the process goes by an earlier version of them',
+    help: 'Whether the process refuses the files on disk and uses an earlier version',
     aggregator: 'max',
     registers: [registry],
     collect() {

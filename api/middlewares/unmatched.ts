@@ -30,7 +30,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
     /^\/v1\/realtime(?:\/|$)/,
     'There are no realtime sessions: send `stream: true` with POST /v1/chat/completions or /v1/responses.',
   ],
-  [/^\/v1\/audio\//, 'Speech is neither created nor written down. GET /v1/models lists what the models do.'],
+  [/^\/v1\/audio\//, 'Genway neither synthesizes nor transcribes speech. GET /v1/models lists the models.'],
   [/:(?:batchEmbedContents|embedContent)$/, 'Embeddings are created by POST /v1/embeddings.'],
   [/^\/v1\/(?:messages\/)?batches(?:\/|$)|:batch\w+$/, EACH],
   [/^\/v1\/(?:fine_tuning|fine-tunes|trainings|evals|graders)(?:\/|$)|^\/v1beta\/tunedModels/, MODELS],
@@ -39,7 +39,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
     'Nothing is stored for tools: send with each request what the model needs.',
   ],
   [/^\/v1\/uploads(?:\/|$)|^(?:\/upload)?\/v1beta\/files|^\/storage\/upload\//, FILES],
-  [/^\/v1\/moderation$/, 'Texts are judged by POST /v1/moderations.'],
+  [/^\/v1\/moderation$/, 'Send texts to POST /v1/moderations.'],
   [/^\/v1\/(?:organization|dashboard|credits|account)(?:\/|$)/, SPEND],
   // Google
   [/:countTokens$/, 'Tokens are counted by POST /v1/messages/count_tokens or /v1/responses/input_tokens.'],

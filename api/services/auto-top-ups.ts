@@ -66,6 +66,6 @@ async function topUp({ database, checkout, log }: Payer, attempt: TopUpAttempt):
       return;
     }
     await endTopUp(database, attempt, error.message);
-    log.warn({ accountId, reason: error.message }, 'a card was refused; the account is not topped up any more');
+    log.warn({ accountId, reason: error.message }, 'a card was refused; automatic top-ups of the account have stopped');
   }
 }

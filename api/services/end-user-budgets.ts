@@ -10,7 +10,7 @@ import { END_USERS } from '../../domain/policy.ts';
 export async function setBudget(database: Database, budget: NewBudget): Promise<KeptBudget> {
   const kept = await setEndUserBudget(database, budget);
   if (!kept)
-    throw badRequest(`The account has ${END_USERS.maxBudgets} budgets already. Delete some that nobody needs.`);
+    throw badRequest(`The account has ${END_USERS.maxBudgets} budgets already. Delete one that is no longer needed.`);
   return kept;
 }
 

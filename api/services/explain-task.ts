@@ -119,7 +119,7 @@ function describeOutcome(submission: KeptSubmission): string {
     ...(note === null ? [] : [note]),
     ...(possibleLoss === null
       ? []
-      : [`${formatUsd(possibleLoss)} USD of list price may have been rendered for nobody`]),
+      : [`${formatUsd(possibleLoss)} USD of list price may have been rendered in vain`]),
     ...(vendorCost === null ? [] : [`the upstream charged ${vendorCost.amount} ${vendorCost.unit}`]),
     ...(cost === null ? [] : [`it cost ${formatUsd(cost)} USD`]),
   ];

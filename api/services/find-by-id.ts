@@ -128,7 +128,7 @@ const findTextTimeline = createFinder(findTextUsage, async (request, { database 
   const answered: TimelineEvent = {
     at: endedAt,
     source: 'upstream',
-    text: `${upstream ?? 'Nobody'} as ${upstreamModel ?? model}: ${outcome}, ${inputTokens} tokens in, ${outputTokens} out`,
+    text: `${upstream ?? 'no upstream'} as ${upstreamModel ?? model}: ${outcome}, ${inputTokens} tokens in, ${outputTokens} out`,
   };
   return {
     verdict: `${outcome}${errorCode === null ? '' : ` with ${errorCode}`}; ${formatUsd(charged)} USD were charged${loss}.`,

@@ -119,7 +119,7 @@ function addReconciliationCommands(program: Command, admin: Administration): voi
   reconciliations
     .command('acknowledge <reconciliation> <findings...>')
     .description(
-      'say why findings that nobody can remedy stay as they are: by their numbers in the report, such as 1 2',
+      'acknowledge findings that cannot be remedied, by their numbers in the report, such as 1 2',
     )
     .requiredOption('--reason <text>', 'why; kept with the month that is closed')
     .option(...AUTHOR)
@@ -157,7 +157,7 @@ function showReconciliation(answer: Fields, admin: Administration): void {
   else showReport(reconciliation, admin);
   const findings = rowsOf({ data: reconciliation['findings'] ?? [] });
   const open = Number(reconciliation['findings_total']) - findings.filter(isAcknowledged).length;
-  if (open > 0) throw new CommandError(`The books disagree. Findings: ${open}.`);
+  if (open > 0) throw new CommandError(`The ledgers disagree. Findings: ${open}.`);
 }
 
 function showReport(reconciliation: Fields, { print }: Pick<Administration, 'print'>): void {

@@ -61,7 +61,7 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
   process.on('SIGHUP', onSignal);
   const watch = repeat(() => inOrder(check), {
     pauseMs,
-    onError: (error) => log.debug({ err: error }, 'cannot take up another configuration'),
+    onError: (error) => log.debug({ err: error }, 'cannot apply the configuration'),
   });
   watchConfiguration(registry, () => {
     const { catalogueVersion: catalogue, digest, refusal } = inForce.state;

@@ -516,7 +516,7 @@ export const en = {
     delete: 'Programs that use this key stop working at once. This cannot be undone.',
     ofLimit: (usd: string) => `of ${usd}`,
     unnamed: 'Unnamed key',
-    tooMany: (most: number) => `An account has at most ${most} keys. Delete one that nobody uses.`,
+    tooMany: (most: number) => `An account has at most ${most} keys. Delete one that is no longer used.`,
   },
   models: {
     part: 'A part of the name',
@@ -680,7 +680,7 @@ export const en = {
     manageKeys: 'Make and change keys',
     noTasks: 'This account has made no tasks.',
     allTasks: 'All of its tasks',
-    noMembers: 'Nobody signs in to the console for this account.',
+    noMembers: 'No member signs in to the console for this account.',
     actions: 'What operators did',
     noActions: 'Nothing yet.',
   },
@@ -768,7 +768,7 @@ export const en = {
     close: 'Close the month',
     closeTitle: (month: string) => `Close ${month}?`,
     acknowledged: 'Acknowledged findings',
-    acknowledgedExplained: 'Reconciliation found these, and nobody can remedy them. They are kept with the month.',
+    acknowledgedExplained: 'Reconciliation found these, and they cannot be remedied. They are kept with the month.',
     freezes: 'What closing freezes',
     frozen: [
       'Nothing can be booked in this month, or before it, any more. The database refuses it.',
@@ -899,7 +899,7 @@ export const en = {
     acknowledged: 'Acknowledged',
     acknowledge: 'Acknowledge',
     acknowledgeExplained:
-      'For findings that nobody can remedy: tick them above and say why they stay. They no longer keep a month open, and the ' +
+      'For findings that cannot be remedied: tick them above and say why they stay. They no longer keep a month open, and the ' +
       'month says so. Where corrections take two people, a second one confirms those about money.',
     choose: (subject: string) => `Acknowledge ${subject}`,
     reason: 'Why it cannot be remedied',
@@ -1020,7 +1020,7 @@ export const en = {
   staffModels: {
     inForce: (version: string) => `The catalogue ${version} is in force.`,
     files: 'Configuration',
-    refused: 'The files as they are now were refused. What was in force before stays in force.',
+    refused: 'The files on disk were refused. The earlier version stays in effect.',
     perMillion: 'In USD for a million tokens, and the factors that apply.',
     inUsd: 'In USD.',
     terms: 'Limits and routes',
@@ -1037,8 +1037,8 @@ export const en = {
     wrongFiles: 'The files are wrong. Correct what is listed above; they are taken up by themselves then.',
     onlyUpstreams: 'No model and no price. The upstreams are others.',
     fromTo: (from: string, to: string) => (from === to ? `Under the version ${from}:` : `From ${from} to ${to}:`),
-    apply: 'Take up the files now',
-    history: 'What processes took up',
+    apply: 'Apply the files',
+    history: 'Applied and refused versions',
     noHistory: 'Nothing was recorded yet.',
     tookUp: 'Taken up',
     refusedOne: 'Refused',
@@ -1176,7 +1176,7 @@ export const en = {
     refusals: {
       'last owner': 'An account keeps at least one owner. Make somebody else an owner first.',
       'belongs elsewhere':
-        'Whoever held a link for this person could sign in to more than this account. Only the people who run this gateway can make one.',
+        'The holder of a link for this person could sign in to more than this account. Only the people who run this gateway can make one.',
       'member already': 'Somebody with this address is a member already. Change their role instead.',
       'too many': 'The account has as many members and invitations as it can have. Remove one first.',
       'too fast': 'Those were many links within a short time. Wait 15 minutes and try again.',

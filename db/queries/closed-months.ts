@@ -17,7 +17,7 @@ export interface ClosedMonth extends Books {
   readonly acknowledged: readonly AcknowledgedFinding[];
 }
 
-/** A finding that nobody can remedy, as stored with a month. */
+/** A finding that cannot be remedied, as stored with a month. */
 export interface AcknowledgedFinding extends Pick<Acknowledgement, 'id' | 'subject' | 'detail' | 'reason' | 'author'> {
   readonly check: string;
   /** The second person; the author if none was required. */

@@ -28,6 +28,6 @@ export async function reconciliation({ reconciliationId }: ReconciliationInput):
   const outcome = summary.findings === 0 ? 'clean' : 'findings';
   upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]);
   setCurrentDetails(`Ended with ${summary.findings} findings. Read them with GET /admin/v1/reconciliations/${id}.`);
-  if (summary.findings > 0) log.error('the books do not agree', { ...summary });
+  if (summary.findings > 0) log.error('the ledgers do not agree', { ...summary });
   return summary;
 }

@@ -228,7 +228,7 @@ describe('months in the console of the staff', () => {
     expect(shown.text).to.include(id).and.not.include('<button type="submit" class="danger"');
     const sent = await finance.send(path);
     expect(sent.status).to.equal(409);
-    expect(sent.text).to.include('The books do not agree');
+    expect(sent.text).to.include('The ledgers do not agree');
     await finish(0);
     expect((await finance.get(path)).text).to.include('<button type="submit" class="danger"');
   });

@@ -49,7 +49,7 @@ function sentenceFor(refusal: MonthRefusal, month: Month): string {
   }
   const { reconciliationId, findings } = refusal;
   return (
-    `The books do not agree: ${reconciliationId} has ${findings} ${findings === 1 ? 'finding' : 'findings'} that nobody has ` +
+    `The ledgers do not agree: ${reconciliationId} has ${findings} ${findings === 1 ? 'finding' : 'findings'} that nobody has ` +
     'acknowledged. Do what the report says and run a reconciliation, or acknowledge what cannot be remedied; close the ' +
     'month then.'
   );

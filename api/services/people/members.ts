@@ -245,5 +245,5 @@ async function isTooMuchMail(database: Database, email: string): Promise<boolean
 }
 
 function noSuchMember(): ServiceError {
-  return new ServiceError('not_found', 'Nobody like that belongs to the account.');
+  return new ServiceError('not_found', 'The account has no such member. Check the id.');
 }

@@ -149,7 +149,7 @@ describe('the commands of finance', () => {
     expect(report).to.include(
       `\n1. key_usage: ${keyId}\n  used is 5, its transfers add up to 0\n  To do: The transfers are right.`,
     );
-    expect(report).to.match(/CommandError: The books disagree\. Findings: 1\.$/);
+    expect(report).to.match(/CommandError: The ledgers disagree\. Findings: 1\.$/);
     const id = /^(rec_\w+): findings$/m.exec(report)?.[1] ?? '';
     expect(await genway('reconciliations')).to.match(new RegExp(`^${id} +findings +1 +operator`, 'm'));
     expect(await genway('reconciliations', 'show', id, '--csv')).to.include(`key_usage,${keyId},`);

@@ -148,7 +148,7 @@ describe('api/routes/admin/months', () => {
     const { status, body } = await close();
     expect([status, body.error.message]).to.deep.equal([
       400,
-      `The books do not agree: ${id} has 2 findings that nobody has acknowledged. Do what the report says and run a reconciliation, or acknowledge what cannot be remedied; close the month then.`,
+      `The ledgers do not agree: ${id} has 2 findings that nobody has acknowledged. Do what the report says and run a reconciliation, or acknowledge what cannot be remedied; close the month then.`,
     ]);
     const listed = await genway('months', 'list');
     expect(listed).to.include(past.name).and.not.include(next.name);
