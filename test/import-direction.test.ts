@@ -87,7 +87,7 @@ function findCircle(files: readonly string[]): string[] | null {
 
 describe('the direction of imports', () => {
   for (const [name, { imports, types = [], pure, purePackages = [] }] of Object.entries(LAYERS)) {
-    it(`of ${name} leads to ${[...imports, ...types.map((type) => `types of ${type}`)].join(', ') || 'nothing'}`, () => {
+    it(`leads from ${name} to ${[...imports, ...types.map((type) => `types of ${type}`)].join(', ') || 'nothing'}`, () => {
       const found = sourceFiles(name).flatMap(importsOf);
       const offenders = found.filter((statement) => {
         const target = targetOf(statement);

@@ -78,7 +78,7 @@ describe('the fields that only one model has', () => {
   addFormats.default(ajv);
 
   for (const [id, schema] of Object.entries(PUBLISHED_SCHEMAS)) {
-    it(`of ${id} all reach its vendor, in a body that the vendor's published schema allows`, () => {
+    it(`all reach the vendor of ${id}, in a body that the vendor's published schema allows`, () => {
       const { parameters, routes } = modelOf(id);
       const values = Object.fromEntries(
         Object.entries(parameters.properties).map(([name, one]) => [name, exampleOf(one)]),
@@ -90,7 +90,7 @@ describe('the fields that only one model has', () => {
       }
     });
 
-    it(`of ${id} are optional, and its vendor receives their defaults`, () => {
+    it(`are optional for ${id}, and its vendor receives their defaults`, () => {
       const { properties } = modelOf(id).parameters;
       const sent = sentFor(id, parse(bodyFor(id)).render);
       expect(ajv.validate(schema, sent), ajv.errorsText()).to.equal(true);

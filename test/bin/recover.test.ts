@@ -90,7 +90,7 @@ describe('recovery', function () {
     );
   }
 
-  it('of a restored database repairs once what happened since, and delivers no event twice', async () => {
+  it('repairs a restored database once, and delivers no event twice', async () => {
     const { apiKey } = told;
     const pending = await taskWhenFinal(stack, untold.apiKey, (await createTask(stack, untold.apiKey, 'Early')).id);
     const { id: pendingDelivery } = await waitUntil(
@@ -197,7 +197,7 @@ describe('recovery', function () {
     );
   }
 
-  it('of an empty Temporal starts every task again, and refunds tasks that were not rendered in time', async () => {
+  it('starts every task again in an empty Temporal, and refunds tasks that were not rendered in time', async () => {
     const stuck = await createTask(stack, told.apiKey, 'Has time left [sim:stuck]');
     const rendering = await createTask(stack, told.apiKey, 'Is rendered, and has none left [sim:stuck]');
     const given = await createTask(stack, told.apiKey, 'Failed, and nobody says whether it was cancelled [sim:stuck]');

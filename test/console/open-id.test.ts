@@ -208,14 +208,14 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(shown.status).to.equal(401);
     });
 
-    it('that reports a refusal by the provider', async () => {
+    it('with a refusal by the provider', async () => {
       const visitor = new Visitor(app);
       const left = await visitor.get('/console/sign-in/provider');
       const state = new URL(String(left.headers['location'])).searchParams.get('state');
       await refuses(visitor, `/console/sign-in/callback?error=access_denied&state=${state}&iss=${provider.issuer}`);
     });
 
-    it('that is invalid', async () => {
+    it('without a valid code and state', async () => {
       for (const query of [
         '',
         '?code=',

@@ -39,7 +39,7 @@ describe('the pages of operators', () => {
       expect((await operator.get(path)).text).not.to.include('the vendor is down');
     });
 
-    it('that are not in the catalogue are not found', async () => {
+    it('are not found if they are not in the catalogue', async () => {
       expect((await operator.get('/console/staff/models/none')).status).to.equal(404);
       expect((await operator.send('/console/staff/models/none/disable', { reason: 'x' })).status).to.equal(404);
     });
@@ -59,7 +59,7 @@ describe('the pages of operators', () => {
       expect((await operator.get('/console/staff/upstreams/health')).text).to.include('In service');
     });
 
-    it('that are not configured get no overrides', async () => {
+    it('get no overrides if they are not configured', async () => {
       const fields = { upstream: 'none', minutes: '5', reason: 'x' };
       const shown = await operator.send('/console/staff/upstreams/rest', fields);
       expect([shown.status, shown.text.includes('role="alert"')]).to.deep.equal([404, true]);
@@ -78,7 +78,7 @@ describe('the pages of operators', () => {
   });
 
   describe('webhooks', () => {
-    it('that fail are listed, and failed deliveries are redelivered', async () => {
+    it('are listed while they fail, and failed deliveries are redelivered', async () => {
       const endpoint = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://failing.test/' });
       const working = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://working.test/' });
       await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(customer)));
@@ -102,7 +102,7 @@ describe('the pages of operators', () => {
       expect((await operator.send(`${path}/deliveries/${delivery}/redeliver`)).status).to.equal(303);
     });
 
-    it('that do not exist are not found', async () => {
+    it('are not found if they do not exist', async () => {
       for (const id of [newId('webhookEndpoint'), 'x']) {
         expect((await operator.get(`/console/staff/webhooks/${id}`)).status).to.equal(404);
       }
@@ -142,7 +142,7 @@ describe('the pages of operators', () => {
       expect(await shown('id=nothing')).to.include('No text requests match');
     });
 
-    it('that do not exist are not found', async () => {
+    it('are not found if they do not exist', async () => {
       for (const id of [newId('textRequest'), 'txt_', newId('task')]) {
         expect((await operator.get(`/console/staff/text-requests/${id}`)).status).to.equal(404);
       }

@@ -82,7 +82,7 @@ describe('accounts and people that operators create and change in the console', 
       expect(await roleOf(email)).to.equal('developer');
     });
 
-    it('who has a user becomes a member at once', async () => {
+    it('becomes a member at once with an existing user', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email });
       await operator.send(`${account}/members`, { email, name: 'Known', role: 'finance' });
@@ -117,7 +117,7 @@ describe('accounts and people that operators create and change in the console', 
       expect((await visitor.send('/console/sign-in', { email, password: PASSWORD })).status).to.equal(303);
     });
 
-    it('who lost the authenticator app signs in without a second factor', async () => {
+    it('signs in without a second factor after the operator removed it', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email, account_id: customer.accountId });
       await addSecondFactor(visitor);
@@ -125,7 +125,7 @@ describe('accounts and people that operators create and change in the console', 
       expect((await userOf(email)).second_factor_secret).to.equal(null);
     });
 
-    it('of the staff is changed by no form: nobody becomes another operator', async () => {
+    it('cannot be changed by a form if they are staff: no form creates an operator', async () => {
       const email = newEmail();
       await invite(app, { email, staff_role: 'finance' });
       const { id } = await userOf(email);

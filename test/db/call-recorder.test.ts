@@ -69,7 +69,7 @@ describe('the recorded calls of upstreams', () => {
     expect(failure).to.include({ fault: 'key_refused', status: 401, message: 'Wrong key' });
   });
 
-  it('that could not be written are written with the next report', async () => {
+  it('are written with the next report if they could not be written', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
     await database.schema.renameTable('upstream_calls', 'unavailable');
@@ -94,7 +94,7 @@ describe('the recorded calls of upstreams', () => {
     await recorder.stop();
   });
 
-  it('of a text request are kept in order if one met a failure', async () => {
+  it('of a text request stay in order if one of them failed', async () => {
     const recorder = createCallRecorder(database, log);
     const attempt = {
       ...newTarget(),

@@ -22,7 +22,7 @@ describe('values of the environment in files of operators', () => {
     }
   });
 
-  it('that are not set are named, each with its field', () => {
+  it('are named with their fields if they are not set', () => {
     const { missing } = fillIn({ media: [{ api_key: '${FAL_KEY}' }, { api_key: '${ARK_KEY}' }] }, read);
     expect(missing.map(({ path, name }) => `${writePath(path)}: ${name}`)).to.deep.equal([
       'media[0].api_key: FAL_KEY',

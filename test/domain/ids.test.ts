@@ -7,7 +7,7 @@ const kind = fc.constantFrom(...kinds);
 const momentMs = fc.integer({ min: 0, max: Date.UTC(2080, 0, 1) });
 
 describe('ids', () => {
-  it('of tasks start with task_, followed by 32 letters and digits', () => {
+  it('start with task_ for tasks, followed by 32 letters and digits', () => {
     // contract 2:3 2.1:1
     expect(newId('task')).to.match(/^task_[0-9a-z]{32}$/);
   });

@@ -127,7 +127,7 @@ describe('the factor of a price list', () => {
     );
   });
 
-  it('of 1 changes nothing', () => {
+  it('changes nothing if it is 1', () => {
     fc.assert(
       fc.property(textPricing, (pricing) => {
         expect(listOf('1').textPricing(model({ ...pricing, tiers: [], peaks: [] })).rates).to.deep.equal(pricing.rates);

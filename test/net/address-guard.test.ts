@@ -163,7 +163,7 @@ describe('net/address-guard', () => {
       expect(questions).to.have.length(2);
     });
 
-    it('that do not exist fail with the resolver’s error', async () => {
+    it('fail with the resolver’s error if they do not exist', async () => {
       const missing = client({ resolve: resolveNothing }).request('https://none.example/', LIMITS);
       expect(await failureOf(missing)).to.equal('RangeError');
     });

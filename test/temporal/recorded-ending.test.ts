@@ -11,7 +11,7 @@ function endingIn(name: string): RecordedEnding | null {
 }
 
 describe('the outcome that a history records', () => {
-  it('of a task that succeeded has its files, its settlement and its deliveries', () => {
+  it('has the files, the settlement and the deliveries of a task that succeeded', () => {
     const recorded = endingIn('task-with-webhooks');
     expect(recorded?.ending.status).to.equal('succeeded');
     expect(recorded).to.have.nested.property('ending.output[0].mimeType', 'video/mp4');
@@ -19,7 +19,7 @@ describe('the outcome that a history records', () => {
     expect(recorded?.deliveryIds).to.have.length(1);
   });
 
-  it('of a task that failed has the message that its client reads', () => {
+  it('has the message that the client reads of a task that failed', () => {
     expect(endingIn('task-processing-timeout')?.ending).to.deep.equal({
       status: 'failed',
       failure: {

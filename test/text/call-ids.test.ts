@@ -60,7 +60,7 @@ describe('ids of tool calls', () => {
   });
 
   for (const format of ['chat-completions', 'responses', 'messages'] as const) {
-    it(`that carry a thought signature are short again for upstreams of ${format}`, () => {
+    it(`are short again for upstreams of ${format} if they carry a thought signature`, () => {
       const callId = packCallId({ id: 'call_abcdefghijklmnopqrstuvwx', signature: 'c2lnbmF0dXJl'.repeat(100) });
       const turns: Turn[] = [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }, ...exchange(callId)];
       const { body } = FORMATS[format].upstream.buildRequest(textRequest({ turns }), { model: 'm', apiKey: 'secret' });
@@ -71,7 +71,7 @@ describe('ids of tool calls', () => {
     });
   }
 
-  it('of a conversation that another upstream started are replaced in a responses request that is forwarded', () => {
+  it('are replaced in a forwarded responses request if another upstream started the conversation', () => {
     const callId = `${'x'.repeat(64)}.y`;
     const input = [
       { role: 'user', content: 'Hi' },

@@ -57,7 +57,7 @@ describe('unrequested choices', () => {
     for (const client of WIRE_FORMAT_NAMES.map((name) => FORMATS[name])) {
       for (const hasIndexes of [true, false]) {
         const how = hasIndexes ? 'with' : 'without';
-        it(`of ${upstream.name} ${how} indexes do not mix into one of ${client.name}`, () => {
+        it(`do not mix into one answer from ${upstream.name} to ${client.name} ${how} indexes`, () => {
           const items = ['First', 'Second'].map((text, index) => itemOf(text, hasIndexes ? index : undefined));
           const context = renderContext();
           const plan = () => planConversion(client, upstream, context.request, options, new Meter());

@@ -55,7 +55,7 @@ function expected(result: TextResult, formats: readonly WireFormatName[]): Said 
 describe('an answer', () => {
   for (const upstream of WIRE_FORMAT_NAMES) {
     for (const client of WIRE_FORMAT_NAMES) {
-      it(`of an upstream that speaks ${upstream} keeps its meaning in ${client}`, () => {
+      it(`keeps its meaning from ${upstream} to ${client}`, () => {
         fc.assert(
           fc.property(arbitrary.events(), (events) => {
             const { whole, streamed } = roundTrip(FORMATS[client], FORMATS[upstream], events);

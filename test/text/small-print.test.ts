@@ -326,14 +326,14 @@ describe('the dialect of a vendor', () => {
     });
   });
 
-  it('of messages has no last event, which clients still receive', () => {
+  it('may lack the last event of messages, which clients still receive', () => {
     const events = SAMPLES.messages.streamed('x', 'end_turn');
     const stop = encodeEvent('{"type":"message_stop"}', 'message_stop');
     expect(passOn('messages', frames(events.slice(0, -1))).passed).to.equal(frames(events.slice(0, -1)) + stop);
     expect(passOn('messages', frames(events)).passed).to.equal(frames(events));
   });
 
-  it('of native answers has errors in a list of one', () => {
+  it('may have the errors of native answers in a list of one', () => {
     const error = { code: 400, status: 'INVALID_ARGUMENT', message: 'exceeds the maximum number of tokens' };
     expect(FORMATS['generate-content'].upstream.parseError(400, [{ error }]).message).to.contain('context window');
   });

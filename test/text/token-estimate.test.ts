@@ -60,7 +60,7 @@ describe('the estimate of tokens', () => {
     expect([...KINDS.keys()]).to.include.members(['russian', 'korean', 'thai']);
   });
 
-  it('of a long text uses a sample, and is as close', () => {
+  it('uses a sample of a long text, and is as close', () => {
     for (const [kind, texts] of KINDS) {
       const repeated = Array.from({ length: 60 }, () => texts).flat();
       const unsampled = texts.reduce((sum, text) => sum + estimateTokens([text]), 0) * 60;
@@ -69,7 +69,7 @@ describe('the estimate of tokens', () => {
     }
   });
 
-  it('of a long text covers all of it, wherever it differs', () => {
+  it('covers all of a long text, wherever it differs', () => {
     const text = 'word '.repeat(50_000) + bytes(180_000).toString('base64') + 'word '.repeat(50_000);
     const exact = 100_000 + 240_000 / 1.48;
     expect(estimateTokens([text]) / exact).to.be.within(0.6, 1.4);
@@ -81,7 +81,7 @@ describe('the estimate of tokens', () => {
     expect(new TokenCounter().count()).to.equal(0);
   });
 
-  it('of 32 MB takes almost no time, for any content', () => {
+  it('takes almost no time for 32 MB of any content', () => {
     const units = ['a ', 'a', ' ', ',', 'ab1Cd2', '漢', 'नमस्ते ', '😀', '\u0f40', '\n', 'mxzptk'];
     const texts = units.map((unit) => [unit.repeat((32 * 2 ** 20) / Buffer.byteLength(unit))]);
     texts.push(Array.from({ length: 2_000_000 }, () => 'one two three'));

@@ -32,12 +32,12 @@ const BY_WORDS: readonly [keyof typeof FORMATS, number, object, UpstreamFault | 
 
 describe('an error of an upstream', () => {
   for (const { name, upstream } of Object.values(FORMATS)) {
-    it(`of ${name} shows by its status which side is at fault`, () => {
+    it(`shows the side at fault by its status in ${name}`, () => {
       const faults = BY_STATUS.map(([status]) => [status, upstream.parseError(status, null).fault]);
       expect(faults).to.deep.equal(BY_STATUS);
     });
 
-    it(`of ${name} keeps its status and the upstream's own sentence, wherever the sentence is`, () => {
+    it(`keeps its status and the upstream's own sentence in ${name}, wherever the sentence is`, () => {
       for (const body of [{ error: { message: 'No.' } }, { message: 'No.' }, { detail: 'No.' }, 'No.']) {
         expect(upstream.parseError(503, body)).to.include({ upstreamStatus: 503, vendorMessage: 'No.' });
       }
@@ -48,7 +48,7 @@ describe('an error of an upstream', () => {
   }
 
   for (const [format, status, error, fault] of BY_WORDS) {
-    it(`of ${format} with ${status} and ${JSON.stringify(error)} is ${fault ?? 'the fault of its request'}`, () => {
+    it(`is ${fault ?? 'the fault of its request'} with ${status} and ${JSON.stringify(error)} in ${format}`, () => {
       // contract 7.2:30
       expect(FORMATS[format].upstream.parseError(status, { error }).fault).to.equal(fault);
     });

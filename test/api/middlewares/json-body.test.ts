@@ -42,7 +42,7 @@ describe('a JSON body', () => {
     });
   }
 
-  it('that is not UTF-8 is 400 bad_request', async () => {
+  it('is refused with 400 bad_request if its bytes are not UTF-8', async () => {
     // contract 1:12
     const response = await fetch(`${app.baseUrl}/v1/videos/tasks`, {
       method: 'POST',
@@ -85,14 +85,14 @@ describe('a JSON body', () => {
     expect([status, body.error.message]).to.deep.equal([400, 'The request body must be a JSON object']);
   });
 
-  it('of 1 MiB is read; one byte more is 413', async () => {
+  it('is read up to 1 MiB, and refused with 413 with one byte more', async () => {
     // contract 7.2:10 8.2:1 8.2:4
     expect((await create(sized(MIB))).status).to.equal(201);
     const { status, body } = await create(sized(MIB + 1));
     expect([status, body.error.code, body.error.retryable]).to.deep.equal([413, 'read_request_body_failed', false]);
   });
 
-  it('that is far too large is 413, also without a length', async () => {
+  it('is refused with 413 if it is far too large, also without a length', async () => {
     expect((await create(' '.repeat(30 * MIB))).status).to.equal(413);
     let sent = 0;
     const response = await fetch(`${app.baseUrl}/v1/videos/tasks`, {
@@ -107,7 +107,7 @@ describe('a JSON body', () => {
     await response.body?.cancel();
   });
 
-  it('that nests too deeply is 400 at any depth', async () => {
+  it('is refused with 400 if it nests too deeply, at any depth', async () => {
     // contract 8.2:2 8.2:4
     for (const depth of [33, 1000, 400_000]) {
       for (const [open, close] of [
@@ -125,7 +125,7 @@ describe('a JSON body', () => {
     expect((await create(JSON.stringify({ ...VIDEO, prompt: '[{"'.repeat(500) }))).status).to.equal(201);
   });
 
-  it('that ends before its announced length does not harm the server', async () => {
+  it('does not harm the server if it ends before its announced length', async () => {
     const socket = connect(Number(new URL(app.baseUrl).port), '127.0.0.1');
     socket.write(
       `POST /v1/videos/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\n` +

@@ -284,7 +284,7 @@ describe('a create call', () => {
       expect((await create('images', { ...IMAGE, images: [] }, free)).status).to.equal(400);
     });
 
-    it('of a video is not checked: the model judges it later', async () => {
+    it('fetches no link for a video: the model judges the content later', async () => {
       // contract 4.2:12
       const { status } = await create('videos', { ...VIDEO, images: [`${server.url}/missing.png`] });
       expect(status).to.equal(201);

@@ -52,7 +52,7 @@ describe('the end-user budgets in a text process', () => {
     expect(statements).to.equal(1);
   });
 
-  it('of an account without budgets cost no statement', async () => {
+  it('cost no statement for an account without budgets', async () => {
     const other = await createAccount(database);
     statements = 0;
     expect(await findBudget({ id: other.id, budgetsVersion: 0 }, 'alice')).to.equal(null);

@@ -91,7 +91,7 @@ describe('the maximum of tokens of an input', () => {
     ['a document', file({ kind: 'base64', mediaType: 'application/pdf', data: 'AAAA' }), 'document'],
   ];
   for (const [name, part, kind] of CASES) {
-    it(`of ${name} is that of the most expensive ${kind}`, () => {
+    it(`covers the most expensive ${kind} for ${name}`, () => {
       expect(mostOf([part]) - mostOf([])).to.be.within(model.mediaTokens[kind], model.mediaTokens[kind] + 100);
     });
   }

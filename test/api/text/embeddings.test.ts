@@ -249,7 +249,7 @@ describe('embeddings of an upstream', () => {
       response.end(body);
   const ask = (fields: object, model = 'alone') => text.post('/v1/embeddings', { model, input: 'Hi', ...fields });
 
-  it('that ignore the requested encoding are converted to it', async () => {
+  it('are converted to the requested encoding if the upstream ignored it', async () => {
     // contract 4.8.5:4
     const floats = [0.25, -1.5, 3];
     const base64 = Buffer.from(Float32Array.from(floats).buffer).toString('base64');
@@ -309,7 +309,7 @@ describe('embeddings of an upstream', () => {
     ['numbers that are none', '{"data":[{"embedding":"AAA="}]}', 'processing_failed'],
     ['half of a vector', '{"data":[{"embedding":[1,', 'result_transfer_failed'],
   ] as const) {
-    it(`that are ${what} fail, free of charge`, async () => {
+    it(`fail free of charge if they are ${what}`, async () => {
       answer = always(broken);
       const response = await ask({});
       const body = await response.text();
@@ -322,7 +322,7 @@ describe('embeddings of an upstream', () => {
     });
 
     if (code === 'content_policy_violation') continue;
-    it(`that are ${what} come from the next upstream`, async () => {
+    it(`come from the next upstream if they are ${what}`, async () => {
       answer = always(broken);
       expect((await embeddedIn(await ask({}, 'in-pairs'))).data).to.have.length(1);
       expect(asked).to.deep.equal(['one', 'two']);
@@ -335,7 +335,7 @@ describe('embeddings of an upstream', () => {
     ['cut after the first', answerOf([[1], [2]]).slice(0, 80)],
     ['followed by something else', `${answerOf([[1], [2]])}}`],
   ] as const) {
-    it(`that are ${what} break the connection off, free of charge`, async () => {
+    it(`break the connection off, free of charge, if they are ${what}`, async () => {
       // contract 4.8.5:10
       answer = always(broken);
       const failed = await ask({ input: ['a', 'b'] })

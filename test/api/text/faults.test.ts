@@ -110,7 +110,7 @@ describe('an upstream of a text model', () => {
     await scripted.close();
   });
 
-  it('that refuses by moderation is 400 in every format and costs nothing, whole and in a started stream', async () => {
+  it('leads to 400 free of charge in every format if it refuses by moderation, whole and in a started stream', async () => {
     // contract 4.8.4:15 7.2:2 7.2:31 8.3:11
     script = (_request, response) => {
       const isStream = bodies.at(-1)?.includes('"stream":true') === true;
@@ -158,7 +158,7 @@ describe('an upstream of a text model', () => {
     for (const [given, status, code] of BY_STATUS) {
       // The native format says 429 when an account has no funds.
       if (given === 402 && upstream === 'generate-content') continue;
-      it(`that speaks ${upstream} and answers ${given} is reported as ${status} ${code}, streaming or not`, async () => {
+      it(`is reported as ${status} ${code} if it answers ${given} in ${upstream}, streaming or not`, async () => {
         // contract 4.8:2 7.1:3 7.1:4 7.2:11 7.2:30 7.2:31 7.2:32 7.2:33 7.2:34 7.2:35
         for (const format of WIRE_FORMAT_NAMES) {
           text.resumeUpstreams();
@@ -172,7 +172,7 @@ describe('an upstream of a text model', () => {
     }
 
     for (const [cause, status] of BY_CAUSE) {
-      it(`that speaks ${upstream} and fails with ${cause} is reported as such`, async () => {
+      it(`is reported with its cause if it fails with ${cause} in ${upstream}`, async () => {
         // contract 7.1:3
         for (const stream of [false, true]) {
           const response = await text.ask(upstream, modelVia(upstream), `[sim:fail=${cause}]`, { stream });
@@ -182,7 +182,7 @@ describe('an upstream of a text model', () => {
     }
 
     for (const [fault, codes] of BREAKS) {
-      it(`that speaks ${upstream} and breaks off (${fault}) in a whole answer fails the request`, async () => {
+      it(`fails the request if it breaks off a whole answer in ${upstream} (${fault})`, async () => {
         // contract 7.2:17
         for (const format of WIRE_FORMAT_NAMES) {
           const response = await text.ask(format, modelVia(upstream), `[sim:${fault}]`);
@@ -191,7 +191,7 @@ describe('an upstream of a text model', () => {
       });
     }
 
-    it(`that speaks ${upstream} and garbles one event of a stream loses only that event, which is counted`, async () => {
+    it(`loses one event, which is counted, if it garbles one event of a stream in ${upstream}`, async () => {
       const counted = async (): Promise<number> =>
         Number(/^genway_text_unreadable_events_total\{.*\} (\d+)$/m.exec(await text.measured())?.[1] ?? 0);
       const before = await counted();
@@ -208,7 +208,7 @@ describe('an upstream of a text model', () => {
     });
 
     for (const fault of ['drop_after=3', 'fail_after=3,fail=processing_unavailable']) {
-      it(`that speaks ${upstream} and breaks off (${fault}) in a stream ends it with an error after the delivered part`, async () => {
+      it(`ends a stream with an error after the delivered part if it breaks off in ${upstream} (${fault})`, async () => {
         // contract 4.8:3 7.1:7
         for (const format of WIRE_FORMAT_NAMES) {
           const prompt = `[sim:tokens=9,${fault}]`;
@@ -238,7 +238,7 @@ describe('an upstream of a text model', () => {
     }
   }
 
-  it('that cannot be reached is unavailable', async () => {
+  it('is unavailable if it cannot be reached', async () => {
     // contract 7.2:14 7.2:33
     await expectFailure(await text.ask('responses', 'texta-dead', 'Hi'), 'responses', 503, ['processing_unavailable']);
     await expectFailure(await text.ask('responses', 'texta-unknown', 'Hi'), 'responses', 503, [
@@ -246,7 +246,7 @@ describe('an upstream of a text model', () => {
     ]);
   });
 
-  it('that closes the connection without an answer is reported as failed', async () => {
+  it('is reported as failed if it closes the connection without an answer', async () => {
     // contract 7.2:16 7.2:35
     script = (request) => request.socket.destroy();
     const response = await text.ask('messages', 'texta-scripted', 'Hi', { stream: true });
@@ -254,7 +254,7 @@ describe('an upstream of a text model', () => {
   });
 
   for (const ending of ['drop', 'event: error\ndata: {"type":"error","code":"server_error"}\n\n']) {
-    it(`that breaks off a response stream (${ending.slice(0, 5)}) leaves its numbering to the error that ends it`, async () => {
+    it(`leaves the numbering of events to the final error if it breaks off a response stream (${ending.slice(0, 5)})`, async () => {
       // contract 4.8.2:27
       script = (_request, response) => {
         const events = ['response.created', 'response.in_progress', 'response.output_text.delta'].map(
@@ -295,7 +295,7 @@ describe('an upstream of a text model', () => {
     expect(bodies.map((body) => body.match(/"call_x{59}"/g)?.length)).to.deep.equal([2, 2]);
   });
 
-  it('that is silent before or in its whole answer is reported as timed out', async () => {
+  it('is reported as timed out if it is silent before or in a whole answer', async () => {
     // contract 7.2:15
     script = () => {};
     await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
@@ -303,7 +303,7 @@ describe('an upstream of a text model', () => {
     await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
   });
 
-  it('that is silent in the middle of a stream is reported as timed out, and the stream ends with an error', async () => {
+  it('is reported as timed out if it is silent in the middle of a stream, which ends with an error', async () => {
     script = (_request, response) => {
       response.writeHead(200).write('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
     };
@@ -318,7 +318,7 @@ describe('an upstream of a text model', () => {
     expect(text.outcomes.map(({ errorCode }) => errorCode)).to.deep.equal(Array(4).fill('processing_timeout'));
   });
 
-  it('that returns no valid answer is reported as failed, whatever it returns', async () => {
+  it('is reported as failed if it returns no valid answer', async () => {
     // contract 7.2:16
     for (const body of ['', 'null', '[]', '<html>', '{"choices":"many"}', '{}', '\u0000']) {
       script = (_request, response) => response.end(body);
@@ -329,7 +329,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('that requests a wait has it passed on, as a number', async () => {
+  it('is answered for with its requested wait, as a number', async () => {
     // contract 7.2:32
     const waits: readonly [string, string][] = [
       ['7', '7'],
@@ -345,7 +345,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('that counts no tokens for an answer with text is not trusted', async () => {
+  it('is not trusted if it counts no tokens for an answer with text', async () => {
     const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
     const choice = { index: 0, finish_reason: 'stop' };
     const said = { role: 'assistant', content: 'and so it went on and on '.repeat(10) };
@@ -396,7 +396,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('that never stops sending is cut off', async () => {
+  it('is cut off if it never stops sending', async () => {
     script = (_request, response) => {
       response.on('error', () => {});
       const more = (): void => {
@@ -411,7 +411,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('that cannot be found or reached is followed by the next, also in another format', async () => {
+  it('is followed by the next, also in another format, if it cannot be found or reached', async () => {
     const response = await text.ask('messages', 'texta-lost', 'Say exactly: from the third', { stream: true });
     expect(await response.text()).to.contain('third');
     await text.idle();

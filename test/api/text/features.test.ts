@@ -678,7 +678,7 @@ describe('a client of a model with full compatibility', () => {
         for (const upstream of WIRE_FORMAT_NAMES) {
           const isSent = sentTo(feature.sent[upstream], client) !== null;
           const outcome = isSent ? 'gets' : 'learns that it cannot have';
-          it(`of ${client} ${outcome} ${feature.name} over ${upstream}`, async () => {
+          it(`in ${client} ${outcome} ${feature.name} over ${upstream}`, async () => {
             // contract 4.8.1:13
             for (const stream of [false, true]) await check(feature, client, upstream, stream);
           });

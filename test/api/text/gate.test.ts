@@ -79,14 +79,14 @@ describe('the access check of the text endpoints', () => {
     ];
 
     for (const format of WIRE_FORMAT_NAMES) {
-      it(`of ${format} from Authorization: Bearer, with and without sk-`, async () => {
+      it(`in Authorization: Bearer for ${format}, with and without sk-`, async () => {
         // contract 5:1 5:2 5:3 5:7
         for (const apiKey of [text.apiKey, text.apiKey.slice('sk-'.length)]) {
           expect((await text.ask(format, model, 'Hi', { apiKey })).status).to.equal(200);
         }
       });
 
-      it(`of ${format} from no header that is not listed for it`, async () => {
+      it(`only in the headers that are listed for ${format}`, async () => {
         // contract 5:1
         for (const header of ['x-api-key', 'x-native-api-key', 'x-goog-api-key']) {
           if (accepted.some(([name, listed]) => name === format && listed === header)) continue;
@@ -99,7 +99,7 @@ describe('the access check of the text endpoints', () => {
     }
 
     for (const [format, header] of accepted) {
-      it(`of ${format} from ${header}`, async () => {
+      it(`in ${header} for ${format}`, async () => {
         // contract 5:2 5:3
         const headers = { ...withoutBearer, [header]: text.apiKey };
         expect((await text.ask(format, model, 'Hi', { headers })).status).to.equal(200);
@@ -121,7 +121,7 @@ describe('the access check of the text endpoints', () => {
       );
     });
 
-    it('of the native format from the query, which no log and no measurement shows', async () => {
+    it('in the query for the native format, and shows it in no log and no metric', async () => {
       // contract 5:3
       const { path, body } = ASK['generate-content'](model, 'Hi', false);
       for (const apiKey of [text.apiKey, 'sk-not-a-key-at-all']) {

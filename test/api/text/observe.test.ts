@@ -16,7 +16,7 @@ describe('a text request', () => {
     expect(measured).to.not.contain('BREW');
   });
 
-  it('that is refused leaves a line in the log without any of its content', async () => {
+  it('leaves a line in the log without any of its content when it is refused', async () => {
     const response = await text.ask('responses', 'nothing', 'a secret wish');
     const id = response.headers.get('x-request-id') ?? '';
     await response.text();

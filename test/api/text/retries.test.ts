@@ -196,7 +196,7 @@ describe('a text upstream', () => {
     });
   });
 
-  it('that refuses connections is called once more only where it is the only route', async () => {
+  it('is called once more after a refused connection only if it is the only route', async () => {
     await servers[2]?.close();
     expect((await ask('returning-alone')).status).to.equal(503);
     expect(decisions().slice(-2)).to.deep.equal(['retry', 'refused']);
@@ -226,7 +226,7 @@ describe('a text upstream', () => {
   });
 
   for (const format of WIRE_FORMAT_NAMES) {
-    it(`that cuts a stream of ${format} off is not followed by another, and the client receives an error`, async () => {
+    it(`is not followed by the other after it cut off a stream of ${format}, and the client receives an error`, async () => {
       scripts = [
         (_request, response) =>
           response.writeHead(200, { 'content-type': 'text/event-stream' }).write(HALVES[format], () => {
@@ -247,7 +247,7 @@ describe('a text upstream', () => {
     });
   }
 
-  it('that answers in place of another is not named: the answer names the purchased model', async () => {
+  it('is not named if it answers in place of another: the answer names the purchased model', async () => {
     for (const format of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
         text.resumeUpstreams();

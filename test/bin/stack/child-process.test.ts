@@ -32,7 +32,7 @@ describe('a child process', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('that cannot be run is an error', async () => {
+  it('is an error if it cannot be run', async () => {
     const error = await rejectionOf(startProcess({ command: '/nowhere/nothing', args: [], output: () => {} }));
     expect(error).to.have.property('code', 'ENOENT');
   });
@@ -54,7 +54,7 @@ describe('a child process', () => {
     expect(await child.exited).to.equal('SIGKILL');
   });
 
-  it('that has ended can still be stopped and killed', async () => {
+  it('can be stopped and killed after it has ended', async () => {
     const child = await startProcess(nodeProcess(''));
     await child.exited;
     await child.stop(60_000);

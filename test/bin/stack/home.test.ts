@@ -45,7 +45,7 @@ describe('the state folder', () => {
       .and.contains('GENWAY_HOME');
   });
 
-  it('that cannot be written to is refused with the name of the variable', async () => {
+  it('is refused with the name of the variable if it cannot be written to', async () => {
     const file = join(home, 'file');
     await writeFile(file, '');
     for (const folder of [file, join(file, 'below')]) {
@@ -93,7 +93,7 @@ describe('the state folder', () => {
 });
 
 describe('the ports', () => {
-  it('of a stack are refused with the name of the variable when they are taken', async () => {
+  it('are refused with the name of the variable when they are taken', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -105,11 +105,11 @@ describe('the ports', () => {
     server.close();
   });
 
-  it('that are free are outside the range of outgoing connections', async () => {
+  it('are found outside the range of outgoing connections', async () => {
     expect(await findFreePort()).to.be.below(32_768);
   });
 
-  it('of a stack are refused when two are the same', async () => {
+  it('are refused when two are the same', async () => {
     const port = await findFreePort();
     expect(await rejectionOf(checkPorts({ GENWAY_API_PORT: port, GENWAY_TEXT_PORT: port })))
       .to.have.property('message')

@@ -71,7 +71,7 @@ describe('PostgreSQL for development', () => {
     expect(await query(server.url, 'SELECT answer FROM kept')).to.deep.equal([{ answer: 42 }]);
   });
 
-  it('that cannot start reports the reason', async () => {
+  it('reports the reason if it cannot start', async () => {
     const impossible = startPostgres({
       dataDir: join(folder, 'impossible'),
       port: await findFreePort(),

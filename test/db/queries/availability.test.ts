@@ -68,7 +68,7 @@ describe('the availability by day', () => {
     expect(await days([routeTo('a', 'one'), routeTo('b', 'two')])).to.deep.equal([['2026-11-20', 0.875]]);
   });
 
-  it('of a model with several routes follows the rule of the current status', async () => {
+  it('follows the rule of the current status for a model with several routes', async () => {
     // contract 4.12:9
     const calls = fc
       .tuple(fc.integer({ min: 5, max: 1000 }), fc.double({ min: 0, max: 1, noNaN: true }))

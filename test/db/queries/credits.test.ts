@@ -63,7 +63,7 @@ describe('db/queries/credits', () => {
       expect((await reloadAccount(database, account)).fundedAvailable).to.equal(parseUsd(10));
     });
 
-    it('of another account may have the same reference', async () => {
+    it('may have the reference of a top-up of another account', async () => {
       await pay(parseUsd(10), 'payment');
       account = await createAccount(database);
       expect((await pay(parseUsd(10), 'payment')).applied).to.equal(true);
@@ -124,7 +124,7 @@ describe('db/queries/credits', () => {
       expect((await reloadAccount(database, account)).fundedAvailable).to.equal(0n);
     });
 
-    it('of zero is refused', async () => {
+    it('is refused if it is zero', async () => {
       await rejectionOf(change(0n));
     });
   });

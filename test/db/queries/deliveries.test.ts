@@ -187,7 +187,7 @@ describe('db/queries/deliveries', () => {
       });
     });
 
-    it('that is the last one and fails leaves a redelivery that was requested meanwhile pending', async () => {
+    it('leaves a redelivery that was requested meanwhile pending when it is the last one and fails', async () => {
       const id = await createDelivery();
       await startAttempt(database, id, { number: 1 });
       await requestRedeliveries(database, { deliveryId: id, limit: 1 });
@@ -201,7 +201,7 @@ describe('db/queries/deliveries', () => {
       expect(await claim()).to.deep.equal([id]);
     });
 
-    it('that fails counts from the first failure, not from the latest', async () => {
+    it('keeps the time of the first failure when it fails again', async () => {
       // contract 2.4:9
       const [first, second] = [await createDelivery(), await createDelivery()];
       const failed = { delivered: false, timedOut: false, disabledReason: null, nextAttemptAt: null } as const;

@@ -355,7 +355,7 @@ describe('allowances', () => {
       expect(await first().hold(hold(2_001n, other.id))).to.include({ refusal: 'end_user_limit', remaining: 2_000n });
     });
 
-    it('that is lowered applies in every process before the change is answered', async () => {
+    it('applies in every process before the answer to a call that lowers it', async () => {
       const alice = await endUser('alice');
       await Promise.all(processes.map((process) => serve(process, alice.newHold({ amount: 10n }), 10n)));
       await endUser('alice', { usageLimit: 40n }, alice.key);
@@ -371,7 +371,7 @@ describe('allowances', () => {
       expect(await usedOf(alice)).to.equal(2_000n);
     });
 
-    it('that is deleted limits nothing, and its holds are charged and released', async () => {
+    it('limits nothing once it is deleted, and its holds are charged and released', async () => {
       const alice = await endUser('alice');
       const hold = alice.newHold({ amount: 10_000n });
       const decided = await first().hold(hold);

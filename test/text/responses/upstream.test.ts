@@ -232,7 +232,7 @@ describe('responses upstream', () => {
       expect(partsOf(answer(added(0, item), done(0, item), completed()))).to.deep.equal([toolCall('a', 'look', '{}')]);
     });
 
-    it('that a model wrapped into one are unwrapped, each with its own id', () => {
+    it('are unwrapped, each with its own id, if a model wrapped them into one', () => {
       const uses = ['look', 'wait'].map((name) => ({ recipient_name: `functions.${name}`, parameters: { at: 1 } }));
       const item = call('a', 'multi_tool_use.parallel', JSON.stringify({ tool_uses: uses }));
       const [first, second] = partsOf(answer(added(0, { ...item, arguments: '' }), done(0, item), completed()));
@@ -243,7 +243,7 @@ describe('responses upstream', () => {
         .that.matches(/^call_/);
     });
 
-    it('of a tool that only has the name of a wrapper stay unchanged', () => {
+    it('stay unchanged if their tool only has the name of a wrapper', () => {
       for (const written of ['{"at":1}', '{"tool_uses":[{"recipient_name":"look"}]}', '{"tool_uses":[]}', '{"at"']) {
         expect(partsOf(answer(done(0, call('a', 'parallel', written)), completed()))).to.deep.equal([
           toolCall('a', 'parallel', written),
@@ -269,7 +269,7 @@ describe('responses upstream', () => {
       }
     });
 
-    it('of whole answers are answers that failed, have not ended, or are invalid', () => {
+    it('are whole answers that failed, have not ended, or are invalid', () => {
       const failed = { status: 'failed', error: { code: 'insufficient_quota' }, output: [] };
       expect(() => resultOf(upstream.parseResult(failed)))
         .to.throw(ServiceError)

@@ -266,7 +266,7 @@ describe('price lists', () => {
     });
   });
 
-  it('that are not in force yet leave the prices of the catalogue', async () => {
+  it('leave the prices of the catalogue unchanged before their first version takes effect', async () => {
     const later = await app.createAccount({ fundedUsd: 1 });
     await admin(`/accounts/${later.accountId}/price-list`, { price_list: 'planned', reason: 'soon' }, 'PATCH');
     expect(await priceOfVideo(later)).to.equal(0.1);

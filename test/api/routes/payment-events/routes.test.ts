@@ -232,7 +232,7 @@ describe('POST /v1/payment-events', () => {
       });
     }
 
-    it('that is not JSON, although it is signed', async () => {
+    it('if it is signed, but not JSON', async () => {
       const answer = await post('{', { 'stripe-signature': sign('{') });
       expect([answer.status, answer.error?.code]).to.deep.equal([400, 'bad_request']);
     });
@@ -284,7 +284,7 @@ describe('POST /v1/payment-events', () => {
     });
   }
 
-  it('of a checkout that a link with the account’s id led to credits the account', async () => {
+  it('credits the account whose id was in the link to the checkout', async () => {
     const { status, data } = await announce(checkoutCompleted({ metadata: {}, client_reference_id: accountId }));
     expect([status, data?.outcome]).to.deep.equal([200, 'credited']);
   });

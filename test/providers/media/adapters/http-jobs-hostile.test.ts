@@ -124,7 +124,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
 
   describe('reads a refusal', () => {
     for (const status of [400, 413, 415, 422, 424]) {
-      it(`of the request, ${status}, without a code of the protocol as bad_request`, async () => {
+      it(`with ${status} and without a code of the protocol as bad_request`, async () => {
         for (const body of ['<html>', '', { error: 'no' }, { error: { code: 'invalid_aspect_ratio' } }]) {
           const error = await refusal(status, body);
           expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'bad_request');
@@ -132,21 +132,21 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       });
     }
 
-    it('of other requests without a code of the protocol as processing_failed', async () => {
+    it('with another status and without a code of the protocol as processing_failed', async () => {
       for (const status of [405, 409, 410]) {
         const error = await refusal(status, { error: { code: 'internal_error' } });
         expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'processing_failed');
       }
     });
 
-    it('of the operator’s balance or of an unknown address as no statement about the job', async () => {
+    it('for the operator’s balance or an unknown address as no statement about the job', async () => {
       for (const status of [402, 404]) {
         const error = await refusal(status, { error: { code: 'no_such_model' } });
         expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
       }
     });
 
-    it('of the operator’s credential as no statement about the job, whatever its body', async () => {
+    it('for the operator’s credential as no statement about the job, whatever its body', async () => {
       for (const status of [401, 403]) {
         const error = await refusal(status, { error: { code: 'bad_request', message: 'key sk-123 expired' } });
         expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);

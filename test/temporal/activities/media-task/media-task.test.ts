@@ -13,7 +13,7 @@ import { rejectionOf } from '../../../support/rejection.ts';
 describe('the steps of a media task', () => {
   const testDatabase = useTestDatabase();
 
-  it('that settle or refund a task that the database has lost give up, since no repetition helps', async () => {
+  it('stop without a repetition if the database has lost the task to settle or refund', async () => {
     const steps = createMediaTaskActivities({
       database: testDatabase.database,
       upstreams: new Map(),
