@@ -3,6 +3,7 @@
  * one place (`api/middlewares/errors.ts` and the text formats' envelopes).
  */
 import { cutText } from './cut-text.ts';
+import type { JsonObject } from './json.ts';
 
 interface ErrorKind {
   /** The HTTP status; null for a code that no response has. */
@@ -77,6 +78,8 @@ interface ServiceErrorOptions {
   readonly retryable?: boolean | undefined;
   /** Further response headers, such as `Allow`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** What a client of the messages format reads of the error in `error.details`. */
+  readonly details?: JsonObject | undefined;
   readonly cause?: unknown;
 }
 
@@ -91,6 +94,7 @@ export class ServiceError extends Error {
   readonly retryable: boolean;
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  readonly details: JsonObject | undefined;
   readonly fieldFault: FieldFault | null;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
@@ -101,6 +105,7 @@ export class ServiceError extends Error {
     this.retryable = options.retryable ?? kind.retryable;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers ?? {};
+    this.details = options.details;
     this.fieldFault = options.fieldFault ?? null;
   }
 }

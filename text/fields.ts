@@ -3,7 +3,7 @@
  * and the shape of the object says which.
  */
 import type { Compatibility } from '../domain/compatibility.ts';
-import { badRequest } from '../domain/errors.ts';
+import { badRequest, ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { type JsonSchema, NULL } from '../domain/json-schema.ts';
 import type { UnusedFields } from './canonical.ts';
@@ -53,10 +53,10 @@ interface RefusedField extends Reader<undefined> {
   readonly isRefused: true;
 }
 
-/** A field that is refused, saying why or what to do instead. */
-export function refused(advice: string): RefusedField {
+/** A field that is refused, saying why or what to do instead. @param details what clients read in the error beside that */
+export function refused(advice: string, details?: JsonObject): RefusedField {
   const refuse = reader({ ...NULL, description: `Not supported: ${advice}` }, (value, path): undefined => {
-    if (isSet(value)) throw badRequest(`"${path}" is not supported: ${advice}`);
+    if (isSet(value)) throw new ServiceError('bad_request', `"${path}" is not supported: ${advice}`, { details });
   });
   return Object.assign(refuse, { isOptional: true, isRefused: true } as const);
 }

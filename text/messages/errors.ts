@@ -5,7 +5,9 @@ import { encodeEvent } from '../sse.ts';
 import { messageWithRequestId } from '../wire-format.ts';
 
 export function renderError(error: ServiceError, requestId: string): JsonObject {
-  return { type: 'error', error: { type: error.code, message: messageWithRequestId(error, requestId) } };
+  const { code: type, details } = error;
+  const message = messageWithRequestId(error, requestId);
+  return { type: 'error', error: { type, message, ...(details !== undefined && { details }) } };
 }
 
 export function renderStreamError(error: ServiceError, requestId: string): string {

@@ -277,6 +277,11 @@ const requestOf = (honoured: Honour) =>
       inference_geo: refused('the region of processing cannot be chosen'),
       mcp_servers: refused('hosted tools are not offered; send tools with a name and an input_schema'),
       output_format: refused('send "output_config.format" instead'),
+      // The vendor's SDK reads these details, and sends the whole conversation without `thread`.
+      thread: refused('conversations are not stored; send all messages', {
+        error_code: 'thread_unsupported_request',
+        unsupported: ['thread'],
+      }),
     },
     { unknown: 'refuse' },
   );

@@ -1,4 +1,6 @@
 /** The vendors' SDKs against the gateway, on models whose upstream speaks their format and on others. */
+import Anthropic from '@anthropic-ai/sdk';
+import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { rejectionOf } from '../../support/rejection.ts';
@@ -21,6 +23,21 @@ describe('the SDK', () => {
     const driver = drivers.get(name);
     if (driver === undefined) throw new Error(`there is no driver ${name}`);
     return driver;
+  }
+
+  for (const stream of [false, true]) {
+    it(`anthropic ${stream ? 'streams' : 'waits for'} what its tool runner needs, though no thread is stored`, async () => {
+      // contract 4.8.3:20
+      const client = new Anthropic({ apiKey: text.apiKey, baseURL: text.baseUrl, maxRetries: 0 });
+      const inputSchema = { type: 'object', properties: { place: { type: 'string' } } } as const;
+      const run = ({ place }: { place?: string }): string => `rain in ${place}`;
+      const tools = [betaTool({ name: 'look', description: 'Looks.', inputSchema, run })];
+      const content = 'Call look with {"place":"Oslo"}';
+      const messages = [{ role: 'user' as const, content }];
+      const runner = client.beta.messages.toolRunner({ model: 'texti-k3', max_tokens: 1_000, messages, tools, stream });
+      const { content: answer } = await runner.runUntilDone();
+      expect(answer.at(-1)).to.deep.include({ type: 'text', text: 'look => rain in Oslo' });
+    });
   }
 
   for (const name of SDKS) {
