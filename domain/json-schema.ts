@@ -134,9 +134,12 @@ export function boolean(description?: string): JsonSchema {
   return { type: 'boolean', ...(description !== undefined && { description }) };
 }
 
-export const unixSeconds = (description: string): JsonSchema => integer(`${description}; Unix seconds`, { minimum: 0 });
+/** Adds the unit after the first clause of a description; the next clause says when the value is null. */
+const inUnit = (description: string, unit: string): string => description.replace(/(?=[.;] |$)/, `, in ${unit}`);
 
-export const usd = (description: string): JsonSchema => number(`${description}; USD`);
+export const unixSeconds = (description: string): JsonSchema =>
+  integer(inUnit(description, 'Unix seconds'), { minimum: 0 });
+export const usd = (description: string): JsonSchema => number(inUnit(description, 'USD'));
 export const isoTime = (description: string): JsonSchema => text(description, { format: 'date-time' });
 export const exactUsd = (description: string): JsonSchema =>
-  text(`${description}; USD, exact`, { pattern: String.raw`^-?\d+(\.\d{1,12})?$` });
+  text(inUnit(description, 'USD, exact'), { pattern: String.raw`^-?\d+(\.\d{1,12})?$` });

@@ -16,11 +16,11 @@ export type Task = {
   status: 'queued' | 'processing' | 'succeeded' | 'failed';
   /** Repeats `status`, for older clients */
   stage: 'queued' | 'processing' | 'succeeded' | 'failed';
-  /** When the task was created; Unix seconds */
+  /** When the task was created, in Unix seconds */
   created_at: number;
-  /** When it last changed; Unix seconds */
+  /** When it last changed, in Unix seconds */
   updated_at: number;
-  /** When it ended; null while running; Unix seconds */
+  /** When it ended, in Unix seconds; null while running */
   completed_at: number | null;
   /** Seconds to wait before the next poll; only while running */
   poll_after_seconds?: number;
@@ -35,13 +35,13 @@ export type Task = {
   };
   output: TaskOutput | null;
   usage: {
-    /** Reserved at creation; USD */
+    /** Reserved at creation, in USD */
     credits_reserved: number;
-    /** The price of the task; 0 if it failed; USD */
+    /** The price of the task, in USD; 0 if it failed */
     credits_charged: number;
-    /** Charged in the end; 0 unless it succeeded; USD */
+    /** Charged in the end, in USD; 0 unless it succeeded */
     credits_settled: number;
-    /** Returned; everything if it failed; USD */
+    /** Returned, in USD; everything if it failed */
     credits_refunded: number;
     /** Seconds that determine the price; videos only */
     billable_duration_seconds?: number;
@@ -90,13 +90,13 @@ export type UploadedFile = {
   /** Detected from the content */
   mime_type: string;
   bytes: number;
-  /** When it was uploaded; Unix seconds */
+  /** When it was uploaded, in Unix seconds */
   created_at: number;
   /** The client’s file name */
   filename: string | null;
-  /** When a task first used it; Unix seconds */
+  /** When a task first used it, in Unix seconds */
   used_at: number | null;
-  /** When it is deleted unless a task uses it; null once one has; Unix seconds */
+  /** When it is deleted unless a task uses it, in Unix seconds; null once one has */
   expires_at: number | null;
 };
 
@@ -112,7 +112,7 @@ export type VideoModel = {
   /** The value for `model` in requests; exact and case-sensitive */
   id: string;
   object: 'model';
-  /** The edition of the catalogue; Unix seconds */
+  /** The edition of the catalogue, in Unix seconds */
   created: number;
   owned_by: string;
   /** Why the key cannot call the model now */
@@ -155,7 +155,7 @@ export type VideoModel = {
     modifiers: {
       /** The fields of a request that must all have these values */
       when: Record<string, unknown>;
-      /** Added to the price of a unit; USD */
+      /** Added to the price of a unit, in USD */
       addition: number;
       /** Multiplies the sum */
       factor: number;
@@ -167,7 +167,7 @@ export type ImageModel = {
   /** The value for `model` in requests; exact and case-sensitive */
   id: string;
   object: 'model';
-  /** The edition of the catalogue; Unix seconds */
+  /** The edition of the catalogue, in Unix seconds */
   created: number;
   owned_by: string;
   /** Why the key cannot call the model now */
@@ -192,7 +192,7 @@ export type ImageModel = {
     modifiers: {
       /** The fields of a request that must all have these values */
       when: Record<string, unknown>;
-      /** Added to the price of a unit; USD */
+      /** Added to the price of a unit, in USD */
       addition: number;
       /** Multiplies the sum */
       factor: number;
@@ -204,7 +204,7 @@ export type TextModel = {
   /** The value for `model` in requests; exact and case-sensitive */
   id: string;
   object: 'model';
-  /** The edition of the catalogue; Unix seconds */
+  /** The edition of the catalogue, in Unix seconds */
   created: number;
   owned_by: string;
   /** Why the key cannot call the model now */
@@ -225,15 +225,15 @@ export type TextModel = {
   };
   prices: {
     unit: '1M tokens';
-    /** Input tokens; USD */
+    /** Input tokens, in USD */
     input: number;
-    /** Output tokens, reasoning included; USD */
+    /** Output tokens, reasoning included, in USD */
     output: number;
-    /** Input tokens read from the cache; USD */
+    /** Input tokens read from the cache, in USD */
     cached_input: number;
-    /** Input tokens written to the cache; USD */
+    /** Input tokens written to the cache, in USD */
     cache_write: number;
-    /** Input tokens written to a cache that keeps them for an hour, if the model can be asked for that; USD */
+    /** Input tokens written to a cache that keeps them for an hour, if the model can be asked for that, in USD */
     cache_write_1h?: number;
     tiers: {
       /** Input tokens */
@@ -261,25 +261,25 @@ export type TextModel = {
 
 export type Balance = {
   object: 'balance';
-  /** Available to spend; USD */
+  /** Available to spend, in USD */
   available_usd: number;
-  /** The part that was paid for; USD */
+  /** The part that was paid for, in USD */
   funded_usd: number;
-  /** The part that was granted; USD */
+  /** The part that was granted, in USD */
   signup_usd: number;
-  /** What of the granted part expires; it is spent first; USD */
+  /** What of the granted part expires, in USD; it is spent first */
   promo_usd: number;
-  /** When the first of it expires; null when there is none; Unix seconds */
+  /** When the first of it expires, in Unix seconds; null when there is none */
   promo_expires_at: number | null;
-  /** Held for running tasks and requests; USD */
+  /** Held for running tasks and requests, in USD */
   reserved_usd: number;
-  /** Below what balance `account.balance_low` is sent; null for never; USD */
+  /** Below what balance `account.balance_low` is sent, in USD; null for never */
   low_balance_usd: number | null;
   /** Whether the account has ever topped up, which unlocks all models */
   topped_up: boolean;
   key: {
     id: string;
-    /** Charged to or held for the calling key so far; USD */
+    /** Charged to or held for the calling key so far, in USD */
     used_usd: number;
     /** The maximum that the key may spend. Null for no limit; USD */
     usage_limit_usd: number | null;
@@ -322,7 +322,7 @@ export type DailyUsage = {
   output_tokens: number;
   /** Seconds of video */
   billable_duration_seconds: number;
-  /** The amount charged; USD */
+  /** The amount charged, in USD */
   charged_usd: number;
 };
 
@@ -345,13 +345,13 @@ export type EndUserUsage = {
   cache_write_1h_tokens: number;
   /** All generated tokens, reasoning included */
   output_tokens: number;
-  /** The amount charged; USD */
+  /** The amount charged, in USD */
   charged_usd: number;
 };
 
 /** A finished text request. */
 export type TextRequest = {
-  /** When it began; Unix seconds */
+  /** When it began, in Unix seconds */
   created_at: number;
   id: string;
   object: 'text_request';
@@ -393,7 +393,7 @@ export type TextRequest = {
     /** The factors that multiplied every rate */
     factor: string;
   }[];
-  /** The amount charged; USD */
+  /** The amount charged, in USD */
   charged_usd: number;
   /** Milliseconds until the end */
   latency_ms: number | null;
@@ -414,15 +414,15 @@ export type Webhook = {
   secret?: string;
   /** Whether events are sent */
   enabled: boolean;
-  /** When it was disabled; Unix seconds */
+  /** When it was disabled, in Unix seconds */
   disabled_at: number | null;
   /** Why nothing is sent */
   disabled_reason: string | null;
-  /** The first failed attempt since the last success; Unix seconds */
+  /** The first failed attempt since the last success, in Unix seconds */
   failing_since: number | null;
-  /** When it was created; Unix seconds */
+  /** When it was created, in Unix seconds */
   created_at: number;
-  /** When it last changed; Unix seconds */
+  /** When it last changed, in Unix seconds */
   updated_at: number;
 };
 
@@ -461,7 +461,7 @@ export type Delivery = {
   attempts: {
     /** From 1 */
     number: number;
-    /** When it was sent; Unix seconds */
+    /** When it was sent, in Unix seconds */
     started_at: number;
     /** Milliseconds until the answer or the timeout */
     latency_ms: number;
@@ -470,11 +470,11 @@ export type Delivery = {
     /** Why there was no valid answer */
     error: string | null;
   }[];
-  /** When it is tried next; null if no attempt is planned; Unix seconds */
+  /** When it is tried next, in Unix seconds; null if no attempt is planned */
   next_attempt_at: number | null;
-  /** When the event happened; Unix seconds */
+  /** When the event happened, in Unix seconds */
   created_at: number;
-  /** When the last attempt ended; Unix seconds */
+  /** When the last attempt ended, in Unix seconds */
   completed_at: number | null;
 };
 
@@ -483,7 +483,7 @@ export type TaskEvent = {
   id: string;
   object: 'event';
   type: 'task.succeeded' | 'task.failed';
-  /** When it happened; Unix seconds */
+  /** When it happened, in Unix seconds */
   created_at: number;
   data: Task;
 };
@@ -492,16 +492,16 @@ export type LowBalanceEvent = {
   id: string;
   object: 'event';
   type: 'account.balance_low';
-  /** When it was found to be low; Unix seconds */
+  /** When it was found to be low, in Unix seconds */
   created_at: number;
   data: {
     object: 'balance';
     account_id: string;
-    /** Available to spend; USD */
+    /** Available to spend, in USD */
     available_usd: number;
-    /** Held for running tasks and requests; USD */
+    /** Held for running tasks and requests, in USD */
     reserved_usd: number;
-    /** The threshold, below which the sum of both fell; USD */
+    /** The threshold, below which the sum of both fell, in USD */
     low_balance_usd: number;
   };
 };
@@ -510,7 +510,7 @@ export type TestEvent = {
   id: string;
   object: 'event';
   type: 'endpoint.test';
-  /** When the test was requested; Unix seconds */
+  /** When the test was requested, in Unix seconds */
   created_at: number;
   data: {
     id: string;
@@ -580,7 +580,7 @@ export type RunCapability = {
 export type ChatCompletion = {
   id: string;
   object: 'chat.completion';
-  /** When the request was made; Unix seconds */
+  /** When the request was made, in Unix seconds */
   created: number;
   model: string;
   choices: {
@@ -627,9 +627,9 @@ export type ChatCompletion = {
 export type ResponsesResponse = {
   id: string;
   object: 'response';
-  /** When the request was made; Unix seconds */
+  /** When the request was made, in Unix seconds */
   created_at: number;
-  /** When the answer was complete; Unix seconds */
+  /** When the answer was complete, in Unix seconds */
   completed_at?: number | null;
   /** As sent; null if there were none */
   instructions?: unknown;

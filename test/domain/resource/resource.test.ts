@@ -82,8 +82,8 @@ describe('a resource', () => {
     const { schema } = nested<Parcel>(PARCEL.fields);
     expect(schema['required']).to.deep.equal(['object', 'id', 'price_usd', 'sent_at', 'labels', 'size', 'parts']);
     expect(schema['properties']).to.deep.include({
-      price_usd: { type: 'number', description: 'What it costs; USD' },
-      sent_at: { type: ['integer', 'null'], description: 'When it was sent; Unix seconds', minimum: 0 },
+      price_usd: { type: 'number', description: 'What it costs, in USD' },
+      sent_at: { type: ['integer', 'null'], description: 'When it was sent, in Unix seconds', minimum: 0 },
     });
   });
 });
