@@ -20,6 +20,6 @@ interface PaymentOutcome {
 export const PAYMENT_EVENT = nested<PaymentOutcome>({
   object: field.constant('payment_event'),
   outcome: field.oneOf(OUTCOMES)('outcome'),
-  transfer_id: field.id('transfer').orAbsent(({ transferId }) => transferId, 'The top-up, or the adjustment'),
-  reason: field.text.orAbsent(({ reason }) => reason, 'Why nothing was credited'),
+  transfer_id: field.id('transfer').orAbsent(({ transferId }) => transferId, 'The id of the top-up or the adjustment'),
+  reason: field.text.orAbsent(({ reason }) => reason, 'The reason why nothing was credited'),
 });

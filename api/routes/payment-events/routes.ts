@@ -33,11 +33,11 @@ export const announcePayment = endpoint({
   tag: 'Service',
   request: 'POST /v1/payment-events',
   access: 'open',
-  summary: 'For the payment provider: announce a payment',
+  summary: 'Announce a payment (for the payment provider)',
   description:
-    'Signed and shaped like Stripe’s events. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
-    'account in `metadata.account_id`, once for each payment. `charge.refunded` and `charge.dispute.*` take back what went back to ' +
-    'the payer, and a new dispute suspends the account. Other events are ignored.',
+    'Takes Stripe’s events and signatures. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
+    'account in `metadata.account_id`, once for each payment. `charge.refunded` and `charge.dispute.*` deduct the money that the ' +
+    'payer got back, and a new dispute suspends the account. Other events are ignored.',
   headers: [
     {
       name: 'stripe-signature',
@@ -47,7 +47,7 @@ export const announcePayment = endpoint({
     },
   ],
   body: signedBody(BODY_LIMITS.maxBytes),
-  answers: { 200: dataOf(PAYMENT_EVENT.schema, 'Credited, or nothing to credit') },
+  answers: { 200: dataOf(PAYMENT_EVENT.schema, 'The outcome') },
   refusals: ['not_found', 'internal_error'],
   handle: async ({ body: readBody, context }, services) => {
     const { paymentWebhookSecret: secret } = services;

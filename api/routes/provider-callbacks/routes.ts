@@ -21,11 +21,10 @@ export const announceJobEnd = endpoint({
   tag: 'Service',
   request: 'POST /v1/provider-callbacks/{provider}/{task_id}',
   access: 'open',
-  summary: 'For providers: announce the end of a job',
-  description:
-    'Authenticated by the signature of the upstream’s protocol, or by an address that only the upstream knows.',
+  summary: 'Announce the end of a job (for providers)',
+  description: 'The signature of the upstream’s protocol, or a secret address, authenticates the call.',
   body: signedBody(MAX_BODY_BYTES),
-  answers: { 204: { description: 'Noted' } },
+  answers: { 204: { description: 'The announcement is recorded' } },
   refusals: ['invalid_signature', 'internal_error'],
   handle: async ({ params, body: readBody, context }, services) => {
     const { provider, task_id: taskId } = params;

@@ -17,20 +17,20 @@ import type { PublicStatus, ServiceReport } from '../../services/public-status.t
 
 const STATUS_SCHEMA = oneOfTexts(
   SERVICE_STATUSES,
-  '`operational`: at least 99 % of requests are answered; `outage`: less than half; `degraded`: in between',
+  '`operational`: at least 99 % of requests are answered; `degraded`: at least half; `outage`: fewer',
 );
 const AVAILABILITY = nullable(
-  number('The share of requests that were answered; null if there were none', { minimum: 0, maximum: 1 }),
+  number('The share of requests that were answered. Null if there were no requests', { minimum: 0, maximum: 1 }),
 );
 
 const SERVICE_SCHEMA = object({
   kind: oneOfTexts(['text', 'video', 'image', 'webhooks'] satisfies ServiceReport['kind'][]),
-  family: nullable(text('The family of models; null unless the kind is text')),
+  family: nullable(text('The family of models. Null unless the kind is `text`')),
   status: STATUS_SCHEMA,
   availability: AVAILABILITY,
   days: arrayOf(
     object({ date: text('In UTC', { format: 'date' }), status: nullable(STATUS_SCHEMA), availability: AVAILABILITY }),
-    `The last ${STATUS.days} days, today's last`,
+    `The last ${STATUS.days} days, ending today`,
   ),
 });
 
@@ -39,7 +39,7 @@ export const getStatus = endpoint({
   tag: 'Service',
   request: 'GET /status.json',
   access: 'open',
-  summary: 'Show how available each service is and was',
+  summary: 'Show the availability of each service',
   answers: {
     200: {
       description: `The status, at most ${STATUS.freshSeconds} seconds old`,
@@ -47,7 +47,7 @@ export const getStatus = endpoint({
         object({
           object: exactly('status'),
           status: STATUS_SCHEMA,
-          updated_at: unixSeconds('When it was read'),
+          updated_at: unixSeconds('When Genway read the status'),
           services: arrayOf(SERVICE_SCHEMA),
         }),
       ),

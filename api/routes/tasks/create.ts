@@ -37,7 +37,7 @@ const QUEUED_TASK = {
   },
 };
 
-export const CREATED_TASK = dataOf(TASK.schema, 'The task, queued. Its price is reserved.', {
+export const CREATED_TASK = dataOf(TASK.schema, 'The queued task. The account’s balance holds the price.', {
   queued: { value: QUEUED_TASK },
 });
 

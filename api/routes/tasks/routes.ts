@@ -20,9 +20,9 @@ export const listOwnTasks = endpoint({
   access: 'key',
   summary: 'List tasks, newest first',
   query: {
-    status: oneOf(TASK_STATUSES, 'Only tasks in that state'),
-    task_kind: oneOf(TASK_KINDS, 'Only tasks of that kind'),
-    model: anyText('Only tasks of that model'),
+    status: oneOf(TASK_STATUSES, 'Filters by status'),
+    task_kind: oneOf(TASK_KINDS, 'Filters by kind'),
+    model: anyText('Filters by model'),
     ...PERIOD,
     ...pageById('task'),
   },
@@ -38,8 +38,9 @@ export const getTask = endpoint({
   request: 'GET /v1/tasks/{task_id}',
   access: 'key',
   summary: 'Get a task',
-  description: 'Wait `poll_after_seconds` between polls. A failed task also answers 200; the body has the error.',
-  answers: { 200: dataOf(TASK.schema, 'The task, whatever its state') },
+  description:
+    'Wait `poll_after_seconds` between polls. For a failed task, the status is also 200, and the body contains the error.',
+  answers: { 200: dataOf(TASK.schema, 'The task') },
   handle: async ({ caller, params }, { database, typicalSeconds }) => {
     const task = await againIfLost(() => findAccountTask(database, caller.account.id, params.task_id));
     if (!task) throw noSuch('task', caller);
@@ -54,7 +55,7 @@ export const cancelTask = endpoint({
   access: 'key',
   summary: 'Cancel a task',
   description:
-    'Ends the task and refunds it in full, if the model surely renders nothing for it. 409 with the reason if it is too late.',
+    'Ends the task and refunds the full price, if the model certainly renders nothing. Otherwise answers 409 with the reason.',
   body: ignoredJsonBody,
   answers: { 200: dataOf(TASK.schema, 'The task, failed and refunded') },
   refusals: ['idempotency_conflict', 'processing_unavailable'],
@@ -71,8 +72,8 @@ export const getLateResult = endpoint({
   access: 'key',
   summary: 'Get the late result of a refunded task',
   description:
-    'The model finished after the refund. The task itself stays as it was. 404 if there is none, or its time is over.',
-  answers: { 200: dataOf(LATE_RESULT.schema, 'The result, which can be claimed or was') },
+    'The result arrived after the refund. The task stays refunded. Answers 404 if there is no late result, or it has expired.',
+  answers: { 200: dataOf(LATE_RESULT.schema, 'The late result') },
   handle: async ({ caller, params }, { database }) => {
     const task = await findAccountTask(database, caller.account.id, params.task_id);
     if (!task) throw noSuch('task', caller);
@@ -88,8 +89,8 @@ export const claimTask = endpoint({
   access: 'key',
   summary: 'Claim the late result of a refunded task',
   description:
-    'Makes a new task of it, at the price of the refunded one, which stays refunded. Claiming it again returns the same task. 409 if there ' +
-    'is nothing to claim.',
+    'Creates a new task with the result, at the price of the refunded task, which stays refunded. A second claim returns the same new ' +
+    'task. Answers 409 if there is no late result.',
   body: ignoredJsonBody,
   answers: { 200: dataOf(TASK.schema, 'The new task, succeeded and charged') },
   refusals: ['idempotency_conflict', 'insufficient_credits', 'processing_unavailable'],

@@ -35,15 +35,15 @@ function countEndpoint({ id, request, format, schema, defaults, object: kind }: 
     isRead: true,
     summary: `Count the input tokens of a request in the ${format.name} format`,
     description:
-      'Free. By the vendor of the model where it counts, or else an estimate: `x-genway-counted-by` is `model` or `genway`. ' +
-      'The tokens that are charged are those that the model reports.',
+      'Free. The header `x-genway-counted-by` is `model` if the model’s vendor counted, and `genway` for an estimate. ' +
+      'A request is charged by the tokens that the model reports.',
     body: {
       description: { required: true, content: json(ref(schema)) },
       read: async (request) => readObject((await readJsonBody(request, BODIES.text)).value, ''),
     },
     answers: {
       200: {
-        description: 'The count',
+        description: 'The number of input tokens',
         content: json(object({ ...(kind !== undefined && { object: exactly(kind) }), input_tokens: integer() })),
       },
     },

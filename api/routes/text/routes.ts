@@ -26,10 +26,10 @@ export const createChatCompletion = textEndpoint({
   request: 'POST /v1/chat/completions',
   access: 'text-key',
   format: FORMATS['chat-completions'],
-  summary: 'Chat-completions format',
+  summary: 'Create a chat completion',
   description:
     'With `stream: true`: `chat.completion.chunk` objects as `data:` lines, reasoning in `delta.reasoning_content` before the ' +
-    'text in `delta.content`, a last one with `finish_reason`, then `data: [DONE]`.',
+    'text in `delta.content`, a last object with `finish_reason`, then `data: [DONE]`.',
   body: textBody('ChatCompletionRequest', {
     model: 'textc-M3',
     messages: [{ role: 'user', content: 'Name three lighthouses.' }],
@@ -42,9 +42,9 @@ export const createResponse = textEndpoint({
   request: 'POST /v1/responses',
   access: 'text-key',
   format: FORMATS.responses,
-  summary: 'Responses format',
+  summary: 'Create a response',
   description:
-    'Nothing is stored: the whole conversation goes in `input` each time. With `stream: true`: `response.created`, ' +
+    'Genway stores no conversation: send the whole of it in `input`. With `stream: true`: `response.created`, ' +
     '`response.output_text.delta`, `response.function_call_arguments.delta`, …, `response.completed`.',
   body: textBody('ResponsesRequest', { model: 'textg-6-luna', input: 'Name three lighthouses.' }),
   answers: wholeOrStreamed('ResponsesResponse'),
@@ -58,7 +58,7 @@ export const createMessage = textEndpoint({
   request: 'POST /v1/messages',
   access: 'messages-key',
   format: FORMATS.messages,
-  summary: 'Messages format',
+  summary: 'Create a message',
   description:
     'With `stream: true`: `message_start`, then `content_block_start`, `content_block_delta` and `content_block_stop` for each ' +
     'block, `message_delta` with the stop reason, `message_stop`.',
@@ -99,8 +99,8 @@ export const generateContent = textEndpoint({
   alias: '/v1/models/{model}:generateContent',
   access: 'native-key',
   format: FORMATS['generate-content'],
-  summary: 'Native format of the texth family',
-  description: 'Models reason before they answer; reasoning counts towards `maxOutputTokens`, so leave room for it.',
+  summary: 'Generate content in the native format of the texth family',
+  description: 'Reasoning precedes the answer and counts towards `maxOutputTokens`: set a limit with room for both.',
   body: NATIVE_BODY,
   answers: { 200: { description: 'The answer', content: json(ref('GenerateContentResponse')) } },
   read: ({ params: { model } }) => ({ parseContext: { address: { model, stream: false } } }),
@@ -112,10 +112,10 @@ export const streamGenerateContent = textEndpoint({
   alias: '/v1/models/{model}:streamGenerateContent',
   access: 'native-key',
   format: FORMATS['generate-content'],
-  summary: 'Native format of the texth family, as a stream',
+  summary: 'Stream content in the native format of the texth family',
   description:
-    'With `alt=sse`, each event is a `data:` line with an object like the answer of `:generateContent`; without it, these objects are ' +
-    'the items of a JSON array, sent as they arrive. The last has `finishReason`.',
+    'With `alt=sse`, each event is a `data:` line with an object like the answer of `:generateContent`. Without `alt=sse`, the objects ' +
+    'arrive as items of one JSON array. The last object has `finishReason`.',
   query: { alt: anyText('`sse` for server-sent events') },
   body: NATIVE_BODY,
   answers: {
@@ -135,8 +135,8 @@ export const createEmbeddings = textEndpoint({
   request: 'POST /v1/embeddings',
   access: 'text-key',
   format: embeddings,
-  summary: 'Embeddings',
-  description: 'Of up to 2,048 inputs. Models whose `formats` are `embeddings` make them.',
+  summary: 'Create embeddings',
+  description: 'Takes up to 2,048 inputs, and a model whose `formats` are `embeddings`.',
   body: textBody('EmbeddingsRequest', { model: 'textm-embed', input: 'Name three lighthouses.' }),
   answers: { 200: { description: 'A vector for each input', content: json(ref('EmbeddingsResponse')) } },
 });

@@ -13,15 +13,15 @@ export type UsageCounts = Omit<DailyUsage, 'date' | 'kind' | 'model' | 'apiKeyId
 type RequestCounts = Omit<UsageCounts, 'billableSeconds'>;
 
 const REQUEST_COUNTS = nested<RequestCounts>({
-  requests: field.count('requests', 'Requests and tasks that succeeded'),
-  failed: field.count('failed', 'Requests and tasks that failed, free of charge'),
+  requests: field.count('requests', 'The number of requests and tasks that succeeded'),
+  failed: field.count('failed', 'The number of requests and tasks that failed, free of charge'),
   ...Object.fromEntries(SUMMED_TOKEN_COUNTS.map(({ name, column, ofDay }) => [column, field.count(name, ofDay)])),
 });
 const CHARGED = { charged_usd: field.usd('charged', 'The amount charged') };
 
 export const USAGE_COUNTS = nested<UsageCounts>({
   ...REQUEST_COUNTS.fields,
-  billable_duration_seconds: field.count('billableSeconds', 'Seconds of video'),
+  billable_duration_seconds: field.count('billableSeconds', 'The length of the videos, in seconds'),
   ...CHARGED,
 });
 
@@ -42,7 +42,7 @@ export const END_USER_USAGE = resource<EndUserUsage>(
   'EndUserUsage',
   {
     object: field.constant('end_user_usage'),
-    end_user: field.text('endUser', 'The end user, as the requests name them'),
+    end_user: field.text('endUser', 'The end user’s name in requests'),
     ...REQUEST_COUNTS.fields,
     ...CHARGED,
   },
@@ -51,29 +51,29 @@ export const END_USER_USAGE = resource<EndUserUsage>(
 
 const MODIFIER = nested<TextUsage['modifiers'][number]>({
   kind: field.oneOf(['tier', 'peak'])('kind'),
-  factor: field.text('factor', 'The factors that multiplied every rate'),
+  factor: field.text('factor', 'The factor that multiplied every rate'),
 });
 
 export const TEXT_REQUEST = resource<TextUsage>(
   'TextRequest',
   {
-    created_at: field.unixSeconds('createdAt', 'When it began'),
+    created_at: field.unixSeconds('createdAt', 'When the request started'),
     id: field.id('textRequest')('id'),
     object: field.constant('text_request'),
-    request_id: field.text('requestId', 'The answer’s `x-request-id`'),
+    request_id: field.text('requestId', 'The `x-request-id` of the answer'),
     api_key_id: field.id('apiKey')('apiKeyId'),
     model: field.text('model', 'The model'),
     format: field.text('format', 'The wire format'),
-    stream: field.boolean('streamed', 'Whether it was answered as a stream'),
+    stream: field.boolean('streamed', 'Whether the answer was a stream'),
     outcome: field.oneOf(['succeeded', 'disconnected', 'failed'])(
       'outcome',
-      'A client that disconnects pays for what was produced; a failed request is free',
+      'The outcome. A client that disconnects pays for the produced tokens; a failed request is free',
     ),
-    error_code: field.text.orNull('errorCode', 'The error code of a failure'),
-    rates_version: field.text('catalogueVersion', 'The catalogue edition that set the price'),
+    error_code: field.text.orNull('errorCode', 'The error code. Null if the request did not fail'),
+    rates_version: field.text('catalogueVersion', 'The catalogue version that set the price'),
     price_list: field.text.orNull(
       'priceList',
-      'The version of the account’s price list that changed it; null for the prices of the catalogue',
+      'The version of the account’s price list. Null if the catalogue’s prices applied',
     ),
     ...Object.fromEntries(
       TOKEN_COUNTS.map((count): readonly [string, field.Field<TextUsage>] => [
@@ -81,12 +81,12 @@ export const TEXT_REQUEST = resource<TextUsage>(
         'ofDay' in count ? field.count(count.name, count.ofRequest) : field.count.orNull(count.name, count.ofRequest),
       ]),
     ),
-    end_user: field.text.orNull('endUser', 'The end user whom it named; null for none, and once the name is erased'),
-    estimated: field.boolean('estimated', 'Whether the gateway counted because the upstream did not'),
+    end_user: field.text.orNull('endUser', 'The end user. Null if the request names none, or the name is erased'),
+    estimated: field.boolean('estimated', 'Whether Genway counted the tokens, because the upstream did not'),
     price_modifiers: field.list(MODIFIER, ({ kind, factor }) => `${kind} ${factor}`)('modifiers'),
     charged_usd: field.usd('charged', 'The amount charged'),
-    latency_ms: field.count.orNull('latencyMs', 'Milliseconds until the end'),
-    first_byte_ms: field.count.orNull('firstByteMs', 'Milliseconds until the first byte of the answer'),
+    latency_ms: field.count.orNull('latencyMs', 'The time until the end, in milliseconds'),
+    first_byte_ms: field.count.orNull('firstByteMs', 'The time until the first byte of the answer, in milliseconds'),
   },
   'A finished text request.',
 );

@@ -14,14 +14,14 @@ import { DAILY_USAGE, END_USER_USAGE, TEXT_REQUEST } from './present.ts';
 export const USAGE_DAYS = `Covers the last ${USAGE.defaultDays} days by default, and at most ${USAGE.maxDays}.`;
 
 export const DAILY_USAGE_ANSWER: Answer = {
-  description: 'Newest day first',
+  description: 'The usage by day, newest first',
   content: json(object({ data: arrayOf(DAILY_USAGE.schema) })),
 };
 
 /** The filters and pages of text requests. */
 export const TEXT_REQUESTS = {
-  api_key_id: anId('apiKey', 'Only requests of that key'),
-  model: anyText('Only requests to that model'),
+  api_key_id: anId('apiKey', 'Filters by API key'),
+  model: anyText('Filters by model'),
   ...PERIOD,
   ...pageById('textRequest'),
 };
@@ -41,7 +41,7 @@ export const sumUsage = endpoint({
 });
 
 export const END_USERS_ANSWER: Answer = {
-  description: `Who was charged most first, at most ${MAX_END_USERS} end users`,
+  description: `The usage by end user, highest charge first, at most ${MAX_END_USERS}`,
   content: json(object({ data: arrayOf(END_USER_USAGE.schema) })),
 };
 
@@ -49,7 +49,7 @@ export const sumUsageByEndUser = endpoint({
   id: 'sumUsageByEndUser',
   request: 'GET /v1/usage/end-users',
   access: 'key',
-  summary: 'Sum up usage by the end users whom requests and tasks named',
+  summary: 'Sum up usage by end user',
   description: `${USAGE_DAYS} Tasks count once they are final.`,
   query: PERIOD,
   answers: { 200: END_USERS_ANSWER },

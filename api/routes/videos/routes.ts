@@ -10,8 +10,8 @@ export const createVideoTask = idempotentEndpoint({
   request: 'POST /v1/videos/tasks',
   summary: 'Create a video',
   description:
-    'Reserves the price and answers at once; the result arrives on `GET /v1/tasks/{task_id}` and through webhooks. A failed ' +
-    'task costs nothing. Only the links of inputs are checked here: an input that the model cannot use fails the task later.',
+    'Reserves the price and answers at once. `GET /v1/tasks/{task_id}` and webhooks return the result. A failed task costs ' +
+    'nothing. The call checks only the links of inputs: a file that the model cannot use fails the task later.',
   body: jsonBodyOf(
     describeByModel('CreateVideoTask', ({ videoModels }) => videoModels, videoRequestSchema),
     (value, { parseVideoRequest }) => parseVideoRequest(value),

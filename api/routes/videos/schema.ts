@@ -40,10 +40,10 @@ export function videoRequestSchema(
   const links = (maxItems: number): Joi.ArraySchema => linkList(maxItems, context.isInputLink);
   const references = {
     ...(model.maxReferenceVideos !== null && {
-      reference_videos: links(model.maxReferenceVideos).description('Links to videos whose motion or style to use'),
+      reference_videos: links(model.maxReferenceVideos).description('Links to videos to take motion or style from'),
     }),
     ...(model.maxReferenceAudios !== null && {
-      reference_audios: links(model.maxReferenceAudios).description('Links to audio whose speech or rhythm to use'),
+      reference_audios: links(model.maxReferenceAudios).description('Links to audio to take speech or rhythm from'),
     }),
   };
   const images = links(model.images.max).description('Links to pictures, passed to the model in this order');
@@ -51,15 +51,15 @@ export function videoRequestSchema(
     model: Joi.valid(model.id).required().description('The model').example(model.id),
     prompt: freeText(model.promptCharacters)
       .required()
-      .description('What the video shows')
+      .description('The content of the video')
       .example('A lighthouse at dusk, waves breaking below'),
     images: model.images.required ? images.required() : images,
     ...references,
-    duration: durationOf(model).default(model.durationSeconds.default).description('Whole seconds'),
+    duration: durationOf(model).default(model.durationSeconds.default).description('The length in seconds'),
     aspect_ratio: choice(model.aspectRatios).default(model.defaultAspectRatio).description('Width to height'),
     resolution: choice(Object.keys(model.pricing.byResolution))
       .default(model.defaultResolution)
-      .description('Length of the short edge'),
+      .description('The length of the short edge'),
     ...parameterKeys(model.parameters, context),
     ...COMMON_FIELDS,
   }).prefs({ noDefaults: true });

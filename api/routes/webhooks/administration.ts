@@ -38,8 +38,8 @@ export const listAllWebhooks = endpoint({
   access: 'admin-read',
   summary: 'List webhook endpoints of all accounts, newest first',
   query: {
-    account_id: anId('account', 'Only endpoints of that account'),
-    failing: aFlag('Only endpoints whose last attempt failed, disabled ones included; or only the others'),
+    account_id: anId('account', 'Filters by account'),
+    failing: aFlag('True: endpoints whose last attempt failed. False: all other endpoints'),
     ...pageById('webhookEndpoint'),
   },
   answers: { 200: pageOf(ADMIN_ENDPOINT.schema, 'A page of endpoints') },
@@ -58,9 +58,9 @@ export const redeliverAllOfWebhook = endpoint({
   request: 'POST /admin/v1/webhooks/{webhook_id}/redeliver',
   access: 'admin',
   summary: 'Redeliver many events to any endpoint',
-  description: `At most ${WEBHOOKS.redeliveriesPerCall} in one call; while \`has_more\` is true, call again.`,
+  description: `Redelivers at most ${WEBHOOKS.redeliveriesPerCall} events. If \`has_more\` is true, call again.`,
   body: jsonBody('Redeliver', redeliverSchema),
-  answers: { 202: dataOf(REDELIVERY.schema, 'Number of deliveries that are pending again') },
+  answers: { 202: dataOf(REDELIVERY.schema, 'The number of deliveries that are pending again') },
   handle: async ({ params, body }, { database }) => {
     const found = await findAnyWebhookEndpoint(database, params.webhook_id);
     if (!found) throw noSuch('webhookEndpoint');

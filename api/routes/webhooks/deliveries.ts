@@ -22,7 +22,7 @@ import { ownEndpoint } from './own-endpoint.ts';
 import { ADMIN_DELIVERY, DELIVERY } from './present.ts';
 import { type RedeliverBody, redeliverSchema, toDate } from './schema.ts';
 
-const PAGE = { status: oneOf(DELIVERY_STATUSES, 'Only deliveries in that state'), ...pageById('delivery') };
+const PAGE = { status: oneOf(DELIVERY_STATUSES, 'Filters by status'), ...pageById('delivery') };
 
 /** The result of a call that sends many deliveries again. */
 export const REDELIVERY = nested<Awaited<ReturnType<typeof requestRedeliveries>>>({
@@ -83,13 +83,13 @@ export const redeliverMany = endpoint({
   access: 'key',
   summary: 'Redeliver many events',
   description:
-    `At most ${WEBHOOKS.redeliveriesPerCall} in one call; while \`has_more\` is true, call again. ` +
-    `An account may call this ${WEBHOOKS.redeliveryCallsPerMinute} times a minute, single redeliveries included.`,
+    `Redelivers at most ${WEBHOOKS.redeliveriesPerCall} events. If \`has_more\` is true, call again. ` +
+    `An account may make ${WEBHOOKS.redeliveryCallsPerMinute} of these calls a minute, single redeliveries included.`,
   body: jsonBody('Redeliver', redeliverSchema, {
     outage: { value: { from: '2026-10-01T08:00:00Z', to: '2026-10-01T10:30:00Z' } },
   }),
   answers: {
-    202: dataOf(REDELIVERY.schema, 'Number of deliveries that are pending again'),
+    202: dataOf(REDELIVERY.schema, 'The number of deliveries that are pending again'),
   },
   handle: async ({ caller, params, body }, { database }) => {
     const owned = await ownEndpoint(database, caller, params.webhook_id);
@@ -105,9 +105,9 @@ export const listAllDeliveries = endpoint({
   access: 'admin-read',
   summary: 'List deliveries of all accounts, newest first',
   query: {
-    account_id: anId('account', 'Only deliveries of that account'),
-    endpoint_id: anId('webhookEndpoint', 'Only deliveries to that endpoint'),
-    task_id: anId('task', 'Only deliveries about that task'),
+    account_id: anId('account', 'Filters by account'),
+    endpoint_id: anId('webhookEndpoint', 'Filters by endpoint'),
+    task_id: anId('task', 'Filters by task'),
     ...PAGE,
   },
   answers: { 200: pageOf(ADMIN_DELIVERY.schema, 'A page of deliveries') },

@@ -36,13 +36,13 @@ export const TEST_EVENT = resource<TestEvent>('TestEvent', {
 
 const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[] = [
   ['x-svc-event', 'The type of the event'],
-  ['x-svc-timestamp', 'Unix seconds of this attempt. Reject attempts older than 5 minutes.'],
+  ['x-svc-timestamp', 'The time of this attempt, in Unix seconds. Reject attempts older than 5 minutes.'],
   [
     'x-svc-signature',
-    'Hex HMAC-SHA256 of timestamp, `.` and the raw body, keyed with the endpoint’s secret. Verify the raw bytes before ' +
-      'parsing them, in constant time.',
+    'The hex HMAC-SHA256 of the timestamp, `.` and the raw body, keyed with the endpoint’s secret. Verify the raw bytes ' +
+      'in constant time, before parsing.',
   ],
-  ['webhook-id', 'The same in every attempt of a delivery (Standard Webhooks)'],
+  ['webhook-id', 'The id of the event, the same in every attempt (Standard Webhooks)'],
   ['webhook-timestamp', 'The same as `x-svc-timestamp` (Standard Webhooks)'],
   ['webhook-signature', 'Standard Webhooks signatures: `v1,` followed by base64, separated by spaces'],
 ];
@@ -55,14 +55,14 @@ export const EVENTS: Readonly<Record<string, JsonSchema>> = {
     TASK_EVENT.schema,
   ),
   [LATE_RESULT_EVENT]: received(
-    'A result came after the refund of its task, and can be claimed. Sent to endpoints that ask for it.',
+    'A result arrived after the refund of its task, and can be claimed. Sent to endpoints that subscribe.',
     LATE_EVENT.schema,
   ),
   [LOW_BALANCE_EVENT]: received(
-    'The balance fell below the threshold of the account, once each time. Sent to endpoints that ask for it.',
+    'The balance fell below the account’s threshold. Sent once each time, to endpoints that subscribe.',
     BALANCE_EVENT.schema,
   ),
-  [ENDPOINT_TEST_EVENT]: received('A test was requested', TEST_EVENT.schema),
+  [ENDPOINT_TEST_EVENT]: received('A client requested a test', TEST_EVENT.schema),
 };
 
 function received(summary: string, schema: JsonSchema): JsonSchema {

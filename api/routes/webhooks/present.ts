@@ -15,20 +15,20 @@ export const ENDPOINT = resource<ShownEndpoint>(
   {
     id: field.id('webhookEndpoint')('id'),
     object: field.constant('webhook_endpoint'),
-    url: field.url('url', 'Where events are sent'),
-    description: field.text.orNull('description', 'Internal label'),
+    url: field.url('url', 'The address that receives events'),
+    description: field.text.orNull('description', 'A label for your own use'),
     events: field.words(oneOfTexts(SUBSCRIBABLE_EVENTS))('events'),
     secret: field
       .textWith({ pattern: '^whsec_' })
-      .orAbsent(({ secret }) => secret, 'Signs deliveries; shown only when it is created or replaced'),
+      .orAbsent(({ secret }) => secret, 'The secret that signs deliveries. Shown only when created or replaced'),
     enabled: field.boolean(({ disabledAt }) => disabledAt === null, 'Whether events are sent'),
-    disabled_at: field.unixSeconds.orNull('disabledAt', 'When it was disabled'),
-    disabled_reason: field.text.orNull('disabledReason', 'Why nothing is sent'),
-    failing_since: field.unixSeconds.orNull('failingSince', 'The first failed attempt since the last success'),
-    created_at: field.unixSeconds('createdAt', 'When it was created'),
-    updated_at: field.unixSeconds('updatedAt', 'When it last changed'),
+    disabled_at: field.unixSeconds.orNull('disabledAt', 'When the endpoint was disabled. Null if enabled'),
+    disabled_reason: field.text.orNull('disabledReason', 'Why the endpoint is disabled. Null if enabled'),
+    failing_since: field.unixSeconds.orNull('failingSince', 'When the first attempt since the last success failed'),
+    created_at: field.unixSeconds('createdAt', 'When the endpoint was created'),
+    updated_at: field.unixSeconds('updatedAt', 'When the endpoint last changed'),
   },
-  'A receiver of events.',
+  'An address that receives events.',
 );
 
 /** The endpoint as its owner sees it, with its owner. */
@@ -40,11 +40,11 @@ export const ADMIN_ENDPOINT = resource<ShownEndpoint>('AdminWebhook', {
 export const DELETED_ENDPOINT = deletionOf('webhookEndpoint', 'webhook_endpoint');
 
 const ATTEMPT = nested<Delivery['attempts'][number]>({
-  number: field.integer('number', 'From 1'),
-  started_at: field.unixSeconds('startedAt', 'When it was sent'),
-  latency_ms: field.integer('latencyMs', 'Milliseconds until the answer or the timeout'),
-  http_status: field.integer.orNull('status', 'Null when there was no answer'),
-  error: field.text.orNull('error', 'Why there was no valid answer'),
+  number: field.integer('number', 'The number of the attempt, from 1'),
+  started_at: field.unixSeconds('startedAt', 'When the attempt started'),
+  latency_ms: field.integer('latencyMs', 'The time until the answer or the timeout, in milliseconds'),
+  http_status: field.integer.orNull('status', 'The HTTP status of the answer. Null if there was no answer'),
+  error: field.text.orNull('error', 'The reason why there was no valid answer. Null if there was one'),
 });
 
 export const DELIVERY = resource<Delivery>(
@@ -52,18 +52,18 @@ export const DELIVERY = resource<Delivery>(
   {
     id: field.id('delivery')('id'),
     object: field.constant('webhook_delivery'),
-    webhook_id: field.id('webhookEndpoint')('endpointId', 'The endpoint'),
+    webhook_id: field.id('webhookEndpoint')('endpointId', 'The id of the endpoint'),
     event_id: field.id('event')('eventId'),
     event: field.text(
       'eventType',
       '`task.succeeded`, `task.failed`, `task.late_result`, `account.balance_low` or `endpoint.test`',
     ),
-    task_id: field.id('task').orNull('taskId', 'Null for an event that is about no task'),
+    task_id: field.id('task').orNull('taskId', 'The id of the task. Null if the event has no task'),
     status: field.oneOf(DELIVERY_STATUSES)('status'),
     attempts: field.list(ATTEMPT)('attempts'),
-    next_attempt_at: field.unixSeconds.orNull('nextAttemptAt', 'When it is tried next; null if no attempt is planned'),
+    next_attempt_at: field.unixSeconds.orNull('nextAttemptAt', 'When the next attempt starts. Null if none is planned'),
     created_at: field.unixSeconds('createdAt', 'When the event happened'),
-    completed_at: field.unixSeconds.orNull('completedAt', 'When the last attempt ended'),
+    completed_at: field.unixSeconds.orNull('completedAt', 'When the last attempt ended. Null while pending'),
   },
   'The delivery of one event to one endpoint.',
 );
@@ -72,6 +72,6 @@ export const DELIVERY = resource<Delivery>(
 export const ADMIN_DELIVERY = resource<Delivery & { readonly temporal: HistoryLinks }>('AdminDelivery', {
   ...DELIVERY.fields,
   account_id: field.id('account')('accountId'),
-  workflow_id: field.text('id', 'The id of the delivering workflow'),
+  workflow_id: field.text('id', 'The id of the delivery’s workflow'),
   history_url: field.url(({ id, temporal }) => historyUrl(temporal, id), 'The workflow’s history in Temporal'),
 });

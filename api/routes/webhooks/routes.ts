@@ -62,7 +62,7 @@ export const updateWebhook = endpoint({
   request: 'PATCH /v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Change an endpoint',
-  description: 'Fields that are not sent stay unchanged.',
+  description: 'Omitted fields stay unchanged.',
   body: jsonBody('UpdateWebhook', updateEndpointSchema, { pause: { value: { enabled: false } } }),
   answers: { 200: dataOf(ENDPOINT.schema, 'The changed endpoint') },
   handle: async ({ caller, params, body: changes }, { database, checkWebhookAddress }) => {
@@ -90,8 +90,7 @@ export const rotateWebhookSecret = endpoint({
   request: 'POST /v1/webhooks/{webhook_id}/rotate-secret',
   access: 'key',
   summary: 'Replace the secret of an endpoint',
-  description:
-    'For 24 hours, deliveries are also signed with the old secret, for receivers that accept several signatures.',
+  description: 'For 24 hours, the old secret also signs deliveries, for receivers that accept several signatures.',
   body: ignoredJsonBody,
   answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint with its new secret') },
   handle: async ({ caller, params: { webhook_id: endpointId } }, services) => {
@@ -107,7 +106,7 @@ export const testWebhook = endpoint({
   access: 'key',
   summary: 'Send a test event',
   body: ignoredJsonBody,
-  answers: { 202: dataOf(DELIVERY.schema, 'The delivery; its outcome appears in the list of deliveries') },
+  answers: { 202: dataOf(DELIVERY.schema, 'The delivery. The list of deliveries shows its outcome') },
   handle: async ({ caller, params }, { database }) => {
     const tested = await ownEndpoint(database, caller, params.webhook_id);
     return { data: DELIVERY.present(await sendTestEvent(database, tested)) };

@@ -5,16 +5,16 @@ import { SUBSCRIBABLE_EVENTS, type SubscribableEvent } from '../../../domain/web
 import { type BodyOf, bodySchema, choice, freeText, orNull, sent } from '../../validation.ts';
 
 const url = freeText({ min: 1, max: 2048 })
-  .description('Where events are sent; public HTTPS')
+  .description('The public HTTPS address that receives events')
   .example('https://example.com/hooks/genway');
 
 const settings = {
-  description: orNull(freeText({ min: 0, max: 1000 }).allow('').description('Internal label')),
+  description: orNull(freeText({ min: 0, max: 1000 }).allow('').description('A label for your own use')),
   events: Joi.array<SubscribableEvent[]>()
     .items(choice(SUBSCRIBABLE_EVENTS))
     .min(1)
     .max(SUBSCRIBABLE_EVENTS.length)
-    .description('Events to deliver; both events of tasks when omitted'),
+    .description('The events to deliver. By default, `task.succeeded` and `task.failed`'),
 };
 
 export const createEndpointSchema = bodySchema({ url: sent(url), ...settings });
@@ -47,8 +47,8 @@ const moment: Joi.AnySchema<string | number> = Joi.alternatives(
 
 export const redeliverSchema = bodySchema({
   from: sent(moment.messages({ 'any.required': '{{#label}} is required' }).description('Earliest event, inclusive')),
-  to: moment.description('Latest event, exclusive; now by default'),
-  status: choice(DELIVERY_STATUSES).description('The state of the deliveries; `failed` by default'),
+  to: moment.description('Latest event, exclusive. By default, now'),
+  status: choice(DELIVERY_STATUSES).description('The status of the deliveries. By default, `failed`'),
 });
 export type RedeliverBody = BodyOf<typeof redeliverSchema>;
 

@@ -306,9 +306,9 @@ export type DailyUsage = {
   /** The model */
   model: string;
   api_key_id: string;
-  /** Requests and tasks that succeeded */
+  /** The number of requests and tasks that succeeded */
   requests: number;
-  /** Requests and tasks that failed, free of charge */
+  /** The number of requests and tasks that failed, free of charge */
   failed: number;
   /** Whole prompts, cached or not */
   input_tokens: number;
@@ -320,7 +320,7 @@ export type DailyUsage = {
   cache_write_1h_tokens: number;
   /** All generated tokens, reasoning included */
   output_tokens: number;
-  /** Seconds of video */
+  /** The length of the videos, in seconds */
   billable_duration_seconds: number;
   /** The amount charged, in USD */
   charged_usd: number;
@@ -329,11 +329,11 @@ export type DailyUsage = {
 /** The usage of one end user. */
 export type EndUserUsage = {
   object: 'end_user_usage';
-  /** The end user, as the requests name them */
+  /** The end user’s name in requests */
   end_user: string;
-  /** Requests and tasks that succeeded */
+  /** The number of requests and tasks that succeeded */
   requests: number;
-  /** Requests and tasks that failed, free of charge */
+  /** The number of requests and tasks that failed, free of charge */
   failed: number;
   /** Whole prompts, cached or not */
   input_tokens: number;
@@ -351,26 +351,26 @@ export type EndUserUsage = {
 
 /** A finished text request. */
 export type TextRequest = {
-  /** When it began, in Unix seconds */
+  /** When the request started, in Unix seconds */
   created_at: number;
   id: string;
   object: 'text_request';
-  /** The answer’s `x-request-id` */
+  /** The `x-request-id` of the answer */
   request_id: string;
   api_key_id: string;
   /** The model */
   model: string;
   /** The wire format */
   format: string;
-  /** Whether it was answered as a stream */
+  /** Whether the answer was a stream */
   stream: boolean;
-  /** A client that disconnects pays for what was produced; a failed request is free */
+  /** The outcome. A client that disconnects pays for the produced tokens; a failed request is free */
   outcome: 'succeeded' | 'disconnected' | 'failed';
-  /** The error code of a failure */
+  /** The error code. Null if the request did not fail */
   error_code: string | null;
-  /** The catalogue edition that set the price */
+  /** The catalogue version that set the price */
   rates_version: string;
-  /** The version of the account’s price list that changed it; null for the prices of the catalogue */
+  /** The version of the account’s price list. Null if the catalogue’s prices applied */
   price_list: string | null;
   /** The whole prompt, cached or not */
   input_tokens: number;
@@ -384,63 +384,63 @@ export type TextRequest = {
   output_tokens: number;
   /** The part that is reasoning, if reported */
   reasoning_tokens: number | null;
-  /** The end user whom it named; null for none, and once the name is erased */
+  /** The end user. Null if the request names none, or the name is erased */
   end_user: string | null;
-  /** Whether the gateway counted because the upstream did not */
+  /** Whether Genway counted the tokens, because the upstream did not */
   estimated: boolean;
   price_modifiers: {
     kind: 'tier' | 'peak';
-    /** The factors that multiplied every rate */
+    /** The factor that multiplied every rate */
     factor: string;
   }[];
   /** The amount charged, in USD */
   charged_usd: number;
-  /** Milliseconds until the end */
+  /** The time until the end, in milliseconds */
   latency_ms: number | null;
-  /** Milliseconds until the first byte of the answer */
+  /** The time until the first byte of the answer, in milliseconds */
   first_byte_ms: number | null;
 };
 
-/** A receiver of events. */
+/** An address that receives events. */
 export type Webhook = {
   id: string;
   object: 'webhook_endpoint';
-  /** Where events are sent */
+  /** The address that receives events */
   url: string;
-  /** Internal label */
+  /** A label for your own use */
   description: string | null;
   events: ('task.succeeded' | 'task.failed' | 'task.late_result' | 'account.balance_low')[];
-  /** Signs deliveries; shown only when it is created or replaced */
+  /** The secret that signs deliveries. Shown only when created or replaced */
   secret?: string;
   /** Whether events are sent */
   enabled: boolean;
-  /** When it was disabled, in Unix seconds */
+  /** When the endpoint was disabled, in Unix seconds. Null if enabled */
   disabled_at: number | null;
-  /** Why nothing is sent */
+  /** Why the endpoint is disabled. Null if enabled */
   disabled_reason: string | null;
-  /** The first failed attempt since the last success, in Unix seconds */
+  /** When the first attempt since the last success failed, in Unix seconds */
   failing_since: number | null;
-  /** When it was created, in Unix seconds */
+  /** When the endpoint was created, in Unix seconds */
   created_at: number;
-  /** When it last changed, in Unix seconds */
+  /** When the endpoint last changed, in Unix seconds */
   updated_at: number;
 };
 
 export type CreateWebhook = {
-  /** Where events are sent; public HTTPS */
+  /** The public HTTPS address that receives events */
   url: string;
-  /** Internal label */
+  /** A label for your own use */
   description?: string | null;
-  /** Events to deliver; both events of tasks when omitted */
+  /** The events to deliver. By default, `task.succeeded` and `task.failed` */
   events?: ('task.succeeded' | 'task.failed' | 'task.late_result' | 'account.balance_low')[];
 };
 
 export type UpdateWebhook = {
-  /** Where events are sent; public HTTPS */
+  /** The public HTTPS address that receives events */
   url?: string;
-  /** Internal label */
+  /** A label for your own use */
   description?: string | null;
-  /** Events to deliver; both events of tasks when omitted */
+  /** The events to deliver. By default, `task.succeeded` and `task.failed` */
   events?: ('task.succeeded' | 'task.failed' | 'task.late_result' | 'account.balance_low')[];
   /** False stops deliveries; true resumes them and clears past failures */
   enabled?: boolean;
@@ -450,31 +450,31 @@ export type UpdateWebhook = {
 export type Delivery = {
   id: string;
   object: 'webhook_delivery';
-  /** The endpoint */
+  /** The id of the endpoint */
   webhook_id: string;
   event_id: string;
   /** `task.succeeded`, `task.failed`, `task.late_result`, `account.balance_low` or `endpoint.test` */
   event: string;
-  /** Null for an event that is about no task */
+  /** The id of the task. Null if the event has no task */
   task_id: string | null;
   status: 'pending' | 'delivered' | 'failed';
   attempts: {
-    /** From 1 */
+    /** The number of the attempt, from 1 */
     number: number;
-    /** When it was sent, in Unix seconds */
+    /** When the attempt started, in Unix seconds */
     started_at: number;
-    /** Milliseconds until the answer or the timeout */
+    /** The time until the answer or the timeout, in milliseconds */
     latency_ms: number;
-    /** Null when there was no answer */
+    /** The HTTP status of the answer. Null if there was no answer */
     http_status: number | null;
-    /** Why there was no valid answer */
+    /** The reason why there was no valid answer. Null if there was one */
     error: string | null;
   }[];
-  /** When it is tried next, in Unix seconds; null if no attempt is planned */
+  /** When the next attempt starts, in Unix seconds. Null if none is planned */
   next_attempt_at: number | null;
   /** When the event happened, in Unix seconds */
   created_at: number;
-  /** When the last attempt ended, in Unix seconds */
+  /** When the last attempt ended, in Unix seconds. Null while pending */
   completed_at: number | null;
 };
 
