@@ -281,13 +281,13 @@ export type Balance = {
     id: string;
     /** Charged to or held for the calling key so far, in USD */
     used_usd: number;
-    /** The maximum that the key may spend. Null for no limit; USD */
+    /** The maximum that the key may spend, in USD. Null for no limit */
     usage_limit_usd: number | null;
     /** The period after which the limit renews. Null for a limit of all time */
     limit_period: 'day' | 'week' | 'month' | null;
-    /** The amount charged or held in this period; USD */
+    /** The amount charged or held in this period, in USD */
     used_of_limit_usd: number;
-    /** When the limit renews next. Null for never; Unix seconds */
+    /** When the limit renews next, in Unix seconds. Null for never */
     renews_at: number | null;
   };
 };
