@@ -28,7 +28,7 @@ describe('a month whose tables are missing', () => {
       async () => {
         expect((await call(`${app.baseUrl}/readyz`)).status).to.equal(200);
       },
-      { timeoutMs: 10_000 },
+      { timeoutMs: 30_000 },
     );
   });
 });

@@ -13,7 +13,7 @@ const DOUBLED = "prices: { input: '0.196', output: '0.392', cached_input: '0.019
 /** 1,000 input and 50 output tokens. */
 const CHARGE = { first: 107_800_000n, doubled: 215_600_000n };
 const CLIENTS = 4;
-const WAIT: { readonly timeoutMs: number; readonly pauseMs?: number } = { timeoutMs: 20_000, pauseMs: 50 };
+const WAIT: { readonly timeoutMs: number; readonly pauseMs?: number } = { timeoutMs: 60_000, pauseMs: 50 };
 
 interface Usage {
   readonly catalogue_version: string;

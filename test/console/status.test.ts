@@ -131,7 +131,7 @@ describe('the public status', () => {
         expect(row?.requests).to.be.at.least(2);
         expect(row?.failures).to.equal(0);
       },
-      { timeoutMs: 10_000 },
+      { timeoutMs: 30_000 },
     );
     await checks.stop();
     await calls.stop();

@@ -23,7 +23,7 @@ const DEARER = "prices: { input: '0.196', output: '0.392', cached_input: '0.0196
 const CLIENTS = 2;
 /** The lines of an export to show: its columns, and the first rows of this day. */
 const EXPORTED_LINES = 3;
-const WAIT = { timeoutMs: 20_000, pauseMs: 100 };
+const WAIT = { timeoutMs: 60_000, pauseMs: 100 };
 
 const upstreamsFile = (address: string, key: string): string => `media:
   - { name: simulator, protocol: http-jobs, base_url: ${address}, api_key: ${key} }

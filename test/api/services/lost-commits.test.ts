@@ -45,7 +45,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
             .whereRaw('datname = current_database()');
           expect(waiting).to.have.length(1);
         },
-        { timeoutMs: 10_000, pauseMs: 5 },
+        { timeoutMs: 30_000, pauseMs: 5 },
       );
       proxy.swallowAnswers();
       return { answer: begun };

@@ -84,7 +84,7 @@ describe('a text request', () => {
             expect(reloaded.fundedReserved).to.equal(0n);
             return reloaded;
           },
-          { timeoutMs: 10_000 },
+          { timeoutMs: 30_000 },
         );
         expect(fundedAvailable).to.equal(balance - (charged - absorbed));
         expect(absorbed <= tolerance, `${absorbed} absorbed`).to.equal(true);

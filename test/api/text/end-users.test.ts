@@ -12,7 +12,7 @@ import type { TaskBody } from '../../support/tasks.ts';
 const MODEL = 'textg-6-sol';
 const MESSAGES = [{ role: 'user', content: 'Say exactly: hello there' }];
 /** A process learns of a new budget within three seconds. */
-const WAIT = { timeoutMs: 10_000, pauseMs: 50 };
+const WAIT = { timeoutMs: 30_000, pauseMs: 50 };
 
 describe('end users', () => {
   const app = useTestApp({ simulatesText: true });

@@ -150,7 +150,7 @@ describe('allowances', () => {
     it('gets unused money back within about two seconds', async () => {
       const key = await fundedKey(1);
       await serve(first(), newHold(key));
-      await waitUntil(async () => expect(await availableOf(key)).to.equal(USD - 600n), { timeoutMs: 10_000 });
+      await waitUntil(async () => expect(await availableOf(key)).to.equal(USD - 600n), { timeoutMs: 30_000 });
       expect(await allowancesOf(key)).to.deep.equal([]);
     });
 
@@ -569,7 +569,7 @@ describe('allowances', () => {
         );
         await waitUntil(
           async () => expect(await database('text_allowances').where({ account_id: account.id })).to.deep.equal([]),
-          { timeoutMs: 10_000 },
+          { timeoutMs: 30_000 },
         );
         const { fundedAvailable, fundedReserved, signupAvailable } = await reloadAccount(database, account);
         const rows = await database('text_requests')

@@ -375,7 +375,7 @@ describe('billing of text', () => {
       await other.ready();
       // Its first write would delay the write of a test.
       await waitUntil(async () => expect(await database('processes').whereNotIn('id', known)).to.have.length(1), {
-        timeoutMs: 10_000,
+        timeoutMs: 30_000,
       });
       await other.ping();
     });
@@ -406,7 +406,7 @@ describe('billing of text', () => {
       const key = await fundedKey();
       proxy.swallowAnswers();
       const held = other.hold(await chargeOf(key));
-      await waitUntil(async () => expect(await allowancesOf(key)).to.have.length(1), { timeoutMs: 10_000 });
+      await waitUntil(async () => expect(await allowancesOf(key)).to.have.length(1), { timeoutMs: 30_000 });
       proxy.reset();
       await (await held).settle(ANSWERED);
       const [record, ...more] = await recordsOf(key);
@@ -420,7 +420,7 @@ describe('billing of text', () => {
       const uncounted = { limit: 5, counted: () => {}, count: async () => {} };
       proxy.swallowAnswers();
       const held = other.hold(await chargeOf(key, { uncounted }));
-      await waitUntil(async () => expect(await allowancesOf(key)).to.have.length(1), { timeoutMs: 10_000 });
+      await waitUntil(async () => expect(await allowancesOf(key)).to.have.length(1), { timeoutMs: 30_000 });
       proxy.reset();
       await (await held).settle(ANSWERED);
       expect(await database('request_windows').where({ api_key_id: key.id }).pluck('requests')).to.deep.equal(['1']);
@@ -563,7 +563,7 @@ describe('billing of text', () => {
     const known = async (): Promise<number> => (await database('processes')).length;
     const before = await known();
     await other.ready();
-    await waitUntil(async () => expect(await known()).to.equal(before + 1), { timeoutMs: 10_000 });
+    await waitUntil(async () => expect(await known()).to.equal(before + 1), { timeoutMs: 30_000 });
     await other.close();
     expect(await known()).to.equal(before);
   });

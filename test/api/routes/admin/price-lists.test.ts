@@ -7,7 +7,7 @@ import { call } from '../../../support/stack.ts';
 const VIDEO = { model: 'vidone-3.0', prompt: 'x' };
 const TEXT = 'textg-6-sol';
 /** A version is valid 5 seconds after it is written. */
-const WAIT = { timeoutMs: 20_000, pauseMs: 100 };
+const WAIT = { timeoutMs: 60_000, pauseMs: 100 };
 
 interface Model {
   readonly prices: { readonly by_resolution: Record<string, number>; readonly input: number; readonly output: number };

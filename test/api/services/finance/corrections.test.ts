@@ -28,7 +28,7 @@ describe('correct', () => {
             .whereRaw('datname = current_database()');
           expect(waiting).to.have.length(1);
         },
-        { timeoutMs: 10_000, pauseMs: 5 },
+        { timeoutMs: 30_000, pauseMs: 5 },
       );
       await topUp(announcement, { accountId, amount, reference });
       return { byHand: started };
