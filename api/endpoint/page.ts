@@ -42,7 +42,7 @@ export function pageById(kind: IdKind) {
 
 /** One page of a list, as an answer. */
 export function pageOf(items: JsonSchema, description: string): Answer {
-  const list = { data: arrayOf(items), next_cursor: nullable(text('Null on the last page')) };
+  const list = { data: arrayOf(items), next_cursor: nullable(text('The next cursor. Null at the end')) };
   return { description, content: json(object(list)) };
 }
 

@@ -19,24 +19,24 @@ import { oneOf } from '../../endpoint/query.ts';
 
 const PARTY = nested<Party>({
   name: field.text('name'),
-  address: field.words(text())('address', 'Line by line'),
-  tax_id: field.text.orNull('taxId', 'The tax number'),
+  address: field.words(text())('address', 'The lines of the address'),
+  tax_id: field.text.orNull('taxId', 'The tax number. Null if none is known'),
 });
 
 export const DOCUMENT_LINE = nested<DocumentLine>({
   subject: field.oneOf(LINE_SUBJECTS)(
     'subject',
-    'What the line is about; `others` adds up the smallest lines of an invoice',
+    'The subject of the line. `others` sums up the smallest lines of an invoice',
   ),
   model: field.text.orNull('model', 'The model'),
-  quantity: field.count('quantity', 'How many payments, tasks or text requests'),
-  amount_usd: field.exactUsd('amount', 'The exact amount'),
+  quantity: field.count('quantity', 'The number of payments, tasks or text requests'),
+  amount_usd: field.exactUsd('amount', 'The amount of the line'),
 });
 
 const TAX = nested<TaxLine>({
   name: field.text('name'),
-  percent: field.text('percent', 'A decimal'),
-  amount_usd: field.exactUsd('amount', 'In whole cents; a part of the total'),
+  percent: field.text('percent', 'The tax rate in percent, as a decimal'),
+  amount_usd: field.exactUsd('amount', 'The tax in whole cents, part of the total'),
 });
 
 /** A document without its lines. */
@@ -45,13 +45,13 @@ const SUMMARY = {
   object: field.constant('billing_document'),
   kind: field.oneOf(DOCUMENT_KINDS)(
     'kind',
-    'A receipt for a payment, a credit note for what went back of one, or the invoice of a month',
+    'A receipt for a payment, a credit note for a returned payment, or an invoice for a month',
   ),
-  number: field.text('number', 'Each kind counts without gaps in each year'),
-  issued_at: field.isoTime('issuedAt', 'When it was issued; it never changes'),
-  month: field.text.orNull('month', 'The month of an invoice, in UTC; null for other documents'),
-  reference: field.text.orNull('reference', 'The reference of the payment; null for an invoice'),
-  total_usd: field.exactUsd('total', 'In whole cents, with taxes'),
+  number: field.text('number', 'The number of the document, without gaps for each kind and year'),
+  issued_at: field.isoTime('issuedAt', 'When the document was issued. A document never changes'),
+  month: field.text.orNull('month', 'The month of an invoice, in UTC. Null for other documents'),
+  reference: field.text.orNull('reference', 'The reference of the payment. Null for an invoice'),
+  total_usd: field.exactUsd('total', 'The total in whole cents, taxes included'),
 };
 
 export const LISTED_DOCUMENT = resource<BillingDocument>('ListedBillingDocument', SUMMARY);
@@ -60,17 +60,17 @@ export const BILLING_DOCUMENT = resource<BillingDocument>('BillingDocument', {
   ...SUMMARY,
   seller: field.object(PARTY)('seller'),
   customer: field.object(PARTY)('customer'),
-  lines: field.list(DOCUMENT_LINE)('lines', 'At most 31'),
-  subtotal_usd: field.exactUsd('subtotal', 'The exact sum of the lines, from which the total is rounded half up'),
-  taxes: field.list(TAX)('taxes', 'The taxes that the total includes; none where other documents state them'),
+  lines: field.list(DOCUMENT_LINE)('lines', 'The lines, at most 31'),
+  subtotal_usd: field.exactUsd('subtotal', 'The exact sum of the lines. The total is rounded half up'),
+  taxes: field.list(TAX)('taxes', 'The taxes in the total. Empty if other documents state them'),
   net_usd: field.exactUsd(netOf, 'The total without its taxes'),
-  due_usd: field.exactUsd(() => 0n, 'Always 0: everything is paid in advance'),
-  corrects: field.text.orNull('corrects', 'The number of the receipt that a credit note corrects'),
+  due_usd: field.exactUsd(() => 0n, 'The amount due. Always 0: accounts pay in advance'),
+  corrects: field.text.orNull('corrects', 'The number of the corrected receipt. Null unless a credit note'),
 });
 
 /** The filter and pages of documents. */
 export const DOCUMENTS = {
-  kind: oneOf(DOCUMENT_KINDS, 'Only documents of that kind'),
+  kind: oneOf(DOCUMENT_KINDS, 'Filters by kind'),
   ...pageById('billingDocument'),
 };
 
@@ -79,8 +79,7 @@ export const listBillingDocuments = endpoint({
   request: 'GET /v1/balance/documents',
   access: 'key',
   summary: 'List receipts, credit notes and invoices, newest first',
-  description:
-    'A receipt is issued with each payment, and an invoice for each month in which the account was charged, once the month is closed.',
+  description: 'Genway issues a receipt for each payment, and an invoice for each closed month with charges.',
   query: DOCUMENTS,
   answers: { 200: pageOf(LISTED_DOCUMENT.schema, 'A page of documents') },
   handle: ({ caller, query }, { database }) => {

@@ -9,7 +9,7 @@ import { KEY_LIMIT } from '../admin/present.ts';
 
 const KEY = nested<ApiKey>({
   id: field.id('apiKey')('id'),
-  used_usd: field.usd('used', 'Charged to or held for the calling key so far'),
+  used_usd: field.usd('used', 'The total charged to and held for the calling key'),
   ...KEY_LIMIT,
 });
 
@@ -23,20 +23,20 @@ export const BALANCE = resource<Balance>('Balance', {
   object: field.constant('balance'),
   available_usd: field.usd(
     ({ fundedAvailable, signupAvailable }) => fundedAvailable + signupAvailable,
-    'Available to spend',
+    'The available balance',
   ),
-  funded_usd: field.usd('fundedAvailable', 'The part that was paid for'),
-  signup_usd: field.usd('signupAvailable', 'The part that was granted'),
-  promo_usd: field.usd(({ promo }) => promo.available, 'What of the granted part expires; it is spent first'),
+  funded_usd: field.usd('fundedAvailable', 'The paid part of the balance'),
+  signup_usd: field.usd('signupAvailable', 'The granted part of the balance'),
+  promo_usd: field.usd(({ promo }) => promo.available, 'The granted part that expires. Spent first'),
   promo_expires_at: field.unixSeconds.orNull(
     ({ promo }) => promo.nextExpiry,
-    'When the first of it expires; null when there is none',
+    'When the first of `promo_usd` expires. Null if `promo_usd` is 0',
   ),
   reserved_usd: field.usd(
     ({ fundedReserved, signupReserved }) => fundedReserved + signupReserved,
-    'Held for running tasks and requests',
+    'The amount held for running tasks and requests',
   ),
-  low_balance_usd: field.usd.orNull('lowBalance', 'Below what balance `account.balance_low` is sent; null for never'),
+  low_balance_usd: field.usd.orNull('lowBalance', 'The threshold of `account.balance_low`. Null for no event'),
   topped_up: field.boolean(
     ({ toppedUpAt }) => toppedUpAt !== null,
     'Whether the account has ever topped up, which unlocks all models',
@@ -48,27 +48,27 @@ export const BALANCE = resource<Balance>('Balance', {
 export const BALANCE_ENTRY = resource<BalanceEntry>(
   'BalanceEntry',
   {
-    created_at: field.isoTime('createdAt', 'When it changed the balance'),
+    created_at: field.isoTime('createdAt', 'When the balance changed'),
     id: field.id('transfer')('id'),
     object: field.constant('balance_entry'),
     type: field.oneOf(ENTRY_TYPES)(
       'type',
-      'What it was: a payment, credit that was given or expired, a correction, or a request. A failed task costs nothing',
+      'The cause: a payment, granted or expired credit, a correction, or a request. A failed task is free',
     ),
-    amount_usd: field.exactUsd('amount', 'What it added; negative where it took'),
+    amount_usd: field.exactUsd('amount', 'The change of the balance. Negative for a deduction'),
     balance_usd: field.exactUsd.orNull(
       'balance',
-      'The balance after it, with what is held; null where `type` or `api_key_id` leaves entries out',
+      'The balance after the change, holds included. Null with the filter `type` or `api_key_id`',
     ),
-    request_kind: field.oneOf(['image', 'video', 'text']).orNull('requestKind', 'Null for what was no request'),
+    request_kind: field.oneOf(['image', 'video', 'text']).orNull('requestKind', 'The kind. Null for other entries'),
     model: field.text.orNull('model', 'The model'),
-    error_code: field.text.orNull('errorCode', 'Why a task failed'),
-    input_tokens: field.count.orNull('inputTokens', 'Of a text request'),
-    output_tokens: field.count.orNull('outputTokens', 'Of a text request'),
+    error_code: field.text.orNull('errorCode', 'The error code of a failed task'),
+    input_tokens: field.count.orNull('inputTokens', 'The input tokens of a text request'),
+    output_tokens: field.count.orNull('outputTokens', 'The output tokens of a text request'),
     api_key_id: field.id('apiKey').orNull('apiKeyId'),
     task_id: field.id('task').orNull('taskId'),
     text_request_id: field.id('textRequest').orNull('textRequestId'),
-    reference: field.text.orNull('reference', 'Of a top-up, or of a promo grant'),
+    reference: field.text.orNull('reference', 'The reference of a top-up or a promo grant'),
   },
-  'A change of the balance: one for each top-up, grant, correction, task that ended, and text request that was charged.',
+  'A change of the balance: a top-up, a grant, a correction, a final task, or a charged text request.',
 );

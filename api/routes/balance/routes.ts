@@ -35,9 +35,9 @@ export const updateBalance = endpoint({
   id: 'updateBalance',
   request: 'PATCH /v1/balance',
   access: 'key',
-  summary: 'Set the balance below which account.balance_low is sent',
+  summary: 'Set the threshold of account.balance_low',
   description:
-    'Sent once each time the balance, with what is held, falls below it, and again only after a credit lifted it.',
+    'The event is sent when the balance, holds included, falls below the threshold, and again only after a credit.',
   body: jsonBody('UpdateBalance', updateBalanceSchema),
   answers: { 200: dataOf(BALANCE.schema, 'The balance') },
   handle: async ({ caller: { account, key }, body: { low_balance_usd: threshold } }, { database }) => {
@@ -58,19 +58,19 @@ export const ledgerPositionOf = ({ createdAt, id }: EntryPosition): readonly str
 
 /** The filters and pages of entries. */
 export const BALANCE_ENTRIES = {
-  type: oneOf(ENTRY_TYPES, 'Only entries of that type, without balances'),
-  api_key_id: anId('apiKey', 'Only requests of that key, without balances'),
+  type: oneOf(ENTRY_TYPES, 'Filters by type. The entries then have no balances'),
+  api_key_id: anId('apiKey', 'Filters by API key. The entries then have no balances'),
   ...PERIOD,
   ...LEDGER_PAGE,
 };
 
-export const EXPORTED_ENTRIES = `JSON pages start with the newest; exports with the oldest. ${EXPORTS}`;
+export const EXPORTED_ENTRIES = `JSON pages start with the newest entry, exports with the oldest. ${EXPORTS}`;
 
 export const listBalanceEntries = endpoint({
   id: 'listBalanceEntries',
   request: 'GET /v1/balance/entries',
   access: 'key',
-  summary: 'List what changed the balance, with the balance after each',
+  summary: 'List changes of the balance, with the balance after each change',
   description: EXPORTED_ENTRIES,
   query: BALANCE_ENTRIES,
   answers: { 200: orAllRows(pageOf(BALANCE_ENTRY.schema, 'A page of entries')) },

@@ -42,7 +42,7 @@ function exampleInputs({ images, parameters }: MediaModel, picture: string): Jso
 
 const MEDIA_OUTPUTS: JsonSchema = {
   type: 'object',
-  description: 'A task. Run it again with the same idempotency_key to read it until its status is final',
+  description: 'A task. Run again with the same idempotency_key until its status is final',
   properties: {
     id: { type: 'string' },
     status: { type: 'string', enum: ['queued', 'processing', 'succeeded', 'failed'] },
@@ -116,10 +116,10 @@ const TEXT_EXAMPLE_TOKENS = 1_000;
 const TEXT_INPUTS: JsonSchema = {
   type: 'object',
   properties: {
-    prompt: { type: 'string', minLength: 1, description: 'What to answer' },
+    prompt: { type: 'string', minLength: 1, description: 'The question or instruction' },
     system: { type: 'string', description: 'Instructions' },
-    max_tokens: { type: 'integer', minimum: 1, description: 'Limits the answer, reasoning included' },
-    schema: { type: 'object', description: 'A JSON Schema: the answer is JSON that fits it, where the model has that' },
+    max_tokens: { type: 'integer', minimum: 1, description: 'The most output tokens, reasoning included' },
+    schema: { type: 'object', description: 'A JSON Schema for a JSON answer, if the model supports it' },
   },
   required: ['prompt'],
   additionalProperties: false,

@@ -46,12 +46,12 @@ const MAX_WAIT_SECONDS = 50;
 
 const TOOLS: Readonly<Record<string, Tool>> = {
   search: tool(
-    'Finds models that create videos, images or text, with what they do and what they cost.',
+    'Finds models that create videos, images or text, with a summary and a price.',
     searchSchema,
     (given, { caller, services }) => search(given, caller, services),
   ),
   inspect: tool(
-    'Describes how to run a model: its inputs and outputs as JSON Schema, its prices, and an example that works.',
+    'Describes a model: inputs and outputs as JSON Schema, prices, and a working example.',
     inspectSchema,
     (given, { caller, services }) => inspect(given, caller, services),
   ),
@@ -93,8 +93,8 @@ export const serveMcp = endpoint({
   tag: 'Capabilities',
   request: 'POST /mcp',
   access: 'key',
-  summary: 'The same calls as tools of the Model Context Protocol',
-  description: 'Streamable HTTP without sessions: each message is a request of its own.',
+  summary: 'Use the capabilities as Model Context Protocol tools',
+  description: 'Streamable HTTP without sessions. Each request contains one message.',
   body: {
     description: { required: true, content: json({ ...ANY_OBJECT, description: 'A JSON-RPC message' }) },
     read: async (request) => (await readJsonBody(request, BODIES.common)).value,

@@ -18,8 +18,8 @@ const withDocs: RequestState['presentError'] = (error, requestId) => ({
 const HEAD = {
   capability_id: text('The id of the model'),
   kind: oneOfTexts(['video', 'image', 'text']),
-  summary: text('What the model does'),
-  price: object({ usd: number(), for: text('What costs this') }),
+  summary: text('A sentence about the model'),
+  price: object({ usd: number(), for: text('The example with this price') }),
 };
 const ANY_SCHEMA = { ...ANY_OBJECT, description: 'A JSON Schema' };
 
@@ -28,14 +28,14 @@ export const searchCapabilities = endpoint({
   request: 'POST /v1/capabilities/search',
   access: 'key',
   isRead: true,
-  summary: 'Find models by what they do',
+  summary: 'Find models by capability',
   body: jsonBody('SearchCapabilities', searchSchema, {
     video: { value: { query: 'a short clip of a lighthouse', kind: 'video', max_price_usd: 1 } },
   }),
   answers: {
     200: dataOf(
-      arrayOf(component('FoundCapability', object({ ...HEAD, score: number('The share of the words that fit') }))),
-      'The models that fit and that the key can call, best first',
+      arrayOf(component('FoundCapability', object({ ...HEAD, score: number('The share of matching words') }))),
+      'The matching models that the key can call, best first',
     ),
   },
   presentError: withDocs,
@@ -47,7 +47,7 @@ export const inspectCapability = endpoint({
   request: 'POST /v1/capabilities/inspect',
   access: 'key',
   isRead: true,
-  summary: 'Learn how to run a model',
+  summary: 'Get the inputs, outputs and prices of a model',
   body: jsonBody('InspectCapability', inspectSchema, { video: { value: { capability_id: 'vidone-3.0' } } }),
   answers: {
     200: dataOf(
@@ -59,10 +59,10 @@ export const inspectCapability = endpoint({
           outputs: ANY_SCHEMA,
           limits: ANY_OBJECT,
           prices: ANY_OBJECT,
-          example: { ...ANY_OBJECT, description: 'A body of `run` that works' },
+          example: { ...ANY_OBJECT, description: 'A working body of `run`' },
         }),
       ),
-      'Inputs and outputs as JSON Schema, limits, prices, and an example',
+      'Inputs and outputs as JSON Schema, limits, prices and an example',
     ),
   },
   refusals: ['not_found'],
@@ -76,11 +76,11 @@ export const runCapability = endpoint({
   access: 'key',
   summary: 'Run a model',
   description:
-    'A video or image becomes a task like any other; text is answered at once, and anew each time. With an `Idempotency-Key`, or the same in the body, the same call again reads the same task.',
+    'A video or image becomes a task. Text is answered at once. With an idempotency key, as header or in the body, a repeated call returns the same task, and generates text again.',
   body: jsonBody('RunCapability', runSchema, {
     video: { value: { capability_id: 'vidone-3.0', inputs: { prompt: 'A lighthouse at dusk' }, wait_seconds: 60 } },
   }),
-  answers: { 200: dataOf(ANY_OBJECT, 'The task, or the answer in text, as `inspect` describes it') },
+  answers: { 200: dataOf(ANY_OBJECT, 'The task, or the text. `inspect` describes both') },
   refusals: ['insufficient_credits', 'not_found', 'idempotency_conflict', 'processing_unavailable'],
   presentError: withDocs,
   handle: async ({ body, caller, context }, services) => ({

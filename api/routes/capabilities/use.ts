@@ -31,10 +31,10 @@ export interface Search {
 }
 
 export const searchSchema = Joi.object<Search>({
-  query: Joi.string().max(1_000).allow('').description('What is wanted, in free words'),
-  kind: Joi.valid('video', 'image', 'text').description('Only such models'),
-  max_price_usd: Joi.number().min(0).description('Only models whose example costs at most this'),
-  limit: Joi.number().integer().min(1).max(MAX_RESULTS).description('5 by default'),
+  query: Joi.string().max(1_000).allow('').description('The task in your own words'),
+  kind: Joi.valid('video', 'image', 'text').description('Filters by kind'),
+  max_price_usd: Joi.number().min(0).description('The highest price of the model’s example, in USD'),
+  limit: Joi.number().integer().min(1).max(MAX_RESULTS).description('The most results. By default, 5'),
 });
 
 /** Finds the models that match and that the key can call: best first, and the cheapest first among equals. */
@@ -77,7 +77,7 @@ export interface Inspect {
   readonly capability_id: string;
 }
 
-const capabilityId = Joi.string().max(200).required().description('From a search');
+const capabilityId = Joi.string().max(200).required().description('The id of a model, from a search');
 export const inspectSchema = Joi.object<Inspect>({ capability_id: capabilityId });
 
 /** Describes how to run a model. @throws ServiceError `not_found` */
@@ -114,14 +114,14 @@ export interface Run {
 
 export const runSchema = Joi.object<Run>({
   capability_id: capabilityId,
-  inputs: Joi.object().unknown().default({}).description('As `inspect` describes them'),
+  inputs: Joi.object().unknown().default({}).description('The inputs. `inspect` describes them'),
   wait_seconds: Joi.number()
     .min(0)
     .max(MAX_WAIT_SECONDS)
-    .description('How long to wait for a task to end; 0 by default. Text is always answered whole'),
+    .description('The longest wait for a task, in seconds. By default, 0. Text is always complete'),
   idempotency_key: Joi.string()
     .max(IDEMPOTENCY.maxKeyLength)
-    .description('Instead of the header. The same call with the same key reads the task that the first one created'),
+    .description('Replaces the header. A repeated call with the same key returns the task of the first call'),
 });
 
 interface RunCall {

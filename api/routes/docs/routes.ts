@@ -35,7 +35,7 @@ export const getDescription = endpoint({
   tag: 'Service',
   request: `GET ${DESCRIPTION_PATH}`,
   access: 'open',
-  summary: 'This description',
+  summary: 'Get the API description',
   answers: { 200: { description: 'An OpenAPI 3.1 document', content: json(ANY_OBJECT) } },
   handle: ({ context }, { descriptions }) => {
     // Tools in browsers may read it from any origin.

@@ -12,14 +12,14 @@ export const FILE = resource<ShownUpload>('UploadedFile', {
   id: field.id('file')('id'),
   object: field.constant('file'),
   url: field.url('url', 'The link to pass in media requests'),
-  mime_type: field.text('mimeType', 'Detected from the content'),
+  mime_type: field.text('mimeType', 'The type, detected from the content'),
   bytes: field.integer('bytes'),
-  created_at: field.unixSeconds('createdAt', 'When it was uploaded'),
+  created_at: field.unixSeconds('createdAt', 'When the file was uploaded'),
   filename: field.text.orNull('filename', 'The client’s file name'),
-  used_at: field.unixSeconds.orNull('usedAt', 'When a task first used it'),
+  used_at: field.unixSeconds.orNull('usedAt', 'When a task first used the file. Null if none has'),
   expires_at: field.unixSeconds.orNull(
     ({ usedAt, createdAt, expiryMs }) => (usedAt === null ? new Date(createdAt.getTime() + expiryMs) : null),
-    'When it is deleted unless a task uses it; null once one has',
+    'When the unused file is deleted. Null if a task has used it',
   ),
 });
 

@@ -19,8 +19,8 @@ export const uploadFile = endpoint({
   access: 'key',
   summary: 'Upload a local input',
   description:
-    `Up to 50 MB, videos up to 100 MB. The type is detected from the content: ${FILE_EXTENSIONS}. An account may keep a ` +
-    'limited number of files and bytes, more after a top-up; beyond that, uploads answer 403. A file that no task uses expires.',
+    `Takes up to 50 MB, videos up to 100 MB. The content determines the type: ${FILE_EXTENSIONS}. An account may keep a limited ` +
+    'number of files and bytes, more after a top-up. Above the limit, uploads answer 403. A file that no task uses expires.',
   body: uploadBody,
   answers: { 201: dataOf(FILE.schema, 'The stored file') },
   handle: async ({ caller, body: receive }, services) => {
@@ -34,7 +34,7 @@ export const listFiles = endpoint({
   request: 'GET /v1/files',
   access: 'key',
   summary: 'List uploaded files',
-  description: 'Newest first. `after` and `has_more` are what the OpenAI SDKs turn pages by.',
+  description: 'Newest first. The OpenAI SDKs page with `after` and `has_more`.',
   query: {
     ...pageById('file'),
     after: anId('file', 'The id of the last file of the previous page, instead of `cursor`'),
@@ -48,7 +48,7 @@ export const listFiles = endpoint({
           object: exactly('list'),
           data: arrayOf(FILE.schema),
           has_more: boolean(),
-          next_cursor: nullable(text('Null on the last page')),
+          next_cursor: nullable(text('The cursor of the next page. Null on the last page')),
         }),
       ),
     },
@@ -81,7 +81,7 @@ export const deleteFile = endpoint({
   request: 'DELETE /v1/files/{file_id}',
   access: 'key',
   summary: 'Delete an uploaded file',
-  description: 'Its link stops working at once, even for running tasks.',
+  description: 'The file’s link stops working at once, even for running tasks.',
   answers: { 200: dataOf(DELETED_FILE.schema, 'Deleted') },
   handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
     if (!(await uploads.remove(caller.account.id, id))) throw noSuch('file', caller);

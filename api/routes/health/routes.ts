@@ -11,7 +11,7 @@ export const isAlive = endpoint({
   request: 'GET /healthz',
   access: 'open',
   summary: 'Check that the process runs',
-  answers: { 200: { description: 'It runs', content: json(object({ status: exactly('ok') })) } },
+  answers: { 200: { description: 'The process runs', content: json(object({ status: exactly('ok') })) } },
   handle: ({ context }) => {
     context.set('Cache-Control', 'no-store');
     return { status: 'ok' };
@@ -20,7 +20,7 @@ export const isAlive = endpoint({
 
 const READINESS = json(
   objectOf<Readiness>({
-    status: oneOfTexts(['ready', 'degraded', 'not_ready'], '`degraded`: tasks are accepted but start later'),
+    status: oneOfTexts(['ready', 'degraded', 'not_ready'], '`degraded`: accepts tasks, which start later'),
     database: oneOfTexts(['ok', 'unreachable', 'migrations_pending', 'partitions_missing', 'clocks_differ']),
     temporal: oneOfTexts(['ok', 'unreachable']),
   }),
@@ -31,10 +31,10 @@ export const isReady = endpoint({
   tag: 'Service',
   request: 'GET /readyz',
   access: 'open',
-  summary: 'Check that the process can take requests',
+  summary: 'Check that the process accepts requests',
   answers: {
-    200: { description: 'Ready', content: READINESS },
-    503: { description: 'Not ready', content: READINESS },
+    200: { description: 'The process is ready', content: READINESS },
+    503: { description: 'The process is not ready', content: READINESS },
   },
   handle: async ({ context }, { checkHealth }) => {
     const health = await checkHealth();

@@ -10,8 +10,8 @@ export const createImageTask = idempotentEndpoint({
   request: 'POST /v1/images/tasks',
   summary: 'Create an image',
   description:
-    'Reserves the price and answers at once, like `POST /v1/videos/tasks`. Each link in `images` is checked: one that does ' +
-    'not lead to a PNG, JPEG or WebP picture is refused.',
+    'Reserves the price and answers at once, like `POST /v1/videos/tasks`. Refuses a link in `images` that does not lead to a ' +
+    'PNG, JPEG or WebP picture.',
   body: jsonBodyOf(
     describeByModel('CreateImageTask', ({ imageModels }) => imageModels, imageRequestSchema),
     (value, { parseImageRequest }) => parseImageRequest(value),

@@ -54,7 +54,7 @@ export function imageRequestSchema(
   context: MediaRequestContext,
 ): Joi.ObjectSchema<ImageRequestBody> {
   const images = linkList(model.images.max, context.isInputLink).description(
-    'Links to PNG, JPEG or WebP pictures to work from',
+    'Links to PNG, JPEG or WebP source pictures',
   );
   const size = Joi.string()
     .custom((text: string, helpers) => parseImageSize(text) ?? helpers.error('size.refused'))
@@ -64,12 +64,12 @@ export function imageRequestSchema(
     model: Joi.valid(model.id).required().description('The model').example(model.id),
     prompt: freeText({ min: 1 })
       .required()
-      .description('What to draw, or what to change in the pictures')
+      .description('The subject of the image, or the change to the pictures')
       .example('A lighthouse at dusk, in watercolour'),
     images: model.images.required ? images.required() : images,
     aspect_ratio: choice(model.aspectRatios).default(model.defaultAspectRatio).description('Width to height'),
-    resolution: choice(tiersOf(model)).default(model.defaultResolution).description('The pixel tier'),
-    size: size.description('Exact size in pixels, instead of resolution and aspect_ratio').example('1536x1024'),
+    resolution: choice(tiersOf(model)).default(model.defaultResolution).description('The resolution tier'),
+    size: size.description('The exact size in pixels, instead of `resolution` and `aspect_ratio`').example('1536x1024'),
     ...Object.fromEntries(
       IMAGE_CHOICES.flatMap(({ name, description }) => {
         const offered = model.choices.get(name);

@@ -9,7 +9,7 @@ export const getMetrics = endpoint({
   request: 'GET /metrics',
   access: 'metrics',
   summary: 'Get the metrics of the process',
-  answers: { 200: { description: 'Prometheus text format', content: { 'text/plain': { schema: text() } } } },
+  answers: { 200: { description: 'Prometheus metrics', content: { 'text/plain': { schema: text() } } } },
   handle: ({ context }, { metrics }) => {
     context.set('Content-Type', METRICS_CONTENT_TYPE);
     return metrics.render();

@@ -18,14 +18,14 @@ const NATIVE_MODEL = resource<TextModel>('NativeModel', {
   inputTokenLimit: field.integer.orAbsent(({ contextTokens }) => contextTokens ?? undefined),
   outputTokenLimit: field.integer.orAbsent(({ maxOutputTokens }) => maxOutputTokens ?? undefined),
   supportedGenerationMethods: field.words(text())(() => METHODS),
-  thinking: field.boolean('reasoning', 'Whether the model thinks before it answers'),
+  thinking: field.boolean('reasoning', 'Whether the model reasons before the answer'),
 });
 
 export const listNativeModels = endpoint({
   id: 'listNativeModels',
   request: 'GET /v1beta/models',
   access: 'any-key',
-  summary: 'List the models of the native format that the key can call now',
+  summary: 'List the callable models of the native format',
   answers: {
     200: { description: 'The models', content: json(object({ models: arrayOf(NATIVE_MODEL.schema) })) },
   },

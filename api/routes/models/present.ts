@@ -20,13 +20,13 @@ interface Listing {
 }
 
 const HEAD = {
-  id: field.text('id', 'The value for `model` in requests; exact and case-sensitive'),
+  id: field.text('id', 'The exact, case-sensitive value for `model` in requests'),
   object: field.constant('model'),
-  created: field.unixSeconds(({ version }: Listing) => dateOf(version), 'The edition of the catalogue'),
+  created: field.unixSeconds(({ version }: Listing) => dateOf(version), 'The date of the catalogue’s version'),
   owned_by: field.text(() => 'genway'),
   unavailable_reason: field
     .oneOf(UNAVAILABLE_REASONS)
-    .orAbsent(({ reason }: Listing) => reason ?? undefined, 'Why the key cannot call the model now'),
+    .orAbsent(({ reason }: Listing) => reason ?? undefined, 'The reason why the key cannot call the model'),
 };
 
 const itemCount = field.object(
@@ -42,7 +42,7 @@ const VIDEO_LIMITS = nested<VideoModel>({
       max: field.integer('max'),
       default: field.integer('default'),
       values: field
-        .json(arrayOf(integer(), 'The only durations available, if not every one within the bounds is'))
+        .json(arrayOf(integer(), 'The available durations, if not all from `min` to `max` are'))
         .orAbsent(({ values }) => values ?? undefined),
     }),
   )('durationSeconds'),
@@ -54,9 +54,9 @@ const VIDEO_LIMITS = nested<VideoModel>({
 });
 
 const MODIFIER = nested<PriceModifier>({
-  when: field.json({ type: 'object', description: 'The fields of a request that must all have these values' })('when'),
-  addition: field.usd(({ addition }) => BigInt(addition), 'Added to the price of a unit'),
-  factor: field.number(({ factor }) => Number(factor), 'Multiplies the sum'),
+  when: field.json({ type: 'object', description: 'The values that request fields must have' })('when'),
+  addition: field.usd(({ addition }) => BigInt(addition), 'The amount added to the price of a unit'),
+  factor: field.number(({ factor }) => Number(factor), 'The factor that multiplies the sum'),
 });
 
 const pricesOf = (units: readonly MediaPricing['per'][]) =>
@@ -70,7 +70,7 @@ const pricesOf = (units: readonly MediaPricing['per'][]) =>
 
 const PARAMETERS = field.json({
   type: 'object',
-  description: 'The JSON Schema of each input field that only this model has',
+  description: 'The JSON Schema of each input field specific to this model',
 })((model: MediaModel) => model.parameters.properties);
 
 const VIDEO_MODEL = resource<VideoModel & Listing>('VideoModel', {
@@ -106,12 +106,12 @@ const IMAGE_MODEL = resource<ImageModel & Listing>('ImageModel', {
 });
 
 const TIER = nested<PriceTier>({
-  threshold_tokens: field.integer('thresholdTokens', 'Input tokens'),
+  threshold_tokens: field.integer('thresholdTokens', 'The threshold in input tokens'),
   applies: field.oneOf(['over', 'at_or_over'])(
     'applies',
-    'Whether the price applies above the threshold, or from it on',
+    '`over`: applies above the threshold; `at_or_over`: applies from the threshold',
   ),
-  factor: field.number(({ factor }) => Number(factor.decimal), 'Multiplies the price of the whole request'),
+  factor: field.number(({ factor }) => Number(factor.decimal), 'The factor for the price of the whole request'),
 });
 
 const WINDOW = nested<PricePeak['windows'][number]>({
@@ -120,28 +120,28 @@ const WINDOW = nested<PricePeak['windows'][number]>({
 });
 
 const PEAK = nested<PricePeak>({
-  utc_offset_minutes: field.integer('utcOffsetMinutes', 'The time zone of the windows'),
+  utc_offset_minutes: field.integer('utcOffsetMinutes', 'The time zone of the windows, in minutes from UTC'),
   days: field.words(text())(({ weekdays }) => weekdays.flatMap((day) => WEEKDAYS[day] ?? [])),
   windows: field.list(WINDOW)('windows'),
-  factor: field.number(({ factor }) => Number(factor.decimal), 'Multiplies the price'),
+  factor: field.number(({ factor }) => Number(factor.decimal), 'The factor for the price'),
 });
 
 const TEXT_PRICES = nested<TextModel>({
   unit: field.constant('1M tokens'),
-  input: field.usd(({ pricing }) => pricing.rates.input * TOKENS_PER_PRICE, 'Input tokens'),
-  output: field.usd(({ pricing }) => pricing.rates.output * TOKENS_PER_PRICE, 'Output tokens, reasoning included'),
+  input: field.usd(({ pricing }) => pricing.rates.input * TOKENS_PER_PRICE, 'The price of input tokens'),
+  output: field.usd(({ pricing }) => pricing.rates.output * TOKENS_PER_PRICE, 'The price of output tokens'),
   cached_input: field.usd(
     ({ pricing }) => pricing.rates.cachedInput * TOKENS_PER_PRICE,
-    'Input tokens read from the cache',
+    'The price of input tokens read from the cache',
   ),
   cache_write: field.usd(
     ({ pricing }) => pricing.rates.cacheWrite * TOKENS_PER_PRICE,
-    'Input tokens written to the cache',
+    'The price of input tokens written to the cache',
   ),
   cache_write_1h: field.usd.orAbsent(
     ({ pricing, compatibility }) =>
       compatibility === 'full' ? pricing.rates.cacheWrite1h * TOKENS_PER_PRICE : undefined,
-    'Input tokens written to a cache that keeps them for an hour, if the model can be asked for that',
+    'The price of input tokens cached for an hour. Absent if the model does not offer this',
   ),
   tiers: field.list(TIER)(({ pricing }) => pricing.tiers),
   peaks: field.list(PEAK)(({ pricing }) => pricing.peaks),
@@ -158,11 +158,11 @@ const TEXT_MODEL = resource<TextModel & Listing>('TextModel', {
   family: field.text('family'),
   formats: field.words(oneOfTexts(REQUEST_FORMAT_NAMES))(
     'formats',
-    'The formats that serve the model; `embeddings` for one that only makes these',
+    'The formats that serve the model. `embeddings` for an embedding model',
   ),
-  reasoning: field.boolean('reasoning', 'Whether the model may think before it answers'),
-  free: field.boolean('free', 'Tokens are free of charge'),
-  legacy: field.boolean('legacy', 'An older id that still works'),
+  reasoning: field.boolean('reasoning', 'Whether the model may reason before the answer'),
+  free: field.boolean('free', 'Whether tokens are free of charge'),
+  legacy: field.boolean('legacy', 'Whether the id is an older one that still works'),
   limits: field.object(TEXT_LIMITS)((model) => model),
   prices: field.object(TEXT_PRICES)((model) => model),
 });

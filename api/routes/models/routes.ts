@@ -14,12 +14,12 @@ export const listModels = endpoint({
   id: 'listModels',
   request: 'GET /v1/models',
   access: 'any-key',
-  summary: 'List the models that the key can call now, at the prices of its account',
-  description: 'Also served on the text address. The key may be sent in the header of any format.',
-  query: { all: aFlag('`true` to list the others, too, each with the reason why it cannot be called') },
+  summary: 'List the callable models, at the prices of the account',
+  description: 'The text address serves this call too. Send the key in the header of any format.',
+  query: { all: aFlag('True: models that the key cannot call, too, each with the reason') },
   answers: {
     200: {
-      description: 'The models, in the list shape of widely used SDKs',
+      description: 'The models, as a list that common SDKs can read',
       content: json(object({ object: exactly('list'), data: arrayOf(MODEL_SCHEMA) })),
     },
   },

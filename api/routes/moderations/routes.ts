@@ -38,8 +38,8 @@ const body = jsonBody<ModerationBody>(
       Joi.array().items(part).min(1).max(MAX_PARTS),
     )
       .required()
-      .description('A text; texts that are judged one by one; or parts, texts and at most one image, judged together'),
-    model: Joi.string().max(200).description('Returned with the answer; the operator chooses the service'),
+      .description('A text, several texts judged separately, or parts (texts and at most one image) judged together'),
+    model: Joi.string().max(200).description('Returned unchanged in the answer. The operator chooses the service'),
   }),
   { text: { value: { input: 'I want to hug everybody.' } } },
 );
@@ -47,7 +47,7 @@ const body = jsonBody<ModerationBody>(
 const RESULT = component(
   'ModerationResult',
   object({
-    flagged: boolean('Whether any category is'),
+    flagged: boolean('Whether any category is flagged'),
     categories: { type: 'object', additionalProperties: { type: 'boolean' } },
     category_scores: { type: 'object', additionalProperties: { type: 'number', minimum: 0, maximum: 1 } },
     category_applied_input_types: {
@@ -65,9 +65,9 @@ export const createModeration = endpoint({
   request: 'POST /v1/moderations',
   access: 'key',
   summary: 'Judge texts and images',
-  description: 'Costs nothing. Errors also have `type` and `param`, which is always null.',
+  description: 'Free of charge. Errors also contain `type`, and a `param` that is always null.',
   body,
-  answers: { 200: { description: 'One result for each text, or one for all parts', content: json(MODERATION) } },
+  answers: { 200: { description: 'A result for each text, or one result for all parts', content: json(MODERATION) } },
   refusals: ['processing_unavailable'],
   presentError: presentTypedError,
   handle: async ({ body: { input, model = 'moderation' }, context }, { judge }) => {

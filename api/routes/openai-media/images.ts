@@ -35,10 +35,10 @@ const FIELDS = {
   prompt: Joi.string().required(),
   n: Joi.alternatives(Joi.number().integer().min(1).max(MAX_PICTURES), Joi.valid(...COUNTS))
     .messages({ 'alternatives.types': COUNT_REFUSAL, 'alternatives.match': COUNT_REFUSAL })
-    .description(`The number of pictures, from 1 to ${MAX_PICTURES}, each a task of its own`),
+    .description(`The number of pictures, from 1 to ${MAX_PICTURES}. Each picture is a separate task`),
   size: Joi.string().description('`WIDTHxHEIGHT` in pixels, or `auto`'),
   background: Joi.string(),
-  response_format: Joi.valid('url', 'b64_json').description('Both by default'),
+  response_format: Joi.valid('url', 'b64_json').description('By default, both'),
   ...COMMON_FIELDS,
   stream: Joi.valid(false, 'false').messages({ 'any.only': '{{#label}} is not supported: wait for the picture' }),
 };
@@ -55,11 +55,11 @@ const UNUSED = [
 const IMAGES = component(
   'OpenAiImages',
   object({
-    created: integer('Unix seconds'),
+    created: integer('When the pictures were created, in Unix seconds'),
     data: arrayOf(
       component('OpenAiImage', {
         type: 'object',
-        properties: { url: text('Link to the stored picture'), b64_json: text('The picture in base64') },
+        properties: { url: text('The link to the stored picture'), b64_json: text('The picture in base64') },
       }),
     ),
   }),
@@ -80,9 +80,9 @@ function imageEndpoint({ id, request, summary, reader, requiresPicture = false }
     access: 'key',
     summary,
     description:
-      'Image tasks behind the endpoint of OpenAI, one for each picture: the same prices, reservations and refunds. The answer comes when all ' +
-      'have ended, and has the pictures of those that succeeded. 503 `processing_timeout` after 95 seconds names the tasks, which go on. Fields ' +
-      'without effect are named in `x-genway-ignored`.',
+      'Creates an image task for each picture, with the same prices, reservations and refunds. Answers when all tasks are final, with the ' +
+      'pictures of the tasks that succeeded. After 95 seconds, 503 `processing_timeout` names the tasks, which continue. The header ' +
+      '`x-genway-ignored` names fields without effect.',
     body: reader.body,
     answers: { 200: { description: 'The pictures', content: json(IMAGES) } },
     refusals: ['bad_request', 'insufficient_credits', 'idempotency_conflict', 'processing_timeout'],
@@ -123,14 +123,14 @@ function noMask(): Error {
 export const generateImages = imageEndpoint({
   id: 'generateImages',
   request: 'POST /v1/images/generations',
-  summary: 'Create pictures, and wait for them',
+  summary: 'Create pictures and wait for the result',
   reader: mediaBody<ImageFields>('OpenAiImageGeneration', FIELDS, { unused: UNUSED }),
 });
 
 export const editImages = imageEndpoint({
   id: 'editImages',
   request: 'POST /v1/images/edits',
-  summary: 'Create pictures from others, and wait for them',
+  summary: 'Edit pictures and wait for the result',
   reader: mediaBody<ImageFields>('OpenAiImageEdit', FIELDS, { unused: UNUSED, fileFields: ['image', 'mask'] }),
   requiresPicture: true,
 });

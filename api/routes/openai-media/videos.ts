@@ -37,9 +37,9 @@ const VIDEO = resource<Task>(
     object: field.constant('video'),
     created_at: field.unixSeconds('createdAt'),
     completed_at: field.unixSeconds.orNull('completedAt'),
-    expires_at: field.unixSeconds.orNull(() => null, 'Null: stored videos do not expire'),
+    expires_at: field.unixSeconds.orNull(() => null, 'Always null: stored videos do not expire'),
     status: field.oneOf(Object.values(STATUSES))(({ status }) => STATUSES[status]),
-    progress: field.integer(({ status }) => (isFinal(status) ? 100 : 0), '100 once it has ended'),
+    progress: field.integer(({ status }) => (isFinal(status) ? 100 : 0), '100 for a final task, otherwise 0'),
     model: field.text('model'),
     prompt: field.text(({ request }) => request.prompt),
     seconds: field.text(({ request }) => String(request.durationSeconds ?? '')),
@@ -73,12 +73,10 @@ const reader = mediaBody<VideoFields>(
     prompt: Joi.string().required(),
     seconds: Joi.alternatives(Joi.number(), Joi.string().pattern(/^\d{1,3}$/))
       .messages({ 'alternatives.types': SECONDS_REFUSAL, 'string.pattern.base': SECONDS_REFUSAL })
-      .description('Whole seconds'),
-    size: Joi.string().description(
-      '`WIDTHxHEIGHT`: one of those that the resolutions and aspect ratios of the model give',
-    ),
+      .description('The length in whole seconds'),
+    size: Joi.string().description('`WIDTHxHEIGHT`, for a resolution and an aspect ratio of the model'),
     input_reference: Joi.object({ image_url: Joi.string().required() }).description(
-      'The link of a picture to start from; in a form, it can be uploaded',
+      'The link to the first picture. A form may contain the picture itself',
     ),
     ...COMMON_FIELDS,
   },
@@ -90,9 +88,9 @@ export const createVideo = endpoint({
   request: 'POST /v1/videos',
   access: 'key',
   summary: 'Create a video',
-  description: 'A video task behind the endpoint of OpenAI: the same prices, reservations and refunds.',
+  description: 'Creates a video task, with the same prices, reservations and refunds.',
   body: reader.body,
-  answers: { 200: { description: 'The video, queued', content: json(VIDEO.schema) } },
+  answers: { 200: { description: 'The queued video', content: json(VIDEO.schema) } },
   refusals: ['bad_request', 'insufficient_credits', 'idempotency_conflict'],
   presentError: presentTypedError,
   handle: async (request, services) => {
@@ -139,9 +137,9 @@ export const listVideos = endpoint({
   access: 'key',
   summary: 'List videos, newest first',
   query: {
-    after: anId('task', 'The last id of the previous page'),
+    after: anId('task', 'The id of the last video of the previous page'),
     limit: pageById('task').limit,
-    order: oneOf(['desc'], 'Newest first, the only order'),
+    order: oneOf(['desc'], 'The order. Only newest first is available'),
   },
   answers: {
     200: {
@@ -189,8 +187,8 @@ export const getVideoContent = endpoint({
   request: 'GET /v1/videos/{task_id}/content',
   access: 'key',
   summary: 'Download a video',
-  query: { variant: oneOf(['video'], 'The video, the only variant') },
-  answers: { 302: { description: 'Leads to the stored file' } },
+  query: { variant: oneOf(['video'], 'The variant. Only the video is available') },
+  answers: { 302: { description: 'Redirects to the stored file' } },
   presentError: presentTypedError,
   handle: async ({ caller, params, context }, services) => {
     const { status, output } = await videoOf(caller, params.task_id, services);
@@ -208,7 +206,7 @@ export const deleteVideo = endpoint({
   access: 'key',
   summary: 'Delete a video',
   description:
-    'Deletes the stored file; cancels a video that is not rendered yet, or answers 409. What was charged stays recorded.',
+    'Deletes the stored file. Cancels an unfinished video, or answers 409 if cancelling is too late. Charges stay recorded.',
   answers: { 200: { description: 'Deleted', content: json(DELETED.schema) } },
   refusals: ['idempotency_conflict', 'processing_unavailable'],
   presentError: presentTypedError,

@@ -87,16 +87,16 @@ export type UploadedFile = {
   object: 'file';
   /** The link to pass in media requests */
   url: string;
-  /** Detected from the content */
+  /** The type, detected from the content */
   mime_type: string;
   bytes: number;
-  /** When it was uploaded, in Unix seconds */
+  /** When the file was uploaded, in Unix seconds */
   created_at: number;
   /** The client’s file name */
   filename: string | null;
-  /** When a task first used it, in Unix seconds */
+  /** When a task first used the file, in Unix seconds. Null if none has */
   used_at: number | null;
-  /** When it is deleted unless a task uses it, in Unix seconds; null once one has */
+  /** When the unused file is deleted, in Unix seconds. Null if a task has used it */
   expires_at: number | null;
 };
 
@@ -109,13 +109,13 @@ export type DeletedFile = {
 export type Model = VideoModel | ImageModel | TextModel;
 
 export type VideoModel = {
-  /** The value for `model` in requests; exact and case-sensitive */
+  /** The exact, case-sensitive value for `model` in requests */
   id: string;
   object: 'model';
-  /** The edition of the catalogue, in Unix seconds */
+  /** The date of the catalogue’s version, in Unix seconds */
   created: number;
   owned_by: string;
-  /** Why the key cannot call the model now */
+  /** The reason why the key cannot call the model */
   unavailable_reason?: 'not_allowed' | 'top_up_required' | 'disabled' | 'no_route';
   kind: 'video';
   endpoint: '/v1/videos/tasks';
@@ -129,7 +129,7 @@ export type VideoModel = {
       min: number;
       max: number;
       default: number;
-      /** The only durations available, if not every one within the bounds is */
+      /** The available durations, if not all from `min` to `max` are */
       values?: number[];
     };
     images: {
@@ -147,30 +147,30 @@ export type VideoModel = {
     aspect_ratios: string[];
     resolutions: string[];
   };
-  /** The JSON Schema of each input field that only this model has */
+  /** The JSON Schema of each input field specific to this model */
   parameters: Record<string, unknown>;
   prices: {
     unit: 'second' | 'video';
     by_resolution: Record<string, number>;
     modifiers: {
-      /** The fields of a request that must all have these values */
+      /** The values that request fields must have */
       when: Record<string, unknown>;
-      /** Added to the price of a unit, in USD */
+      /** The amount added to the price of a unit, in USD */
       addition: number;
-      /** Multiplies the sum */
+      /** The factor that multiplies the sum */
       factor: number;
     }[];
   };
 };
 
 export type ImageModel = {
-  /** The value for `model` in requests; exact and case-sensitive */
+  /** The exact, case-sensitive value for `model` in requests */
   id: string;
   object: 'model';
-  /** The edition of the catalogue, in Unix seconds */
+  /** The date of the catalogue’s version, in Unix seconds */
   created: number;
   owned_by: string;
-  /** Why the key cannot call the model now */
+  /** The reason why the key cannot call the model */
   unavailable_reason?: 'not_allowed' | 'top_up_required' | 'disabled' | 'no_route';
   kind: 'image';
   endpoint: '/v1/images/tasks';
@@ -184,40 +184,40 @@ export type ImageModel = {
     resolutions: string[];
     backgrounds: string[];
   };
-  /** The JSON Schema of each input field that only this model has */
+  /** The JSON Schema of each input field specific to this model */
   parameters: Record<string, unknown>;
   prices: {
     unit: 'image';
     by_resolution: Record<string, number>;
     modifiers: {
-      /** The fields of a request that must all have these values */
+      /** The values that request fields must have */
       when: Record<string, unknown>;
-      /** Added to the price of a unit, in USD */
+      /** The amount added to the price of a unit, in USD */
       addition: number;
-      /** Multiplies the sum */
+      /** The factor that multiplies the sum */
       factor: number;
     }[];
   };
 };
 
 export type TextModel = {
-  /** The value for `model` in requests; exact and case-sensitive */
+  /** The exact, case-sensitive value for `model` in requests */
   id: string;
   object: 'model';
-  /** The edition of the catalogue, in Unix seconds */
+  /** The date of the catalogue’s version, in Unix seconds */
   created: number;
   owned_by: string;
-  /** Why the key cannot call the model now */
+  /** The reason why the key cannot call the model */
   unavailable_reason?: 'not_allowed' | 'top_up_required' | 'disabled' | 'no_route';
   kind: 'text';
   family: string;
-  /** The formats that serve the model; `embeddings` for one that only makes these */
+  /** The formats that serve the model. `embeddings` for an embedding model */
   formats: ('chat-completions' | 'responses' | 'messages' | 'generate-content' | 'embeddings')[];
-  /** Whether the model may think before it answers */
+  /** Whether the model may reason before the answer */
   reasoning: boolean;
-  /** Tokens are free of charge */
+  /** Whether tokens are free of charge */
   free: boolean;
-  /** An older id that still works */
+  /** Whether the id is an older one that still works */
   legacy: boolean;
   limits: {
     context_tokens: number | null;
@@ -225,26 +225,26 @@ export type TextModel = {
   };
   prices: {
     unit: '1M tokens';
-    /** Input tokens, in USD */
+    /** The price of input tokens, in USD */
     input: number;
-    /** Output tokens, reasoning included, in USD */
+    /** The price of output tokens, in USD */
     output: number;
-    /** Input tokens read from the cache, in USD */
+    /** The price of input tokens read from the cache, in USD */
     cached_input: number;
-    /** Input tokens written to the cache, in USD */
+    /** The price of input tokens written to the cache, in USD */
     cache_write: number;
-    /** Input tokens written to a cache that keeps them for an hour, if the model can be asked for that, in USD */
+    /** The price of input tokens cached for an hour, in USD. Absent if the model does not offer this */
     cache_write_1h?: number;
     tiers: {
-      /** Input tokens */
+      /** The threshold in input tokens */
       threshold_tokens: number;
-      /** Whether the price applies above the threshold, or from it on */
+      /** `over`: applies above the threshold; `at_or_over`: applies from the threshold */
       applies: 'over' | 'at_or_over';
-      /** Multiplies the price of the whole request */
+      /** The factor for the price of the whole request */
       factor: number;
     }[];
     peaks: {
-      /** The time zone of the windows */
+      /** The time zone of the windows, in minutes from UTC */
       utc_offset_minutes: number;
       days: string[];
       windows: {
@@ -253,7 +253,7 @@ export type TextModel = {
         /** HH:MM */
         to: string;
       }[];
-      /** Multiplies the price */
+      /** The factor for the price */
       factor: number;
     }[];
   };
@@ -261,25 +261,25 @@ export type TextModel = {
 
 export type Balance = {
   object: 'balance';
-  /** Available to spend, in USD */
+  /** The available balance, in USD */
   available_usd: number;
-  /** The part that was paid for, in USD */
+  /** The paid part of the balance, in USD */
   funded_usd: number;
-  /** The part that was granted, in USD */
+  /** The granted part of the balance, in USD */
   signup_usd: number;
-  /** What of the granted part expires, in USD; it is spent first */
+  /** The granted part that expires, in USD. Spent first */
   promo_usd: number;
-  /** When the first of it expires, in Unix seconds; null when there is none */
+  /** When the first of `promo_usd` expires, in Unix seconds. Null if `promo_usd` is 0 */
   promo_expires_at: number | null;
-  /** Held for running tasks and requests, in USD */
+  /** The amount held for running tasks and requests, in USD */
   reserved_usd: number;
-  /** Below what balance `account.balance_low` is sent, in USD; null for never */
+  /** The threshold of `account.balance_low`, in USD. Null for no event */
   low_balance_usd: number | null;
   /** Whether the account has ever topped up, which unlocks all models */
   topped_up: boolean;
   key: {
     id: string;
-    /** Charged to or held for the calling key so far, in USD */
+    /** The total charged to and held for the calling key, in USD */
     used_usd: number;
     /** The maximum that the key may spend, in USD. Null for no limit */
     usage_limit_usd: number | null;
@@ -293,7 +293,7 @@ export type Balance = {
 };
 
 export type UpdateBalance = {
-  /** The event `account.balance_low` is sent when the balance falls below it; null for never */
+  /** The threshold of the event `account.balance_low`. Null for no event */
   low_balance_usd: number | string | null;
 };
 
@@ -520,13 +520,13 @@ export type TestEvent = {
 };
 
 export type SearchCapabilities = {
-  /** What is wanted, in free words */
+  /** The task in your own words */
   query?: string;
-  /** Only such models */
+  /** Filters by kind */
   kind?: 'video' | 'image' | 'text';
-  /** Only models whose example costs at most this */
+  /** The highest price of the model’s example, in USD */
   max_price_usd?: number;
-  /** 5 by default */
+  /** The most results. By default, 5 */
   limit?: number;
 };
 
@@ -534,14 +534,14 @@ export type FoundCapability = {
   /** The id of the model */
   capability_id: string;
   kind: 'video' | 'image' | 'text';
-  /** What the model does */
+  /** A sentence about the model */
   summary: string;
   price: {
     usd: number;
-    /** What costs this */
+    /** The example with this price */
     for: string;
   };
-  /** The share of the words that fit */
+  /** The share of matching words */
   score: number;
 };
 
@@ -549,11 +549,11 @@ export type Capability = {
   /** The id of the model */
   capability_id: string;
   kind: 'video' | 'image' | 'text';
-  /** What the model does */
+  /** A sentence about the model */
   summary: string;
   price: {
     usd: number;
-    /** What costs this */
+    /** The example with this price */
     for: string;
   };
   /** A JSON Schema */
@@ -562,18 +562,18 @@ export type Capability = {
   outputs: Record<string, unknown>;
   limits: Record<string, unknown>;
   prices: Record<string, unknown>;
-  /** A body of `run` that works */
+  /** A working body of `run` */
   example: Record<string, unknown>;
 };
 
 export type RunCapability = {
-  /** From a search */
+  /** The id of a model, from a search */
   capability_id: string;
-  /** As `inspect` describes them; {} by default */
+  /** The inputs. `inspect` describes them; {} by default */
   inputs?: {};
-  /** How long to wait for a task to end; 0 by default. Text is always answered whole */
+  /** The longest wait for a task, in seconds. By default, 0. Text is always complete */
   wait_seconds?: number;
-  /** Instead of the header. The same call with the same key reads the task that the first one created */
+  /** Replaces the header. A repeated call with the same key returns the task of the first call */
   idempotency_key?: string;
 };
 
