@@ -197,7 +197,17 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     'The error envelope of the chat-completions, responses and native formats, and of embeddings.',
   ),
   MessagesError: object(
-    { type: exactly('error'), error: object({ type: code, message }) },
+    {
+      type: exactly('error'),
+      error: object({
+        type: code,
+        message,
+        details: optional({
+          ...ANY_OBJECT,
+          description: 'What SDKs of the format read; only where `thread` is refused',
+        }),
+      }),
+    },
     'The error envelope of the messages format.',
   ),
 };
