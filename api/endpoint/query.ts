@@ -142,7 +142,7 @@ function moment(description: string): QueryParameter<Date | undefined> {
     schema: MOMENT,
     read: (given, name) => {
       if (given === undefined) return undefined;
-      const isTime = ISO_TIME.test(given);
+      const isTime = ISO_TIME.test(given) && isDay(given.slice(0, 10));
       const moment = new Date(UNIX_SECONDS.test(given) ? Number(given) * 1000 : isTime ? given : Number.NaN);
       if (Number.isNaN(moment.getTime())) throw badRequest(`"${name}" must be an ISO 8601 time or Unix seconds`);
       return moment;
@@ -157,14 +157,16 @@ export function aDay(description: string): QueryParameter<string | undefined> {
     schema: text(undefined, { format: 'date' }),
     read: (given, name) => {
       if (given === undefined) return undefined;
-      const moment = new Date(/^\d{4}-\d{2}-\d{2}$/.test(given) ? given : Number.NaN);
-      // `Date` reads a day that does not exist, such as 31 June, as a day of the next month.
-      if (Number.isNaN(moment.getTime()) || moment.toISOString().slice(0, 10) !== given) {
-        throw badRequest(`"${name}" must be a day such as 2026-11-30`);
-      }
+      if (!isDay(given)) throw badRequest(`"${name}" must be a day such as 2026-11-30`);
       return given;
     },
   };
+}
+
+/** `Date` reads a day that does not exist, such as 31 June, as a day of the next month. */
+function isDay(text: string): boolean {
+  const moment = new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text : Number.NaN);
+  return !Number.isNaN(moment.getTime()) && moment.toISOString().slice(0, 10) === text;
 }
 
 /** A month in UTC. */

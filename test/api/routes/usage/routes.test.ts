@@ -95,6 +95,7 @@ describe('usage', () => {
     ['a period that is too long', 'from=2026-01-01&to=2026-12-01'],
     ['a period that ends before it begins', 'from=2026-02-02&to=2026-02-01'],
     ['a time that is none', 'from=yesterday'],
+    ['a day that does not exist', 'from=2026-02-30'],
   ] as const) {
     it(`refuses ${fault}`, async () => {
       // contract 4.9:3
