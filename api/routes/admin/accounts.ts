@@ -86,7 +86,7 @@ export const suspendAccount = endpoint({
   id: 'suspendAccount',
   request: 'POST /admin/v1/accounts/{account_id}/suspend',
   access: 'admin',
-  summary: 'Suspend an account; all of its keys stop working at once',
+  summary: 'Suspend an account and all of its keys at once',
   description: 'Applies to all processes. Running tasks and text requests continue, and webhooks are still delivered.',
   body: jsonBody('SuspendAccount', operatorActionSchema),
   answers: { 200: dataOf(ACCOUNT.schema, 'The account, suspended') },
@@ -100,7 +100,7 @@ export const reopenAccount = endpoint({
   id: 'reopenAccount',
   request: 'POST /admin/v1/accounts/{account_id}/reopen',
   access: 'admin',
-  summary: 'Reopen a suspended account; its keys work again',
+  summary: 'Reopen a suspended account and its keys',
   body: optionalJsonBody('ReopenAccount', reopenAccountSchema),
   answers: { 200: dataOf(ACCOUNT.schema, 'The account, open') },
   handle: async ({ params, caller, body }, services) => {
@@ -115,9 +115,9 @@ export const eraseContent = endpoint({
   access: 'admin',
   summary: 'Erase the content of an account up to now',
   description:
-    'Prompts, inputs, uploads, results, events, histories in Temporal, and what upstreams said about them. Within the hour; what is ' +
-    'in use is erased once it is not. Tasks stay without their content, text requests without the names of their end users, and ' +
-    'everything that was charged or refunded stays. The budgets of end users are deleted at once.',
+    'Erases prompts, inputs, uploads, results, events, histories in Temporal, and the messages of upstreams about them, within the ' +
+    'hour or, for content in use, after its use. Keeps tasks without content, text requests without end users’ names, charges and ' +
+    'refunds. Deletes the budgets of end users at once.',
   answers: { 200: dataOf(CONTENT.schema, 'The content that is still to be erased') },
   handle: async ({ params: { account_id: accountId }, caller }, { database }) => {
     await eraseContentOf(database, accountId, { author: authorOf(caller, undefined), reason: 'asked for by the API' });

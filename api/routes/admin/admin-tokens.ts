@@ -39,12 +39,12 @@ const ADMIN_TOKEN = resource<AdminToken & { readonly secret?: string }>('AdminTo
 const ADMIN_ACTION = resource<AdminAction>('AdminAction', {
   id: field.id('adminAction')('id'),
   object: field.constant('admin_action'),
-  author: field.text('author', 'The author'),
+  author: field.text('author', 'The author of the action'),
   admin_token_id: field.id('adminToken').orNull('tokenId', 'The token of the call. Null for `GENWAY_ADMIN_TOKEN`'),
   action: field.text('action', 'The `operationId` of the call, or `console` and the page'),
   path: field.text('path', 'The path of the call'),
   request_id: field.id('request')('requestId'),
-  created_at: field.isoTime('createdAt', 'When the action was recorded, before it was carried out'),
+  created_at: field.isoTime('createdAt', 'When the action was recorded, before its execution'),
 });
 
 export const createAdminToken = endpoint({
@@ -53,8 +53,8 @@ export const createAdminToken = endpoint({
   access: 'admin',
   summary: 'Create an admin token',
   description:
-    'The answer is the only one that shows the token. A name may have several: to replace a token, create another, put it ' +
-    'to use, and revoke the old one.',
+    'Only this answer shows the token. A name may have several tokens: to replace a token, create and use a new one, then ' +
+    'revoke the old one.',
   body: jsonBody('CreateAdminToken', createAdminTokenSchema),
   answers: { 201: dataOf(ADMIN_TOKEN.schema, 'The token') },
   handle: async ({ caller, body: { name, role, expires_at } }, { database }) => {
@@ -77,7 +77,7 @@ export const listAdminTokens = endpoint({
   id: 'listAdminTokens',
   request: 'GET /admin/v1/admin-tokens',
   access: 'admin',
-  summary: 'List the admin tokens that are not revoked, newest first',
+  summary: 'List the valid admin tokens, newest first',
   answers: { 200: dataOf(arrayOf(ADMIN_TOKEN.schema), 'The tokens') },
   handle: async (_call, { database }) => ({ data: (await findAdminTokens(database)).map(ADMIN_TOKEN.present) }),
 });
@@ -86,7 +86,7 @@ export const revokeAdminToken = endpoint({
   id: 'revokeAdminToken',
   request: 'DELETE /admin/v1/admin-tokens/{admin_token_id}',
   access: 'admin',
-  summary: 'Revoke an admin token; it stops working at once',
+  summary: 'Revoke an admin token at once',
   answers: {
     200: dataOf(
       object({ id: idOf('adminToken'), object: exactly('admin_token'), name: text(), revoked: boolean() }),
@@ -104,8 +104,8 @@ export const listActions = endpoint({
   id: 'listAdminActions',
   request: 'GET /admin/v1/admin-actions',
   access: 'admin-read',
-  summary: 'List the calls that changed something, newest first',
-  description: 'Each call is recorded before it is carried out, so the list has refused calls, too.',
+  summary: 'List the actions of administrators, newest first',
+  description: 'Genway records an action before its execution, so the list contains refused actions too.',
   query: { author: anyText('Filters by author'), ...PERIOD, ...pageById('adminAction') },
   answers: { 200: pageOf(ADMIN_ACTION.schema, 'A page of actions') },
   handle: ({ query }, { database }) =>

@@ -27,7 +27,7 @@ const COLUMNS = nested<BillColumns>(
     model: field.text('model', 'The column of models'),
     amount: field.text('amount', 'The column of amounts'),
   },
-  'The titles of the columns that were read.',
+  'The titles of the columns.',
 );
 
 export const BILL = resource<VendorBill>(
@@ -38,9 +38,12 @@ export const BILL = resource<VendorBill>(
     month: field.text('month', 'The month in UTC, such as 2026-10'),
     upstreams: field.words(text())('upstreams', 'The upstreams that the vendor bills for'),
     columns: field.object(COLUMNS)('columns'),
-    usd_per_unit: field.exactUsd.orNull('usdPerUnit', 'The value of 1 unit of its currency. Null for US dollars'),
+    usd_per_unit: field.exactUsd.orNull(
+      'usdPerUnit',
+      'The value of 1 unit of the bill’s currency. Null for US dollars',
+    ),
     lines: field.count('lines', 'The number of lines that name a job or a model'),
-    billed_usd: field.exactUsd('amount', 'The sum of these lines'),
+    billed_usd: field.exactUsd('amount', 'The sum of the lines'),
     imported_at: field.isoTime('importedAt', 'When the bill was imported'),
     author: field.text('author', 'Who imported the bill'),
   },
@@ -58,8 +61,8 @@ export const DIFFERENCE = nested<BillDifference>({
   model: field.text('model', 'The upstream’s name for the model, or the bill’s if no route has it'),
   job_id: field.text.orNull('jobId', 'The upstream’s id of the job. Null if lines of the model were added up'),
   task_id: field.id('task').orNull('taskId'),
-  line: field.count.orNull('line', 'The first line of the file that names it. Null if there is none'),
-  billed_usd: field.exactUsd.orNull('billed', 'The amount on the bill. Null if it is not billed'),
+  line: field.count.orNull('line', 'The first line of the file about the difference. Null if none'),
+  billed_usd: field.exactUsd.orNull('billed', 'The amount on the bill. Null if not billed'),
   cost_usd: field.exactUsd.orNull('cost', 'The cost on record. Null if there is none'),
 });
 
@@ -86,10 +89,10 @@ export const importVendorBill = endpoint({
   id: 'importVendorBill',
   request: 'POST /admin/v1/months/{month}/bills',
   access: 'admin-finance',
-  summary: 'Import a vendor’s bill; it replaces an earlier one of the month',
+  summary: 'Import a vendor’s bill, in place of an earlier bill of the month',
   description:
-    'Reconciliation compares it with the costs of renders and text requests; the month is closed once each difference is ' +
-    'remedied or acknowledged. The columns and upstreams of the first bill hold for later ones. ' +
+    'Reconciliation compares the bill with the costs of renders and text requests. The month can be closed after each difference is ' +
+    'remedied or acknowledged. Later bills use the columns and upstreams of the first bill. ' +
     `The columns are known for the bills of ${[...new Set(KNOWN_BILLS.map(({ vendor }) => vendor))].join(', ')}.`,
   body: jsonBody('ImportVendorBill', importBillSchema, undefined, BODIES.bill),
   answers: { 201: dataOf(COMPARED_BILL.schema, 'The imported bill') },

@@ -24,7 +24,7 @@ const TERMS = { type: 'object', additionalProperties: text() } as const;
 const COSTS = { type: 'object', additionalProperties: TERMS } as const;
 
 const MODEL = nested<OfferedModel>({
-  id: field.text('id', 'The model'),
+  id: field.text('id', 'The id of the model'),
   kind: field.oneOf(['video', 'image', 'text'])('kind'),
   prices: field.json({
     ...TERMS,
@@ -42,7 +42,7 @@ interface ShownOffer extends Offer {
 
 const CATALOGUE = resource<ShownOffer>('Catalogue', {
   object: field.constant('catalogue'),
-  version: field.text('version', 'The name of the edition'),
+  version: field.text('version', 'The name of the version'),
   models: field.list(MODEL)('models'),
   recorded_prices: field.json({
     type: 'object',

@@ -18,8 +18,8 @@ export const setEndUserBudget = endpoint({
   access: 'admin',
   summary: 'Set the budget of an end user of an account',
   description:
-    'Text requests that name the end user are refused once the budget is spent, until it renews. A new budget applies within ' +
-    'three seconds; a changed one at once. With another period, the end user starts with nothing spent.',
+    'After the budget is spent, text requests that name the end user are refused until the budget renews. A new budget applies ' +
+    'within three seconds, a changed budget at once. A new period starts with nothing spent.',
   body: jsonBody('SetEndUserBudget', endUserBudgetSchema),
   answers: { 200: dataOf(END_USER_BUDGET.schema, 'The budget') },
   handle: async ({ params, body }, { database }) => {

@@ -10,9 +10,9 @@ import { renderTimeline, TIMELINE_SOURCES } from '../../services/timeline.ts';
 import { LISTED_ACCOUNT } from './present.ts';
 
 const EVENT = nested<Found['events'][number]>({
-  at: field.isoTime('at', 'When it happened'),
+  at: field.isoTime('at', 'When the event happened'),
   source: field.oneOf(TIMELINE_SOURCES)('source', 'The source of the event'),
-  text: field.text('text', 'What happened'),
+  text: field.text('text', 'The description of the event'),
 });
 
 const FOUND = resource<Found>(
@@ -26,7 +26,7 @@ const FOUND = resource<Found>(
     lines: field.words(text())(renderFound, 'The events as lines of text'),
     events: field.list(EVENT)('events', 'The events, oldest first'),
   },
-  'What an id belongs to, with its account and its events.',
+  'The owner of an id, with the account and the events.',
 );
 
 export const find = endpoint({

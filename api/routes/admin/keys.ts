@@ -73,7 +73,7 @@ export const deleteKey = endpoint({
   id: 'deleteKey',
   request: 'DELETE /admin/v1/keys/{key_id}',
   access: 'admin',
-  summary: 'Delete a key; it stops working at once',
+  summary: 'Delete a key at once',
   answers: { 200: dataOf(DELETED_KEY.schema, 'The deleted key') },
   handle: async ({ params: { key_id: id } }, { database }) => {
     if (!(await deleteApiKey(database, id))) throw noSuch('apiKey');

@@ -30,10 +30,13 @@ const SOLD_MODEL = resource<SoldModel>('SoldModel', {
   enabled: field.boolean(({ disabled }) => disabled === null, 'False while requests for the model are refused'),
   disabled_at: field.isoTime.orNull(
     ({ disabled }) => disabled?.createdAt ?? null,
-    'When it was disabled. Null if enabled',
+    'When the model was disabled. Null if enabled',
   ),
-  disabled_by: field.text.orNull(({ disabled }) => disabled?.author ?? null, 'Who disabled it. Null if enabled'),
-  disabled_reason: field.text.orNull(({ disabled }) => disabled?.reason ?? null, 'Why it is disabled. Null if enabled'),
+  disabled_by: field.text.orNull(({ disabled }) => disabled?.author ?? null, 'Who disabled the model. Null if enabled'),
+  disabled_reason: field.text.orNull(
+    ({ disabled }) => disabled?.reason ?? null,
+    'Why the model is disabled. Null if enabled',
+  ),
 });
 
 export const listSoldModels = endpoint({

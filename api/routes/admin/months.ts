@@ -63,9 +63,8 @@ export const closeMonth = endpoint({
   access: 'admin-finance',
   summary: 'Close a month',
   description:
-    'A month can be closed a day after its end, after all earlier months, and not while the latest reconciliation has findings that ' +
-    'nobody has acknowledged. ' +
-    'After that the ledger accepts no transfers dated in it or before it: corrections are new transfers in the open month.',
+    'A month can be closed a day after its end, after all earlier months, and not while the latest reconciliation has unacknowledged ' +
+    'findings. The ledger then accepts no transfers dated in the month or before: corrections are new transfers in the open month.',
   body: optionalJsonBody('CloseMonth', closeMonthSchema),
   answers: {
     200: dataOf(CLOSED_MONTH.schema, 'The month, closed earlier'),
@@ -86,9 +85,9 @@ export const exportMonth = endpoint({
   access: 'admin-read',
   summary: 'Export the transfers of a month',
   description:
-    'Lists each transfer of each account with its purpose: usage, revenue, cost, margin, and the reasons of refunds. JSON ' +
-    'lines, or CSV with `Accept: text/csv`; streamed. A closed month always gives the same rows; the last ones are the ' +
-    'findings of reconciliation that were acknowledged, of the kind `acknowledged_finding`.',
+    'Lists each transfer of each account with its purpose: usage, revenue, cost, margin, and the reasons of refunds. Streams JSON ' +
+    'lines, or CSV with `Accept: text/csv`. A closed month always has the same rows. The last rows are the acknowledged findings ' +
+    'of reconciliation, of the kind `acknowledged_finding`.',
   answers: { 200: orAllRows({ description: 'The transfers of the month' }) },
   refusals: ['bad_request'],
   handle: ({ params, context }, { reports }) => {

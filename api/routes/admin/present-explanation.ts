@@ -31,7 +31,7 @@ const WORKFLOW = nested<WorkflowStory>({
 });
 
 const EVENT = nested<TimelineEvent>({
-  at: field.isoTime('at', 'When it happened'),
+  at: field.isoTime('at', 'When the event happened'),
   source: field.text('source'),
   text: field.text('text'),
 });

@@ -18,13 +18,13 @@ import { VENDOR_COST } from './present-submissions.ts';
 const BALANCES = nested<Account>({
   available_usd: field.usd(
     ({ fundedAvailable, signupAvailable }) => fundedAvailable + signupAvailable,
-    'Available to spend',
+    'The available balance',
   ),
   funded_usd: field.usd('fundedAvailable', 'The available part that was paid for'),
   signup_usd: field.usd('signupAvailable', 'The available part that was granted'),
   reserved_usd: field.usd(
     ({ fundedReserved, signupReserved }) => fundedReserved + signupReserved,
-    'Held for running tasks and requests',
+    'The amount held for running tasks and requests',
   ),
 });
 
@@ -49,7 +49,7 @@ export const LISTED_ACCOUNT = resource<Account>(
     billing_name: field.text.orNull('billingName', 'The name on receipts and invoices. Null for `name`'),
     billing_address: field.text.orNull('billingAddress', 'The address on receipts and invoices'),
     tax_id: field.text.orNull('taxId', 'The tax number on receipts and invoices'),
-    created_at: field.unixSeconds('createdAt', 'When it was created'),
+    created_at: field.unixSeconds('createdAt', 'When the account was created'),
     topped_up: field.boolean(
       ({ toppedUpAt }) => toppedUpAt !== null,
       'Whether the account has ever topped up, which unlocks all models',
@@ -118,7 +118,7 @@ export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey',
   expires_at: field.unixSeconds.orNull('expiresAt', 'When the key expires. Null for never'),
   disabled: field.boolean(({ disabledAt }) => disabledAt !== null, 'Whether the key is disabled'),
   last_used_at: field.unixSeconds.orNull('lastUsedAt', 'When money was last held for the key. Null for never'),
-  created_at: field.unixSeconds('createdAt', 'When it was created'),
+  created_at: field.unixSeconds('createdAt', 'When the key was created'),
 });
 
 export const DELETED_KEY = deletionOf('apiKey', 'api_key');
@@ -205,12 +205,14 @@ export const ADMIN_TASK = resource<AdminTask>('AdminTask', {
     'The list price of submissions whose outcome is unknown',
   ),
   reservation_id: field.id('transfer')('reservationId', 'The transfer that reserved the price'),
-  resolution_id: field.id('transfer').orNull('resolutionId', 'The transfer that charged or refunded it'),
+  resolution_id: field
+    .id('transfer')
+    .orNull('resolutionId', 'The transfer that charged or refunded it. Null while the task runs'),
   deadline_at: field.unixSeconds('deadlineAt', 'The deadline for processing'),
-  workflow_id: field.text('id', 'The id of its workflow'),
+  workflow_id: field.text('id', 'The id of the task’s workflow'),
   history_url: field.url(({ id, temporal }) => historyUrl(temporal, id), 'The workflow’s history in Temporal'),
   prompt: field.text.orAbsent(
     ({ request, canReadPrompt }) => (canReadPrompt ? request.prompt : undefined),
-    'Only on request, which is recorded',
+    'The prompt. Absent unless `prompts` is true',
   ),
 });

@@ -130,7 +130,7 @@ export const getPriceList = endpoint({
   id: 'getPriceList',
   request: 'GET /admin/v1/price-lists/{price_list}',
   access: 'admin-read',
-  summary: 'Get a version of a price list, with the prices of every model and those below cost',
+  summary: 'Get a version of a price list, with all prices and the prices below cost',
   query: { version: aVersion },
   answers: { 200: dataOf(SHOWN.schema, 'The version') },
   handle: async ({ params, query }, services) => ({
@@ -175,7 +175,7 @@ export const setPriceList = endpoint({
   id: 'setPriceList',
   request: 'PATCH /admin/v1/accounts/{account_id}/price-list',
   access: 'admin-finance',
-  summary: 'Assign a price list to an account, or the catalogue’s prices',
+  summary: 'Set or remove the price list of an account',
   description:
     'Applies to all processes within about three seconds. Tasks and requests that started before keep their prices.',
   body: jsonBody('SetPriceList', setPriceListSchema),

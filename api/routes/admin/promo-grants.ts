@@ -23,7 +23,7 @@ const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
   available_usd: field.usd('available', 'The amount that can be spent'),
   reserved_usd: field.usd(
     'reserved',
-    'The amount held for running tasks and requests. If it is released after the expiry, it expires at once',
+    'The amount held for running tasks and requests. A release after the expiry expires at once',
   ),
   spent_usd: field.usd('spent', 'The amount charged'),
   expired_usd: field.usd('expired', 'The amount that expired'),

@@ -61,7 +61,7 @@ const ACKNOWLEDGEMENT = resource<Acknowledgement>(
     confirmed_by: field.text.orNull('decidedBy', 'The second person, or the author if one person suffices'),
     created_at: field.isoTime('createdAt', 'When the finding was acknowledged'),
   },
-  'The acknowledgement of a finding that cannot be remedied. It applies to every report with the same finding.',
+  'The acknowledgement of a finding that cannot be remedied, for every report with the same finding.',
 );
 
 /** A finding of a report, with its acknowledgement. */
@@ -128,8 +128,8 @@ export const acknowledge = endpoint({
   access: 'admin-finance',
   summary: 'Acknowledge findings that cannot be remedied',
   description:
-    'A month can be closed once each finding of the latest report is remedied or acknowledged. It applies to later reports with ' +
-    'the same finding. If manual transfers need two people, findings about money are acknowledged in the console.',
+    'A month can be closed after each finding of the latest report is remedied or acknowledged. The acknowledgement applies to later ' +
+    'reports with the same finding. If manual transfers need two people, acknowledge findings about money in the console.',
   body: jsonBody('AcknowledgeFindings', acknowledgeSchema),
   answers: { 201: dataOf(REPORT.schema, 'The report') },
   refusals: ['bad_request'],

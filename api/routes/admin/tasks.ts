@@ -123,7 +123,7 @@ export const explainTask = endpoint({
   access: 'admin-read',
   summary: 'Explain a task',
   description:
-    'Collects the events of the task from its row, the ledger, its workflow, its deliveries and the actions of operators. `Accept: text/plain` returns text.',
+    'Collects the events of the task from the database, the ledger, the workflow, the deliveries and operators’ actions. `Accept: text/plain` returns text.',
   answers: { 200: orAsText(dataOf(EXPLANATION.schema, 'The state and the events of the task')) },
   handle: async ({ params, context }, services) => {
     const explanation = await explain(services, await existingTask(services.database, params.task_id));

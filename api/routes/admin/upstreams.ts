@@ -26,8 +26,11 @@ function callsOf<Row>(read: (row: Row) => CallSum, when: string): Fields<Row> {
   return {
     requests: field.count((row: Row) => read(row).requests, `The number of requests ${when}. For media, submissions`),
     failures: field.count((row: Row) => read(row).failures, 'The number of requests that failed at the upstream'),
-    p50_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.5), 'The median duration'),
-    p95_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.95), 'The 95th percentile of the durations'),
+    p50_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.5), 'The median duration, in milliseconds'),
+    p95_ms: field.integer.orNull(
+      (row: Row) => durationAtMs(read(row), 0.95),
+      'The 95th percentile of the durations, in milliseconds',
+    ),
   };
 }
 
@@ -53,9 +56,12 @@ export const UPSTREAM = resource<UpstreamHealth>('Upstream', {
     'state',
     '`probing`: the pause is over, and one request tests whether the upstream works again',
   ),
-  cause: field.oneOf(CIRCUIT_CAUSES).orNull('cause', 'Why it is out of service. Null if in service'),
-  since: field.isoTime.orNull(({ sinceMs }) => momentOf(sinceMs), 'When it went out of service. Null if in service'),
-  until: field.isoTime.orNull(({ untilMs }) => momentOf(untilMs), 'When it may be tried again. Null if in service'),
+  cause: field.oneOf(CIRCUIT_CAUSES).orNull('cause', 'Why the upstream is out of service. Null if in service'),
+  since: field.isoTime.orNull(
+    ({ sinceMs }) => momentOf(sinceMs),
+    'When the upstream went out of service. Null if in service',
+  ),
+  until: field.isoTime.orNull(({ untilMs }) => momentOf(untilMs), 'When the next probe may start. Null if in service'),
   open_in: field.count('openIn', 'The number of processes that have taken the upstream out of service. For text'),
   ...callsOf(({ lastHour }: UpstreamHealth) => lastHour, 'of the last hour'),
   last_5_minutes: field.object(nested(callsOf(SAME, 'of the last five minutes')))('lastFiveMinutes'),
@@ -79,7 +85,7 @@ export const listUpstreams = endpoint({
   access: 'admin-read',
   summary: 'List upstreams with their health',
   description:
-    'Lists a row for each model of an upstream, and for text for each of its keys. The figures cover all processes, and are at most a few seconds old.',
+    'Lists a row for each model of an upstream and, for text, each of its keys. The figures cover all processes, and are at most a few seconds old.',
   answers: { 200: dataOf(arrayOf(UPSTREAM.schema), 'The upstreams') },
   handle: async (_call, { upstreams }) => ({
     data: (await upstreams.list()).map(UPSTREAM.present),
@@ -92,7 +98,7 @@ export const restUpstream = endpoint({
   access: 'admin',
   summary: 'Take an upstream out of service for a while',
   description:
-    'Takes effect in all processes within seconds. Running requests continue. New ones never use it, even if no other upstream is left.',
+    'Takes effect in all processes within seconds. Running requests continue. New requests never use the upstream, even if no other is left.',
   body: jsonBody('RestUpstream', restUpstreamSchema),
   answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
   refusals: ['not_found'],

@@ -31,7 +31,7 @@ export const createUser = endpoint({
   id: 'createUser',
   request: 'POST /admin/v1/users',
   access: 'admin',
-  summary: 'Invite somebody to the console',
+  summary: 'Invite a user to the console',
   description:
     'Only this answer shows the link. If e-mail is configured, the user also gets a link by e-mail; ' +
     'otherwise hand the link over by a private channel.',
@@ -71,7 +71,7 @@ export const getUser = endpoint({
   id: 'getUser',
   request: 'GET /admin/v1/users/{user_id}',
   access: 'admin-read',
-  summary: 'Get a user with their accounts, identities and sessions',
+  summary: 'Get a user with accounts, identities and sessions',
   answers: { 200: dataOf(USER.schema, 'The user') },
   handle: async ({ params }, { database }) => ({
     data: await show(database, await existing(database, params.user_id)),
@@ -118,7 +118,7 @@ export const createUserLink = endpoint({
   access: 'admin',
   summary: 'Let a user choose a new password',
   description:
-    'The link works once, for three days. Using it signs the user out everywhere, and removes their identities.',
+    'The link works once, for three days. The new password signs the user out everywhere and removes all identities of the user.',
   answers: { 201: dataOf(USER.schema, 'The user, with a link') },
   handle: async ({ params }, services) => {
     const user = await existing(services.database, params.user_id);
@@ -131,9 +131,9 @@ export const joinAccount = endpoint({
   id: 'joinAccount',
   request: 'POST /admin/v1/users/{user_id}/accounts',
   access: 'admin',
-  summary: 'Make a user a member of an account, or change their role in it',
+  summary: 'Add a user to an account, or change the user’s role',
   body: jsonBody('JoinAccount', membershipSchema),
-  answers: { 200: dataOf(USER.schema, 'The user with their accounts') },
+  answers: { 200: dataOf(USER.schema, 'The user with all accounts') },
   handle: async ({ params, body: { account_id: accountId, role } }, { database }) => {
     const user = await existing(database, params.user_id);
     await existingAccount(database, accountId);
