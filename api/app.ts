@@ -9,7 +9,7 @@ import { serveLocalFiles } from '../storage/serve-local.ts';
 import { createHealthCheck } from '../telemetry/health.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { GuardedClient } from '../net/address-guard.ts';
-import { createGates } from './endpoint/gates.ts';
+import { createAccessChecks } from './endpoint/access-checks.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import { mount } from './endpoint/mount.ts';
 import { endpointsFor, TEXT_ADDRESS_ENDPOINTS } from './endpoints.ts';
@@ -31,10 +31,10 @@ import { createFindPrices } from './services/customer-prices.ts';
 import { createFindAdministrator } from './services/administrator.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { createCachedFindCaller, createFindCaller } from './services/find-caller.ts';
-import { createReadStatement, createTurns } from './services/finance/statements.ts';
+import { createReadStatement, createReportQueue } from './services/finance/statements.ts';
 import { createSumMonth } from './services/finance/month-sums.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
-import { madeOfCatalogue } from './services/made-of-catalogue.ts';
+import { cacheByCatalogue } from './services/cache-by-catalogue.ts';
 import { createJudge, createModeration } from './services/moderate.ts';
 import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.ts';
 import { createReadStatus } from './services/public-status.ts';
@@ -146,8 +146,8 @@ function createRequestParsers(
   catalogue: AppDependencies['catalogue'],
   isInputLink: (text: string) => boolean,
 ): Pick<ApiServices, 'parseVideoRequest' | 'parseImageRequest'> {
-  const video = madeOfCatalogue(catalogue, (inForce) => createVideoRequestParser(inForce, { isInputLink }));
-  const image = madeOfCatalogue(catalogue, (inForce) => createImageRequestParser(inForce, { isInputLink }));
+  const video = cacheByCatalogue(catalogue, (inForce) => createVideoRequestParser(inForce, { isInputLink }));
+  const image = cacheByCatalogue(catalogue, (inForce) => createImageRequestParser(inForce, { isInputLink }));
   return { parseVideoRequest: (body) => video()(body), parseImageRequest: (body) => image()(body) };
 }
 
@@ -163,7 +163,7 @@ function createServices({
   const { clock = createDatabaseClock(database) } = given;
   const { adminTokens, metricsToken, requestLimits, tasks, uploads, ...forHandlers } = settings;
   const requestLimit = createRequestLimit(database, requestLimits);
-  const gates = createGates({
+  const accessChecks = createAccessChecks({
     findCaller: createFindCaller(database, settings.keyPeppers),
     findTextCaller: createCachedFindCaller(database, settings.keyPeppers),
     clock,
@@ -173,8 +173,8 @@ function createServices({
   });
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
-  const inTurn = createTurns();
-  const descriptions = madeOfCatalogue(catalogue, (inForce) =>
+  const queueReport = createReportQueue();
+  const descriptions = cacheByCatalogue(catalogue, (inForce) =>
     createDescriptions(() => createOpenApiDocument(endpointsWith(settings), inForce)),
   );
   return {
@@ -186,7 +186,7 @@ function createServices({
     clock,
     uploads: createUploads(database, storage, uploads),
     uploadExpiryMs: uploads.expiryMs,
-    gates,
+    accessChecks,
     requestLimit,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
     get descriptions() {
@@ -209,8 +209,8 @@ function createServices({
     moderate: moderator && createModeration(moderator),
     judge: createJudge(moderator),
     sumMonth: createSumMonth(given.reports),
-    inTurn,
-    readStatement: createReadStatement(given.reports, inTurn),
+    queueReport,
+    readStatement: createReadStatement(given.reports, queueReport),
     readStatus: createReadStatus({ ...given, catalogue, clock }),
     typicalSeconds,
   };

@@ -22,8 +22,8 @@ import { createMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createGuardedClient } from '../net/address-guard.ts';
 import { listen, type RunningServer } from '../net/http-server.ts';
-import { begin } from './parts/begin.ts';
-import { keepFiles } from './parts/keep-files.ts';
+import { startWithRetries } from './parts/start-with-retries.ts';
+import { watchOperatorFiles } from './parts/watch-operator-files.ts';
 import type { OperatorFiles } from './parts/operator-files.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 import { createInputReader } from '../temporal/activities/media-task/read-inputs.ts';
@@ -57,7 +57,7 @@ const watch = watchDatabase({ url: config.database.url, clock, pings: [], log })
 const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, REPORT_LIMITS);
 const client = createGuardedClient(config.edge);
 // Read before connecting to Temporal, so that mistakes in the files are reported while Temporal is unavailable.
-const files = keepFiles({ config, database, log, registry: metrics.registry, kind: 'worker' });
+const files = watchOperatorFiles({ config, database, log, registry: metrics.registry, kind: 'worker' });
 const connection = await connectTemporal(config.temporal);
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
 const storage = watchStorage(await openStorage(config, log), { onChange: onStorageChange });
@@ -67,7 +67,7 @@ let limits = providerLimits(files.current().upstreams);
 let limited = limitedProviders(limits);
 const calls = createCallRecorder(database, log);
 const encryption = createEncryption(...config.secrets.encryptionKeys);
-const checkStarted = begin(log, async () => {
+const checkStarted = startWithRetries(log, async () => {
   await checkSecrets(database, { encryption, keyPeppers: config.secrets.keyPeppers });
   await files.recordStart();
 });
@@ -122,7 +122,7 @@ const workers = createWorkerPool((settings) =>
 const status = config.worker.port === undefined ? null : await openStatus(config.worker.port);
 await workers.run(workerSettings(activities, await workflows(), limits, graceOf()));
 log.info({ task_queues: workers.taskQueues(), ...config.worker.version }, 'polling');
-files.onChange(takeUpUpstreams);
+files.onChange(applyUpstreams);
 const schedules = keepSchedules(temporal, log);
 
 stopOnSignal(log, Math.max(graceMs, config.renderGraceMs) + 10_000, async () => {
@@ -140,7 +140,7 @@ stopOnSignal(log, Math.max(graceMs, config.renderGraceMs) + 10_000, async () => 
 });
 
 /** Applies new upstreams. New upstreams, and those with changed limits, get workers before any step goes to them. */
-async function takeUpUpstreams({ upstreams }: OperatorFiles): Promise<void> {
+async function applyUpstreams({ upstreams }: OperatorFiles): Promise<void> {
   media.renew(upstreams.media);
   const next = providerLimits(upstreams);
   const isOther = (name: string): boolean => JSON.stringify(next.get(name)) !== JSON.stringify(limits.get(name));

@@ -4,7 +4,7 @@
  * process dies between sending the e-mail and removing the order, another e-mail follows a minute later; using one link
  * invalidates the other. The order of an invitation to an account is the invitation itself.
  */
-import { takeUpInvitationMail } from '../api/services/people/members.ts';
+import { claimInvitationToMail } from '../api/services/people/members.ts';
 import { makeLink } from '../api/services/people/sign-in.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import { endInvitationMail } from '../db/queries/invitations.ts';
@@ -58,7 +58,7 @@ async function sendLink(user: User, { email, attempts }: LinkMail, dependencies:
 
 async function sendNextInvitation(dependencies: MailDependencies): Promise<boolean> {
   const { database, publicUrl } = dependencies;
-  const order = await takeUpInvitationMail(database);
+  const order = await claimInvitationToMail(database);
   if (!order) return false;
   const { email, accountId, accountName, attempts, path, digest } = order;
   const known = await findUserByEmail(database, email);

@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Database } from '../db/database.ts';
 import { type Backlog, readBacklog } from '../db/queries/backlog.ts';
-import { type BooksState, readBooksState } from '../db/queries/books-state.ts';
+import { type LedgerHealth, readLedgerHealth } from '../db/queries/ledger-health.ts';
 
 /** Measures how a process uses its connections. */
 export function watchPool(registry: Registry, database: Database): void {
@@ -62,7 +62,7 @@ const BACKLOG: Gauges<Backlog> = {
   },
 };
 
-const BOOKS: Gauges<BooksState> = {
+const BOOKS: Gauges<LedgerHealth> = {
   genway_absorbed_loss_usd: {
     help: 'USD that text cost in the last 24 hours beyond what accounts could pay',
     read: ({ absorbedUsd }) => absorbedUsd,
@@ -83,7 +83,7 @@ const BOOKS: Gauges<BooksState> = {
  */
 export function watchDatabaseState(registry: Registry, database: Database): void {
   watchReading(registry, () => readBacklog(database), BACKLOG);
-  watchReading(registry, () => readBooksState(database), BOOKS);
+  watchReading(registry, () => readLedgerHealth(database), BOOKS);
 }
 
 function watchReading<Reading>(registry: Registry, takeReading: () => Promise<Reading>, gauges: Gauges<Reading>): void {

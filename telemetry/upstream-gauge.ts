@@ -8,7 +8,7 @@ interface OpenCircuit {
 }
 
 /** Reports the open circuits of text upstreams. @param list the circuits that are open now */
-export function watchRests(registry: Registry, list: () => readonly OpenCircuit[]): void {
+export function watchOpenCircuits(registry: Registry, list: () => readonly OpenCircuit[]): void {
   const open = new Gauge({
     name: 'genway_text_upstream_resting',
     help: 'Text upstreams whose circuit is open in the process, per model and key, by cause',

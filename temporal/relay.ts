@@ -81,7 +81,7 @@ function startTasks({ database, starter }: RelayDependencies, signal: AbortSigna
   /** The accounts of the most recent starts. */
   const served: string[] = [];
   return async () => {
-    const limit = Math.min(await starter.room(), BATCH_SIZE);
+    const limit = Math.min(await starter.freeSlots(), BATCH_SIZE);
     if (limit === 0) {
       await pause(ROOM_PAUSE_MS, signal);
       return true;

@@ -5,12 +5,12 @@ import type { Logger } from 'pino';
 import { createBatcher } from '../db/batcher.ts';
 import type { Database } from '../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../db/database-clock.ts';
-import { findTakenUp, markWorkflowsStarted, type TaskToStart } from '../db/queries/tasks.ts';
+import { findTaskStartTimes, markWorkflowsStarted, type TaskToStart } from '../db/queries/tasks.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { shareOf, TASK_QUEUES } from '../domain/task-queues.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { mediaTask } from './workflows/media-task.ts';
-import { createStartRoom } from './start-room.ts';
+import { createStartWindow } from './start-window.ts';
 
 export interface TaskStarter {
   /**
@@ -27,7 +27,7 @@ export interface TaskStarter {
   /** Resolves as soon as a task waits for the relay. */
   whenLeft(): Promise<void>;
   /** How many waiting tasks may be started now. */
-  room(): Promise<number>;
+  freeSlots(): Promise<number>;
   /** Tries to start the workflow and records it; never throws. @returns whether Temporal acknowledged */
   start(task: TaskToStart): Promise<boolean>;
   /** @param left whether more tasks wait than there was room for */
@@ -55,7 +55,7 @@ export function createTaskStarter({
   clock?: Clock;
 }): TaskStarter {
   const inFlight = new Set<Promise<boolean>>();
-  const room = createStartRoom(() => clock.nowMs());
+  const window = createStartWindow(() => clock.nowMs());
   const line = createLine();
   const started = createBatcher<string, null>(
     async (taskIds) => {
@@ -66,13 +66,13 @@ export function createTaskStarter({
   );
 
   async function start(task: TaskToStart): Promise<boolean> {
-    room.enter(task.id);
+    window.add(task.id);
     try {
       await client.connection.withDeadline(Date.now() + START_DEADLINE_MS, () => startWorkflow(client, task));
       await started.add(task.id);
       return true;
     } catch (error) {
-      room.leave(task.id);
+      window.remove(task.id);
       log.warn({ err: error, task_id: task.id }, 'the workflow could not be started; the relay will try again');
       return false;
     }
@@ -86,18 +86,18 @@ export function createTaskStarter({
 
   return {
     takesNext: (taskId) => {
-      if (line.waits() || room.free() === 0) return false;
-      room.enter(taskId);
+      if (line.waits() || window.freeSlots() === 0) return false;
+      window.add(taskId);
       return true;
     },
-    forget: (taskId) => room.leave(taskId),
+    forget: (taskId) => window.remove(taskId),
     startSoon: (task) => void tracked(task),
     leave: () => line.set(true),
     whenLeft: () => line.whenSet(),
-    room: async () => {
-      const taskIds = room.entered();
-      if (taskIds.length > 0) room.takenUp(await findTakenUp(database, taskIds));
-      return room.free();
+    freeSlots: async () => {
+      const taskIds = window.listPending();
+      if (taskIds.length > 0) window.recordStarts(await findTaskStartTimes(database, taskIds));
+      return window.freeSlots();
     },
     start: tracked,
     served: (left) => line.set(left),

@@ -20,8 +20,8 @@ export interface WorkflowState {
   readonly outcome: string | null;
 }
 
-/** A workflow's state and what has happened in it. */
-export interface WorkflowStory {
+/** A workflow's state and the steps of its history. */
+export interface WorkflowHistory {
   readonly state: WorkflowState;
   readonly steps: readonly HistoryStep[];
   /** The steps in progress. */
@@ -36,7 +36,7 @@ export interface WorkflowAccess {
    */
   describe(workflowId: string): Promise<WorkflowState | null>;
   /** Like {@link describe}, with everything that happened. */
-  read(workflowId: string): Promise<WorkflowStory | null>;
+  read(workflowId: string): Promise<WorkflowHistory | null>;
   /**
    * How a task ended, according to the histories of its workflow's runs; null when they do not say.
    *

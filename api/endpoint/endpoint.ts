@@ -90,7 +90,7 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
     serve: async (context, services) => {
       if (definition.isRead === true) context.state.isRead = true;
       if (definition.presentError) context.state.presentError = definition.presentError;
-      const caller = await services.gates[access](context);
+      const caller = await services.accessChecks[access](context);
       const params = readPath(context.params, context.state.caller ?? null);
       const request = { caller, params, query: readQuery(query, context, definition.isQueryClosed), context };
       context.status = status;

@@ -36,14 +36,14 @@ export interface RequestLimit {
    * @returns the caller, if the request is within the limit
    * @throws ServiceError 429
    */
-  holdTo(context: Context, caller: Caller): Promise<Caller>;
+  enforce(context: Context, caller: Caller): Promise<Caller>;
   /**
    * Defers counting a request to its hold, which saves a statement: see `state.uncounted`. If the key has reached its
    * limit in this minute, counts the request at once, so that a refusal remains cheap.
    *
    * @throws ServiceError 429
    */
-  deferTo(context: Context, caller: Caller): Promise<Caller>;
+  deferCounting(context: Context, caller: Caller): Promise<Caller>;
 }
 
 export function createRequestLimit(
@@ -57,7 +57,7 @@ export function createRequestLimit(
   /** When the minute ends in which a key has reached its limit, by `performance.now()`. */
   const usedUpUntilMs = new Map<string, number>();
 
-  function begin(context: Context, { key: { id, rateLimitRpm } }: Caller): UncountedRequest {
+  function startCount(context: Context, { key: { id, rateLimitRpm } }: Caller): UncountedRequest {
     const reads = isRead(context);
     const writesPerMinute = rateLimitRpm ?? requestsPerMinute;
     const limit = reads ? Math.max(readsPerMinute, writesPerMinute) : writesPerMinute;
@@ -77,13 +77,13 @@ export function createRequestLimit(
   }
 
   return {
-    async holdTo(context, caller) {
-      await begin(context, caller).count();
+    async enforce(context, caller) {
+      await startCount(context, caller).count();
       return caller;
     },
 
-    async deferTo(context, caller) {
-      const request = begin(context, caller);
+    async deferCounting(context, caller) {
+      const request = startCount(context, caller);
       const untilMs = usedUpUntilMs.get(caller.key.id);
       if (untilMs === undefined) context.state.uncounted = request;
       else {

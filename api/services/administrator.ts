@@ -16,8 +16,8 @@ export interface Administrator {
   readonly tokenId: string | null;
 }
 
-/** The holder whose reports run one after another: see `finance/statements.ts`. */
-export function askerOf({ name, tokenId }: Administrator): string {
+/** The key of the caller's queue of reports: see `finance/statements.ts`. */
+export function reportQueueKey({ name, tokenId }: Administrator): string {
   return tokenId ?? name;
 }
 

@@ -1,6 +1,6 @@
 /** Current problems, for operators: alert conditions that can be read from the database and this process. */
 import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
-import { readBooksState } from '../../db/queries/books-state.ts';
+import { readLedgerHealth } from '../../db/queries/ledger-health.ts';
 import { listPendingCorrections } from '../../db/queries/corrections.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
 import type { Readiness } from '../../telemetry/health.ts';
@@ -65,7 +65,7 @@ async function readConcerns(services: ApiServices) {
   const [backlog, health, ledger, endpoints, corrections, losses] = await Promise.all([
     readBacklog(database),
     upstreams.list(),
-    readBooksState(database),
+    readLedgerHealth(database),
     listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
     listPendingCorrections(database, MAX_COUNT),
     findLosses(services),

@@ -9,7 +9,7 @@ import { noteOf } from '../../domain/media-route.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { isFinal, type Task } from '../../domain/task.ts';
 import { oldestFirst, renderTimeline, type TimelineEvent, deliveryEvents, transferEvent } from './timeline.ts';
-import type { WorkflowAccess, WorkflowStory } from '../../temporal/workflow-access.ts';
+import type { WorkflowAccess, WorkflowHistory } from '../../temporal/workflow-access.ts';
 
 export interface TaskExplanation {
   readonly task: Task;
@@ -20,7 +20,7 @@ export interface TaskExplanation {
   readonly deliveries: readonly Delivery[];
   readonly actions: readonly OperatorAction[];
   /** Null if Temporal knows no workflow of the task; undefined if Temporal does not answer. */
-  readonly workflow: WorkflowStory | null | undefined;
+  readonly workflow: WorkflowHistory | null | undefined;
   /** All events, oldest first. */
   readonly events: readonly TimelineEvent[];
 }
@@ -55,7 +55,7 @@ export function renderExplanation({ task, verdict, events, workflow }: TaskExpla
   return renderTimeline({ id: task.id, verdict, events, pending: workflow?.pending ?? [] });
 }
 
-function judge(task: Task, workflow: WorkflowStory | null | undefined): string {
+function judge(task: Task, workflow: WorkflowHistory | null | undefined): string {
   const price = `${formatUsd(task.price)} USD`;
   if (task.status === 'succeeded') return `succeeded; ${price} were charged.`;
   if (task.status === 'failed') {

@@ -21,7 +21,7 @@ import {
 } from '../../domain/service-status.ts';
 import { cached } from './cached.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
-import { madeOfCatalogue } from './made-of-catalogue.ts';
+import { cacheByCatalogue } from './cache-by-catalogue.ts';
 import type { ModelControl } from './model-control.ts';
 import type { UpstreamControl } from './upstream-control.ts';
 
@@ -68,7 +68,7 @@ const NOW = { forMs: STATUS.freshSeconds * 1000, staleForMs: 30_000, maxEntries:
 
 /** @returns a function that reads the status, at most some seconds old */
 export function createReadStatus({ catalogue, ...dependencies }: StatusDependencies): ReadStatus {
-  const ofCatalogue = madeOfCatalogue(catalogue, (inForce) => {
+  const ofCatalogue = cacheByCatalogue(catalogue, (inForce) => {
     const services = servicesOf(inForce);
     const routes = services.flatMap(routesOf);
     const past = cached((today) => listPastDays(dependencies.reports, routes, today), PAST);

@@ -11,7 +11,7 @@ import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Readiness } from '../../telemetry/health.ts';
-import type { Gates } from '../endpoint/gates.ts';
+import type { AccessChecks } from '../endpoint/access-checks.ts';
 import type { RequestLimit } from '../middlewares/limit-requests.ts';
 import type { HistoryLinks } from '../history-link.ts';
 import type { OpenIdProvider } from '../../net/openid-provider.ts';
@@ -30,7 +30,7 @@ import type { TaskStarter } from '../../temporal/task-starter.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
 import type { SumMonth } from './finance/month-sums.ts';
-import type { InTurn, ReadStatement } from './finance/statements.ts';
+import type { ReportQueue, ReadStatement } from './finance/statements.ts';
 import type { Judge, Moderate } from './moderate.ts';
 import type { ReadStatus } from './public-status.ts';
 import type { StartReconciliation } from '../../temporal/reconciliation-starter.ts';
@@ -82,7 +82,7 @@ export interface ApiServices extends GivenServices {
   readonly secondApprovalAbove: PicoUsd | null;
   /** The pages on which operators view workflow histories. */
   readonly temporal: HistoryLinks;
-  readonly gates: Gates;
+  readonly accessChecks: AccessChecks;
   readonly requestLimit: RequestLimit;
   readonly checkHealth: () => Promise<Readiness>;
   readonly descriptions: Descriptions;
@@ -106,7 +106,7 @@ export interface ApiServices extends GivenServices {
   readonly judge: Judge;
   /** Revenue and cost of a month, at most 15 seconds old. */
   readonly sumMonth: SumMonth;
-  readonly inTurn: InTurn;
+  readonly queueReport: ReportQueue;
   readonly readStatement: ReadStatement;
   readonly readStatus: ReadStatus;
   /** How long recent tasks of a model took; null if too few are known. */

@@ -16,7 +16,7 @@ import { checkEarly, isLarge } from './check-early.ts';
 import { chooseModel, compatibilityOf } from './choose-model.ts';
 import { endUserOf } from './end-user.ts';
 import { inputTokenEstimate } from './estimate-tokens.ts';
-import { mostCalls, type ReadRequest } from './exchange.ts';
+import { maxCallCount, type ReadRequest } from './exchange.ts';
 import type { TextServices } from './services.ts';
 
 /** A request to a text endpoint. */
@@ -78,7 +78,7 @@ export async function admit(ask: TextAsk, services: TextServices): Promise<Admit
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
     isCachedFor1h: hasCacheMarks(request, '1h'),
     choiceCount: request.sampling.choiceCount ?? 1,
-    callCount: mostCalls(model, request),
+    callCount: maxCallCount(model, request),
   });
   const read = { format, body, request, model, streamsArray };
   return { context, caller, format, streamsArray, requestId, startedAtMs, timedFromMs, read, model, hold };

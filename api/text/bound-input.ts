@@ -35,14 +35,14 @@ export function maxInputTokens(request: TextRequest, body: JsonObject, model: Te
     if (tokens >= limit) return;
     tokens += TOKENS_PER_VALUE;
     if (typeof value === 'string') {
-      if (!isUncounted(value)) tokens += mostTokensOf(value, limit - tokens);
+      if (!isUncounted(value)) tokens += maxTokenCount(value, limit - tokens);
     } else if (Array.isArray(value)) value.forEach(take);
     else if (typeof value === 'object' && value !== null) {
       for (const [name, inner] of Object.entries(value)) {
-        tokens += mostTokensOf(name, limit - tokens);
+        tokens += maxTokenCount(name, limit - tokens);
         take(inner);
       }
-    } else tokens += mostTokensOf(String(value));
+    } else tokens += maxTokenCount(String(value));
   };
   for (const [name, value] of Object.entries(body)) if (!FIELDS_OUTSIDE_PROMPT.has(name)) take(value);
   return Math.min(Math.ceil(tokens), limit);
@@ -143,7 +143,7 @@ function tokensOfAscii(character: string): number {
  *
  * @param enough the bound at which counting may stop
  */
-export function mostTokensOf(text: string, enough = Number.POSITIVE_INFINITY): number {
+export function maxTokenCount(text: string, enough = Number.POSITIVE_INFINITY): number {
   let tokens = 0;
   for (let index = 0; index < text.length && tokens < enough; index += 1) {
     tokens += TOKENS_BY_UNIT[text.charCodeAt(index)] ?? 0;

@@ -54,7 +54,7 @@ export function joinedCalls(route: TextRoute, { sampling }: TextRequest): Joined
 }
 
 /** The maximum number of calls that a request takes over any route of its model. */
-export function mostCalls({ routes }: Pick<TextModel, 'routes'>, { sampling }: TextRequest): number {
+export function maxCallCount({ routes }: Pick<TextModel, 'routes'>, { sampling }: TextRequest): number {
   return Math.max(...routes.map(({ format }) => callCountOf(FORMATS[format], sampling.choiceCount)));
 }
 

@@ -2,7 +2,7 @@
 import { createOverload } from '../../api/overload.ts';
 import type { Config } from '../../config.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
-import { begin } from './begin.ts';
+import { startWithRetries } from './start-with-retries.ts';
 import { warnOfPlainHttp } from './plain-http.ts';
 import { createLog } from './process.ts';
 import { openText } from './text.ts';
@@ -17,7 +17,7 @@ export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs
   const web = await openWeb(kind, config, log, tracing);
   const { clock } = web.dependencies;
   const text = openText(config, web, cutoffMs);
-  const checkStarted = begin(log, async () => {
+  const checkStarted = startWithRetries(log, async () => {
     await web.ready();
     await text.ready();
   });

@@ -2,7 +2,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { SummedMetrics } from '../../telemetry/summed-metrics.ts';
-import { converse } from './converse.ts';
+import { openWorkerChannel } from './worker-channel.ts';
 
 /** How long the primary waits for a text process, which may be frozen. */
 const SNAPSHOT_TIMEOUT_MS = 1_000;
@@ -10,7 +10,7 @@ const SUMS_TIMEOUT_MS = 5_000;
 
 /** Gives the primary the metrics of this process. @returns metrics that render the sums over all processes */
 export function shareMetrics(worker: Worker, metrics: Metrics): Metrics {
-  const ask = converse(worker, () => metrics.registry.getMetricsAsJSON());
+  const ask = openWorkerChannel(worker, () => metrics.registry.getMetricsAsJSON());
   return {
     ...metrics,
     render: async () => String(await ask(SUMS_TIMEOUT_MS)),
@@ -34,7 +34,7 @@ export function sumMetrics(): void {
   }
 
   // A worker that does not listen yet would not answer.
-  cluster.on('listening', (worker) => workers.set(worker, converse(worker, render)));
+  cluster.on('listening', (worker) => workers.set(worker, openWorkerChannel(worker, render)));
   cluster.on('exit', (worker) => {
     workers.delete(worker);
     sums.end(worker.id);

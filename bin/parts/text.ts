@@ -11,7 +11,7 @@ import type { Config } from '../../config.ts';
 import { type CallRecorder, createCallRecorder } from '../../db/call-recorder.ts';
 import { againIfLost } from '../../db/connections.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
-import { watchRests } from '../../telemetry/upstream-gauge.ts';
+import { watchOpenCircuits } from '../../telemetry/upstream-gauge.ts';
 import { openTextUpstreams } from './providers.ts';
 
 export interface Text {
@@ -54,7 +54,7 @@ export function openText(
     media: () => files.current().upstreams.media.map(vendorOf),
     log,
   });
-  watchRests(metrics.registry, () => restsOf(control));
+  watchOpenCircuits(metrics.registry, () => restsOf(control));
   const service = createTextService({
     get catalogue() {
       return catalogue();

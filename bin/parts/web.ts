@@ -26,7 +26,7 @@ import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
-import { keepFiles, type KeptFiles } from './keep-files.ts';
+import { watchOperatorFiles, type WatchedFiles } from './watch-operator-files.ts';
 import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
 import { connectionOptions } from '../../temporal/connection.ts';
@@ -37,7 +37,7 @@ export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstrea
 }
 
 export interface Web {
-  readonly files: KeptFiles;
+  readonly files: WatchedFiles;
   readonly dependencies: WebDependencies;
   /** Null if the operator has not configured payment pages. */
   readonly checkout: CheckoutPages | null;
@@ -70,7 +70,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
   const clock = createDatabaseClock(database);
   const encryption = createEncryption(...config.secrets.encryptionKeys);
   const starter = createTaskStarter({ client, database, metrics, log, clock });
-  const files = keepFiles({
+  const files = watchOperatorFiles({
     config,
     database,
     log,

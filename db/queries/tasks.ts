@@ -165,7 +165,7 @@ export async function markWorkflowsStarted(database: Database, taskIds: readonly
  *
  * @returns the current task
  */
-export async function markTakenUp(database: Database, taskId: string): Promise<Task | null> {
+export async function markTaskStarted(database: Database, taskId: string): Promise<Task | null> {
   const [row] =
     (await taskById(database, taskId)
       ?.whereIn('status', ['queued', 'processing'])
@@ -175,7 +175,7 @@ export async function markTakenUp(database: Database, taskId: string): Promise<T
 }
 
 /** Returns when a worker started each task, in milliseconds; null if the task ended before. Omits other tasks. */
-export async function findTakenUp(
+export async function findTaskStartTimes(
   database: Database,
   taskIds: readonly string[],
 ): Promise<ReadonlyMap<string, number | null>> {

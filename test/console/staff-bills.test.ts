@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MAX_BILL_BYTES } from '../../console/pages/staff/months/import-bill.tsx';
-import { forgetBill } from '../../api/services/finance/bills.ts';
+import { deleteBill } from '../../api/services/finance/bills.ts';
 import { listVendorBills } from '../../db/queries/vendor-bills.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { recordCost } from '../../db/queries/submissions.ts';
@@ -57,7 +57,7 @@ describe('the import of a bill in the console', () => {
     await importFile('job;what;usd\n', { job: 'Job', model: 'What', amount: 'USD' });
     const latest = (await finance.get(`${path}?vendor=fal`)).text;
     expect(latest).to.include('value="What"').and.include('value="fal"').and.include('those of the latest bill');
-    await forgetBill(app.database, 'fal', month);
+    await deleteBill(app.database, 'fal', month);
   });
 
   it('opens the comparison, which links the tasks and the page where differences are acknowledged', async () => {

@@ -7,7 +7,7 @@ export const NO_STARTER: TaskStarter = {
   startSoon: () => {},
   leave: () => {},
   whenLeft: () => new Promise(() => {}),
-  room: async () => 32,
+  freeSlots: async () => 32,
   start: async () => false,
   served: () => {},
   stop: async () => {},

@@ -16,8 +16,8 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
-import { askerOf, authorOf } from '../../services/administrator.ts';
-import { compareBill, type ComparedBill, existingBill, forgetBill, importBill } from '../../services/finance/bills.ts';
+import { reportQueueKey, authorOf } from '../../services/administrator.ts';
+import { compareBill, type ComparedBill, existingBill, deleteBill, importBill } from '../../services/finance/bills.ts';
 import { existingMonth } from './months.ts';
 import { importBillSchema } from './schema.ts';
 
@@ -108,7 +108,7 @@ export const importVendorBill = endpoint({
       upstreams,
       columns: columns && { ...columns, job: columns.job ?? null },
     });
-    return { data: COMPARED_BILL.present(await compareBill(services, askerOf(caller), bill)) };
+    return { data: COMPARED_BILL.present(await compareBill(services, reportQueueKey(caller), bill)) };
   },
 });
 
@@ -135,7 +135,7 @@ export const getVendorBill = endpoint({
   handle: async ({ params, context, caller }, services) => {
     const month = existingMonth(params.month);
     const bill = await existingBill(services.reports, params.vendor, month);
-    const shown = await compareBill(services, askerOf(caller), bill);
+    const shown = await compareBill(services, reportQueueKey(caller), bill);
     if (sendAll(context, () => shown.differences, DIFFERENCE)) return undefined;
     return { data: COMPARED_BILL.present(shown) };
   },
@@ -150,7 +150,7 @@ export const forgetVendorBill = endpoint({
   refusals: ['bad_request', 'not_found'],
   handle: async ({ params }, { database }) => {
     const month = existingMonth(params.month);
-    await forgetBill(database, params.vendor, month);
+    await deleteBill(database, params.vendor, month);
     return { data: FORGOTTEN_BILL.present({ vendor: params.vendor, month: month.name }) };
   },
 });

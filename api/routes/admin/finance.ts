@@ -124,10 +124,10 @@ export const sumUsageOfAccountByEndUser = endpoint({
   description: `${USAGE_DAYS} ${EXPORTS}`,
   query: PERIOD,
   answers: { 200: orAllRows(END_USERS_ANSWER) },
-  handle: async ({ params, query, context }, { reports, inTurn }) => {
+  handle: async ({ params, query, context }, { reports, queueReport }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
     const period = usagePeriod(query);
-    const users = await inTurn(accountId, () => sumEndUserUsage(reports, { accountId, ...period }));
+    const users = await queueReport(accountId, () => sumEndUserUsage(reports, { accountId, ...period }));
     if (sendAll(context, () => users, END_USER_USAGE)) return undefined;
     return { data: users.map(END_USER_USAGE.present) };
   },

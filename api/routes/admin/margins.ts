@@ -15,7 +15,7 @@ import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { arrayOf } from '../../../domain/json-schema.ts';
-import { askerOf } from '../../services/administrator.ts';
+import { reportQueueKey } from '../../services/administrator.ts';
 import { usagePeriod } from '../usage/period.ts';
 import { USAGE_DAYS } from '../usage/routes.ts';
 import { VENDOR_COST } from './present-submissions.ts';
@@ -72,9 +72,9 @@ export const sumMarginsByModel = endpoint({
   description: `Covers tasks and text requests that were created in the period and have ended. ${USAGE_DAYS} ${EXPORTS}`,
   query: PERIOD,
   answers: { 200: orAllRows(dataOf(arrayOf(MARGIN.schema), 'A row for each model and upstream')) },
-  handle: async ({ query, caller, context }, { reports, inTurn }) => {
+  handle: async ({ query, caller, context }, { reports, queueReport }) => {
     const period = usagePeriod(query);
-    const margins = await inTurn(askerOf(caller), () => sumMargins(reports, period));
+    const margins = await queueReport(reportQueueKey(caller), () => sumMargins(reports, period));
     if (sendAll(context, () => margins, MARGIN)) return undefined;
     return { data: margins.map(MARGIN.present) };
   },

@@ -1,6 +1,6 @@
 /** A task's timeline, and the actions of operators on it, as operators see them. */
 import { type OperatorAction, TASK_ACTIONS } from '../../../db/queries/operator-actions.ts';
-import type { WorkflowStory } from '../../../temporal/workflow-access.ts';
+import type { WorkflowHistory } from '../../../temporal/workflow-access.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import type { HistoryLinks } from '../../history-link.ts';
@@ -21,7 +21,7 @@ export const OPERATOR_ACTION = resource<OperatorAction>('OperatorAction', {
   created_at: field.unixSeconds('createdAt', 'When the action was taken'),
 });
 
-const WORKFLOW = nested<WorkflowStory>({
+const WORKFLOW = nested<WorkflowHistory>({
   run_id: field.text(({ state }) => state.runId),
   status: field.text(({ state }) => state.status),
   started_at: field.isoTime(({ state }) => state.startedAt, 'When the workflow started'),

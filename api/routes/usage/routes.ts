@@ -53,9 +53,9 @@ export const sumUsageByEndUser = endpoint({
   description: `${USAGE_DAYS} Tasks count once they are final.`,
   query: PERIOD,
   answers: { 200: END_USERS_ANSWER },
-  handle: async ({ caller, query }, { reports, inTurn }) => {
+  handle: async ({ caller, query }, { reports, queueReport }) => {
     const filter = { accountId: caller.account.id, ...usagePeriod(query) };
-    const users = await inTurn(filter.accountId, () => sumEndUserUsage(reports, filter));
+    const users = await queueReport(filter.accountId, () => sumEndUserUsage(reports, filter));
     return { data: users.map(END_USER_USAGE.present) };
   },
 });

@@ -24,7 +24,7 @@ import {
   currencyOf,
   readBilledAmount,
 } from '../../../domain/vendor-bill.ts';
-import type { InTurn } from './statements.ts';
+import type { ReportQueue } from './statements.ts';
 
 export interface BillFile {
   /** The content of the file, including a line with the titles of the columns. */
@@ -84,7 +84,7 @@ export async function importBill(database: Database, bill: BillImport): Promise<
 }
 
 /** Deletes a bill that was imported by mistake. @throws ServiceError if there is none, or its month is closed */
-export async function forgetBill(database: Database, vendor: string, month: Month): Promise<void> {
+export async function deleteBill(database: Database, vendor: string, month: Month): Promise<void> {
   if (!(await orClosed(month, deleteVendorBill(database, vendor, month)))) throw noSuchBill(vendor, month);
 }
 
@@ -97,11 +97,11 @@ export async function existingBill(database: Database, vendor: string, month: Mo
 
 /** Reads a whole month, so the comparisons of one holder run one after another. @param holder the caller */
 export function compareBill(
-  { reports, inTurn }: { readonly reports: Database; readonly inTurn: InTurn },
+  { reports, queueReport }: { readonly reports: Database; readonly queueReport: ReportQueue },
   holder: string,
   bill: VendorBill,
 ): Promise<ComparedBill> {
-  return inTurn(holder, async () => ({ ...bill, differences: await listBillDifferences(reports, bill) }));
+  return queueReport(holder, async () => ({ ...bill, differences: await listBillDifferences(reports, bill) }));
 }
 
 function noSuchBill(vendor: string, month: Month): ServiceError {

@@ -8,7 +8,7 @@ import { ServiceError } from '../../../domain/errors.ts';
  *
  * @throws ServiceError `rate_limit_exceeded` when many reports of the holder wait
  */
-export type InTurn = <Report>(holder: string, report: () => Promise<Report>) => Promise<Report>;
+export type ReportQueue = <Report>(holder: string, report: () => Promise<Report>) => Promise<Report>;
 export type ReadStatement = (statement: Parameters<typeof readStatement>[1]) => Promise<Statement>;
 
 /** Connections that these reports use at once. Other reports use the remaining ones. */
@@ -22,7 +22,7 @@ interface Waiting {
 }
 
 /** Runs one report of a holder at a time, and {@link MAX_AT_ONCE} in all. */
-export function createTurns(): InTurn {
+export function createReportQueue(): ReportQueue {
   const running = new Set<string>();
   const waiting: Waiting[] = [];
 
@@ -58,8 +58,8 @@ export function createTurns(): InTurn {
 /** Reads the statements of an account one after another. @param reports connections for reports */
 export function createReadStatement(
   reports: Database,
-  inTurn: InTurn,
+  queueReport: ReportQueue,
   read: (reports: Database, ...statement: Parameters<ReadStatement>) => Promise<Statement> = readStatement,
 ): ReadStatement {
-  return (statement) => inTurn(statement.accountId, () => read(reports, statement));
+  return (statement) => queueReport(statement.accountId, () => read(reports, statement));
 }

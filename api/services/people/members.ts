@@ -76,7 +76,7 @@ export async function inviteMember(
 }
 
 /** Claims an invitation whose e-mail is due. Its new link replaces an earlier one. @returns null when none is due */
-export async function takeUpInvitationMail(
+export async function claimInvitationToMail(
   database: Database,
 ): Promise<(InvitationMail & { readonly path: string; readonly digest: Buffer }) | null> {
   const token = newToken();

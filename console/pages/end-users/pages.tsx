@@ -49,11 +49,11 @@ async function set({ form, params }: UserVisit, { database }: ApiServices): Prom
   await setBudget(database, toBudget(accountId, body));
 }
 
-async function askedUsage({ params, query }: UserVisit, { reports, inTurn, clock }: ApiServices) {
+async function askedUsage({ params, query }: UserVisit, { reports, queueReport, clock }: ApiServices) {
   const account = await existingAccount(reports, params['account_id'] ?? '');
   const period: NamedPeriod = readPeriod(query, clock.nowMs());
   const { from, to } = period;
-  const rows = await inTurn(account.id, () => sumEndUserUsage(reports, { accountId: account.id, from, to }));
+  const rows = await queueReport(account.id, () => sumEndUserUsage(reports, { accountId: account.id, from, to }));
   return { account, period, rows };
 }
 

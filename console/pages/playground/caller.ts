@@ -24,7 +24,7 @@ export async function consoleCaller(visit: MemberVisit, services: ApiServices): 
   const caller = await findCaller(visit, services);
   assertUsable(caller.key, caller.account, new Date(services.clock.nowMs()));
   assertAllowedAddress(caller.key, visit.ip, 'forbidden');
-  return services.requestLimit.holdTo(visit.context, caller);
+  return services.requestLimit.enforce(visit.context, caller);
 }
 
 const LATEST = { among: 500, limit: 4 };

@@ -1,4 +1,4 @@
-import { markTakenUp, mayStillRender } from '../../../db/queries/tasks.ts';
+import { markTaskStarted, mayStillRender } from '../../../db/queries/tasks.ts';
 import { isFinal } from '../../../domain/task.ts';
 import { type MediaTaskDependencies, required } from './dependencies.ts';
 import { nextCandidate, type RouteSteps, stepsOf } from './routes.ts';
@@ -22,7 +22,7 @@ export function createReserve(dependencies: MediaTaskDependencies) {
   const { database } = dependencies;
 
   return async (taskId: string): Promise<ConfirmedReservation> => {
-    const task = required(taskId, await markTakenUp(database, taskId));
+    const task = required(taskId, await markTaskStarted(database, taskId));
     const { reservationId, status } = task;
     if (isFinal(status)) {
       const hasJobToCancel = status === 'failed' && (await mayStillRender(database, taskId));

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { assert, constantFrom, integer, property, tuple } from 'fast-check';
 import { encode as encodeCl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base';
-import { maxInputTokens, mostTokensOf } from '../../../api/text/bound-input.ts';
+import { maxInputTokens, maxTokenCount } from '../../../api/text/bound-input.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import type { MediaKind, TextModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
@@ -43,7 +43,7 @@ describe('the maximum of tokens of a text', () => {
     assert(
       property(tuple(alphabet, seed), ([range, start]) => {
         const text = randomText(range, start, 600);
-        const most = mostTokensOf(text) * 1.1;
+        const most = maxTokenCount(text) * 1.1;
         expect(encodeO200k(text).length, range).to.be.at.most(most);
         expect(encodeCl100k(text).length, range).to.be.at.most(most);
       }),
@@ -52,11 +52,11 @@ describe('the maximum of tokens of a text', () => {
   });
 
   it('is about two and a half times the tokens of plain English', () => {
-    expect(mostTokensOf(WORDS)).to.be.within(2 * encodeO200k(WORDS).length, 3 * encodeO200k(WORDS).length);
+    expect(maxTokenCount(WORDS)).to.be.within(2 * encodeO200k(WORDS).length, 3 * encodeO200k(WORDS).length);
   });
 
   it('is not counted beyond the needed number', () => {
-    expect(mostTokensOf('1'.repeat(1_000), 10)).to.equal(10);
+    expect(maxTokenCount('1'.repeat(1_000), 10)).to.equal(10);
   });
 });
 
@@ -105,7 +105,7 @@ describe('the maximum of tokens of an input', () => {
     const content = [image(link('https://example.com/a.png'))];
     const turns = [{ role: 'tool', parts: [{ type: 'tool-result', callId: 'a', content }] }] as const;
     expect(mostOf([], { turns })).to.be.greaterThan(model.mediaTokens.image);
-    expect(mostOf([], { tools: [{ name: 'look', description: WORDS }] })).to.be.greaterThan(mostTokensOf(WORDS));
+    expect(mostOf([], { tools: [{ name: 'look', description: WORDS }] })).to.be.greaterThan(maxTokenCount(WORDS));
   });
 
   it('counts forwarded text, whether or not Genway reads it', () => {
@@ -115,7 +115,7 @@ describe('the maximum of tokens of an input', () => {
       { tools: [{ name: 'look', input_examples: [{ [WORDS]: true }] }] },
     ];
     for (const body of bodies) {
-      expect(maxInputTokens(textRequest(), body, model)).to.be.greaterThan(mostTokensOf(WORDS));
+      expect(maxInputTokens(textRequest(), body, model)).to.be.greaterThan(maxTokenCount(WORDS));
     }
     expect(maxInputTokens(textRequest(), { metadata: { words: WORDS } }, model)).to.be.lessThan(100);
   });

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import {
   claimTasksToStart,
-  findTakenUp,
+  findTaskStartTimes,
   findTask,
   findTasksOutOfTime,
   listTasks,
-  markTakenUp,
+  markTaskStarted,
   markWorkflowsStarted,
   type NewTask,
 } from '../../../db/queries/tasks.ts';
@@ -128,12 +128,12 @@ describe('db/queries/tasks', () => {
     it('reports which tasks were started, when first, and which are final', async () => {
       const [running, waiting, over] = await createSeries(3);
       if (!running || !waiting || !over) throw new Error('three were created');
-      expect(await markTakenUp(database, running.id)).to.deep.equal(await findTask(database, running.id));
+      expect(await markTaskStarted(database, running.id)).to.deep.equal(await findTask(database, running.id));
       await finishAsFailed(database, over);
-      expect((await markTakenUp(database, over.id))?.status).to.equal('failed');
-      const first = await findTakenUp(database, ids([running, waiting, over]));
-      await markTakenUp(database, running.id);
-      expect(await findTakenUp(database, ids([running, waiting, over]))).to.deep.equal(first);
+      expect((await markTaskStarted(database, over.id))?.status).to.equal('failed');
+      const first = await findTaskStartTimes(database, ids([running, waiting, over]));
+      await markTaskStarted(database, running.id);
+      expect(await findTaskStartTimes(database, ids([running, waiting, over]))).to.deep.equal(first);
       expect([...first.keys()].toSorted()).to.deep.equal([running.id, over.id].toSorted());
       expect(first.get(running.id)).to.be.a('number');
       expect(first.get(over.id)).to.equal(null);

@@ -1,6 +1,6 @@
 /** The bills of vendors in a month, and their differences from our records. */
 import { BILL, DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
-import { compareBill, type ComparedBill, existingBill, forgetBill } from '../../../../api/services/finance/bills.ts';
+import { compareBill, type ComparedBill, existingBill, deleteBill } from '../../../../api/services/finance/bills.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { findClosedMonth } from '../../../../db/queries/closed-months.ts';
 import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
@@ -30,7 +30,7 @@ export const billPages = [
   page.form(
     '/forget',
     'moveMoney',
-    (visit, { database }) => forgetBill(database, visit.params['vendor'] ?? '', monthIn(visit)),
+    (visit, { database }) => deleteBill(database, visit.params['vendor'] ?? '', monthIn(visit)),
     pathOfMonth,
   ),
   importPage,

@@ -23,11 +23,11 @@ export const staffRefundPages = [
   }),
 ];
 
-async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServices): Promise<PageResult> {
+async function showRefunds(visit: UserVisit, { reports, queueReport, clock }: ApiServices): Promise<PageResult> {
   const filter = filterOf(visit, clock.nowMs());
   const [{ entries: refunds, next }, sums] = await Promise.all([
     readListPage(visit.query, 'transfer', (slice) => listRefunds(reports, { ...filter, ...slice })),
-    inTurn(visit.user.email, () => sumRefunds(reports, filter)),
+    queueReport(visit.user.email, () => sumRefunds(reports, filter)),
   ]);
   const { texts } = visit;
   const { refunds: words, fields, titles, common } = texts;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createReadStatement, createTurns } from '../../../../api/services/finance/statements.ts';
+import { createReadStatement, createReportQueue } from '../../../../api/services/finance/statements.ts';
 import type { Database } from '../../../../db/database.ts';
 import type { Statement } from '../../../../db/queries/statements.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
@@ -24,8 +24,8 @@ describe('statements', () => {
       await new Promise<void>((resolve) => ends.push(resolve));
       return EMPTY;
     };
-    const inTurn = createTurns();
-    const readStatement = createReadStatement(testDatabase.database, inTurn, read);
+    const queueReport = createReportQueue();
+    const readStatement = createReadStatement(testDatabase.database, queueReport, read);
     const asked = ['busy', 'busy', 'busy', 'other', 'third'].map((accountId) =>
       readStatement({ accountId, ...PERIOD }),
     );
@@ -39,7 +39,7 @@ describe('statements', () => {
       'third',
     ]);
     let isRead = false;
-    const margins = inTurn('tok_1', async () => {
+    const margins = queueReport('tok_1', async () => {
       isRead = true;
     });
     await new Promise(setImmediate);
@@ -56,7 +56,7 @@ describe('statements', () => {
   });
 
   it('fail alone, and do not block the next one', async () => {
-    const readStatement = createReadStatement(testDatabase.database, createTurns());
+    const readStatement = createReadStatement(testDatabase.database, createReportQueue());
     const wrong = readStatement({ accountId: '\0', ...PERIOD });
     expect(await rejectionOf(wrong)).to.be.instanceOf(Error);
     expect(await readStatement({ accountId: 'acc_1', ...PERIOD })).to.deep.equal(EMPTY);

@@ -1,32 +1,32 @@
 import { expect } from 'chai';
-import { createStartRoom, type StartRoom } from '../../temporal/start-room.ts';
+import { createStartWindow, type StartWindow } from '../../temporal/start-window.ts';
 
 describe('the room for tasks that are started ahead', () => {
   let nowMs: number;
-  let room: StartRoom;
+  let window: StartWindow;
   let count: number;
 
   beforeEach(() => {
     nowMs = 1_000_000;
-    room = createStartRoom(() => nowMs);
+    window = createStartWindow(() => nowMs);
     count = 0;
   });
 
   /** Starts as many as there is room for; workers take all of them up after this time. @returns the number */
   function round(tookMs: number): number {
-    const taskIds = Array.from({ length: room.free() }, () => `task ${(count += 1)}`);
-    for (const taskId of taskIds) room.enter(taskId);
+    const taskIds = Array.from({ length: window.freeSlots() }, () => `task ${(count += 1)}`);
+    for (const taskId of taskIds) window.add(taskId);
     nowMs += tookMs;
-    room.takenUp(new Map(taskIds.map((taskId) => [taskId, nowMs])));
+    window.recordStarts(new Map(taskIds.map((taskId) => [taskId, nowMs])));
     return taskIds.length;
   }
 
   it('admits a few tasks at first, and none while these are not started', () => {
-    for (let left = room.free(); left > 0; left -= 1) {
-      expect(room.free()).to.equal(left);
-      room.enter(`task ${left}`);
+    for (let left = window.freeSlots(); left > 0; left -= 1) {
+      expect(window.freeSlots()).to.equal(left);
+      window.add(`task ${left}`);
     }
-    expect(room.free()).to.equal(0);
+    expect(window.freeSlots()).to.equal(0);
   });
 
   it('grows while tasks start quickly, so that nothing limits a large cluster', () => {
@@ -36,12 +36,12 @@ describe('the room for tasks that are started ahead', () => {
   });
 
   it('does not grow while it is not used up', () => {
-    const before = room.free();
+    const before = window.freeSlots();
     for (let time = 0; time < 100; time += 1) {
-      room.enter('one');
-      room.takenUp(new Map([['one', nowMs]]));
+      window.add('one');
+      window.recordStarts(new Map([['one', nowMs]]));
     }
-    expect(room.free()).to.equal(before);
+    expect(window.freeSlots()).to.equal(before);
   });
 
   it('shrinks by half while tasks start late, down to one', () => {
@@ -51,21 +51,21 @@ describe('the room for tasks that are started ahead', () => {
   });
 
   it('is free again for a task that was not started or is final, whose time is not counted', () => {
-    const before = room.free();
-    room.enter('not started');
-    room.enter('over');
-    room.leave('not started');
+    const before = window.freeSlots();
+    window.add('not started');
+    window.add('over');
+    window.remove('not started');
     nowMs += 5_000;
-    room.takenUp(new Map([['over', null]]));
-    expect(room.free()).to.equal(before);
+    window.recordStarts(new Map([['over', null]]));
+    expect(window.freeSlots()).to.equal(before);
   });
 
   it('forgets tasks that never start, so that others can start', () => {
-    for (const taskId of ['1', '2', '3', '4']) room.enter(taskId);
+    for (const taskId of ['1', '2', '3', '4']) window.add(taskId);
     nowMs += 9_000;
-    expect(room.entered()).to.have.length(4);
+    expect(window.listPending()).to.have.length(4);
     nowMs += 1_000;
-    expect(room.entered()).to.deep.equal([]);
-    expect(room.free()).to.equal(2);
+    expect(window.listPending()).to.deep.equal([]);
+    expect(window.freeSlots()).to.equal(2);
   });
 });

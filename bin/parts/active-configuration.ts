@@ -20,12 +20,12 @@ export interface FilesOptions {
   readonly prepare?: (catalogue: Catalogue) => Promise<void>;
 }
 
-export type TakeUp = (files: OperatorFiles) => void | Promise<void>;
+export type ConfigurationListener = (files: OperatorFiles) => void | Promise<void>;
 
-export class FilesInForce {
+export class ActiveConfiguration {
   readonly #options: FilesOptions;
   readonly #process: string;
-  readonly #listeners: TakeUp[] = [];
+  readonly #listeners: ConfigurationListener[] = [];
   #current: { readonly files: OperatorFiles; readonly digest: string; readonly since: Date };
   #refused: { readonly digest: string; readonly reason: string } | null = null;
 
@@ -46,13 +46,13 @@ export class FilesInForce {
     return { process: this.#process, catalogueVersion: files.catalogue.version, digest, since, refusal };
   }
 
-  /** @param takeUp called with the new files before the process uses them */
-  onChange(takeUp: TakeUp): void {
-    this.#listeners.push(takeUp);
+  /** @param listener called with the new files before the process uses them */
+  onChange(listener: ConfigurationListener): void {
+    this.#listeners.push(listener);
   }
 
   /** Sets the digest of the files that the constructor read. */
-  beginWith(digest: string): void {
+  setInitialDigest(digest: string): void {
     this.#current = { ...this.#current, digest };
   }
 
@@ -77,7 +77,7 @@ export class FilesInForce {
    *
    * @throws OperatorError if the files are invalid; the refusal is recorded, and the previous version stays in use
    */
-  async takeUp(digest: string): Promise<void> {
+  async apply(digest: string): Promise<void> {
     if (digest !== this.#current.digest) await this.#replace(digest).catch((error) => this.#refuse(digest, error));
     this.#refused = null;
   }
@@ -89,7 +89,7 @@ export class FilesInForce {
     for (const listener of this.#listeners) await listener(files);
     this.#current = { files, digest, since: new Date() };
     log.info({ catalogue: files.catalogue.version, digest }, 'another configuration is in force');
-    await this.recordInForce();
+    await this.recordCurrent();
   }
 
   async #refuse(digest: string, error: unknown): Promise<never> {
@@ -103,7 +103,7 @@ export class FilesInForce {
   }
 
   /** Records which version the process uses. */
-  recordInForce(): Promise<void> {
+  recordCurrent(): Promise<void> {
     return this.#record(this.files.catalogue.version, this.#current.digest, null);
   }
 

@@ -10,7 +10,7 @@ const RETRY_MS = 2_000;
  *
  * @returns the readiness check, which fails until the work is done
  */
-export function begin(log: Logger, work: () => Promise<void>): () => Promise<void> {
+export function startWithRetries(log: Logger, work: () => Promise<void>): () => Promise<void> {
   let reason: unknown = new Error('the process is still starting');
 
   async function untilDone(): Promise<void> {

@@ -18,9 +18,9 @@ import type { Context } from '../state.ts';
 import { type Access, type CallerBy, ROLES } from './access.ts';
 
 /** The access check of each rule. It returns the caller, or throws ServiceError 401, 403 or 429. */
-export type Gates = { readonly [Rule in Access]: (context: Context) => Promise<CallerBy[Rule]> };
+export type AccessChecks = { readonly [Rule in Access]: (context: Context) => Promise<CallerBy[Rule]> };
 
-export interface GateSettings {
+export interface AccessCheckSettings {
   readonly findCaller: FindCaller;
   /** May return a caller that is a few seconds old. */
   readonly findTextCaller: FindCaller;
@@ -39,23 +39,25 @@ const MESSAGES: CredentialPlaces = { before: ['x-api-key'] };
 const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog-api-key'], parameter: 'key' };
 const ANY: CredentialPlaces = { ...NATIVE, before: ['x-api-key', 'x-native-api-key'] };
 
-export function createGates(settings: GateSettings): Gates {
+export function createAccessChecks(settings: AccessCheckSettings): AccessChecks {
   const { findCaller, findTextCaller, clock, requestLimit, findAdministrator, metricsToken } = settings;
-  const keyGate = (authentication: Authentication) => {
+  const keyCheck = (authentication: Authentication) => {
     const authenticate = createAuthenticator(authentication);
     return async (context: Context): Promise<Caller> => {
       const caller = await authenticate(context);
-      return authentication.forText ? requestLimit.deferTo(context, caller) : requestLimit.holdTo(context, caller);
+      return authentication.forText
+        ? requestLimit.deferCounting(context, caller)
+        : requestLimit.enforce(context, caller);
     };
   };
   const text = { findCaller: findTextCaller, clock, forText: true };
   return {
-    key: keyGate({ findCaller, clock }),
-    'create-key': keyGate({ findCaller, clock, canBeExhausted: true }),
-    'any-key': keyGate({ findCaller, clock, places: ANY }),
-    'text-key': keyGate(text),
-    'messages-key': keyGate({ ...text, places: MESSAGES }),
-    'native-key': keyGate({ ...text, places: NATIVE }),
+    key: keyCheck({ findCaller, clock }),
+    'create-key': keyCheck({ findCaller, clock, canBeExhausted: true }),
+    'any-key': keyCheck({ findCaller, clock, places: ANY }),
+    'text-key': keyCheck(text),
+    'messages-key': keyCheck({ ...text, places: MESSAGES }),
+    'native-key': keyCheck({ ...text, places: NATIVE }),
     admin: requireRole(findAdministrator, ROLES.admin),
     'admin-finance': requireRole(findAdministrator, ROLES['admin-finance']),
     'admin-read': requireRole(findAdministrator, ROLES['admin-read']),

@@ -2,7 +2,7 @@ import { toUsdNumber } from '../../domain/money.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 
 /** The findings of the last reconciliation, and recent losses. */
-export interface BooksState {
+export interface LedgerHealth {
   /** The charges of text requests in the last 24 hours that accounts could not pay. */
   readonly absorbedUsd: number;
   /** The findings of the last reconciliation; 0 before the first. */
@@ -11,7 +11,7 @@ export interface BooksState {
   readonly secondsSinceReconciliation: number;
 }
 
-export async function readBooksState(database: Database): Promise<BooksState> {
+export async function readLedgerHealth(database: Database): Promise<LedgerHealth> {
   const { rows } = await database.raw<{
     rows: { absorbed: string; findings: number; seconds_since: number }[];
   }>(/* sql */ `

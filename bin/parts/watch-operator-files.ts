@@ -10,20 +10,20 @@ import type { FilesConfig } from '../../config.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { repeat } from '../../domain/repeat.ts';
 import { watchConfiguration } from '../../telemetry/configuration-gauge.ts';
-import { FilesInForce, type FilesOptions, type TakeUp } from './files-in-force.ts';
+import { ActiveConfiguration, type FilesOptions, type ConfigurationListener } from './active-configuration.ts';
 import { configuredPaths, type OperatorFiles } from './operator-files.ts';
 
-export interface KeptFiles extends ConfigurationControl {
+export interface WatchedFiles extends ConfigurationControl {
   /** The current files. */
   current(): OperatorFiles;
-  /** @param takeUp called with the new files before the process uses them */
-  onChange(takeUp: TakeUp): void;
+  /** @param listener called with the new files before the process uses them */
+  onChange(listener: ConfigurationListener): void;
   /** Records the version with which the process started. */
   recordStart(): Promise<void>;
   stop(): void;
 }
 
-interface KeepFilesOptions extends FilesOptions {
+interface WatchOptions extends FilesOptions {
   readonly registry: Registry;
   readonly pauseMs?: number;
 }
@@ -35,11 +35,11 @@ const PAUSE_MS = 1_000;
  *
  * @throws OperatorError with all mistakes in the files at the start
  */
-export function keepFiles(options: KeepFilesOptions): KeptFiles {
+export function watchOperatorFiles(options: WatchOptions): WatchedFiles {
   const { config, log, registry, pauseMs = PAUSE_MS } = options;
-  const inForce = new FilesInForce(options);
+  const active = new ActiveConfiguration(options);
   let seen = '';
-  let previous: Promise<void> = digestOf(config).then((digest) => inForce.beginWith(digest));
+  let previous: Promise<void> = digestOf(config).then((digest) => active.setInitialDigest(digest));
 
   /** Runs one piece of work after another: a signal may arrive during a check. */
   function inOrder(work: () => Promise<void>): Promise<void> {
@@ -53,10 +53,10 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
     const digest = await digestOf(config);
     const isSettled = digest === seen;
     seen = digest;
-    if (isSettled && !inForce.hasRefused(digest)) await inForce.takeUp(digest).catch(unlessRefused);
+    if (isSettled && !active.hasRefused(digest)) await active.apply(digest).catch(unlessRefused);
   }
 
-  const apply = (): Promise<void> => inOrder(async () => inForce.takeUp(await digestOf(config)));
+  const apply = (): Promise<void> => inOrder(async () => active.apply(await digestOf(config)));
   const onSignal = (): void => void apply().catch((error: unknown) => log.debug({ err: error }, 'nothing was applied'));
   process.on('SIGHUP', onSignal);
   const watch = repeat(() => inOrder(check), {
@@ -64,16 +64,16 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
     onError: (error) => log.debug({ err: error }, 'cannot apply the configuration'),
   });
   watchConfiguration(registry, () => {
-    const { catalogueVersion: catalogue, digest, refusal } = inForce.state;
+    const { catalogueVersion: catalogue, digest, refusal } = active.state;
     return { catalogue, digest, isRefused: refusal !== null };
   });
 
   return {
-    current: () => inForce.files,
-    onChange: (takeUp) => inForce.onChange(takeUp),
-    recordStart: () => inOrder(() => inForce.recordInForce()),
-    show: () => inForce.state,
-    preview: async () => inForce.preview(await digestOf(config)),
+    current: () => active.files,
+    onChange: (listener) => active.onChange(listener),
+    recordStart: () => inOrder(() => active.recordCurrent()),
+    show: () => active.state,
+    preview: async () => active.preview(await digestOf(config)),
     apply,
     stop: () => {
       process.off('SIGHUP', onSignal);
