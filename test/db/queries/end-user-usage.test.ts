@@ -13,7 +13,7 @@ describe('a client that names another end user in each of thousands of requests'
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   before(async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     key = await createFundedKey(database);
     const { id } = await createTextRequestRow(database, key);
     await database.raw(
