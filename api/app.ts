@@ -19,7 +19,7 @@ import { observe } from './middlewares/observe.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
 import { requestTarget } from './middlewares/request-target.ts';
-import { type Elsewhere, unmatched } from './middlewares/unmatched.ts';
+import { type OtherAddress, unmatched } from './middlewares/unmatched.ts';
 import { createOpenApiDocument } from './openapi/document.ts';
 import { createDescriptions } from './openapi/descriptions.ts';
 import type { Overload } from './overload.ts';
@@ -119,7 +119,7 @@ function createFrame(
   router: Router<RequestState>,
   { settings, log, metrics, tracing, overload }: AppDependencies,
   before: readonly Koa.Middleware[],
-  elsewhere?: Elsewhere,
+  other?: OtherAddress,
 ): Koa<RequestState> {
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
@@ -134,7 +134,7 @@ function createFrame(
   app.use(requestTarget);
   for (const middleware of before) app.use(middleware);
   app.use(router.routes());
-  app.use(unmatched(router, elsewhere));
+  app.use(unmatched(router, other));
   return app;
 }
 

@@ -83,8 +83,7 @@ async function deliver(
   } catch (error) {
     const isGivenUp = isFinal(error) || attempts >= MAX_ATTEMPTS;
     const report = { ...facts, attempts, reason: error instanceof Error ? error.message : 'unknown' };
-    if (isGivenUp)
-      log.error(report, 'an e-mail with a link could not be sent; create a new link');
+    if (isGivenUp) log.error(report, 'an e-mail with a link could not be sent; create a new link');
     else log.warn(report, 'an e-mail with a link is tried again later');
     return isGivenUp ? 'failed' : 'later';
   }

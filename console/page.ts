@@ -101,7 +101,8 @@ export function showPage(title: string, ...content: Child[]): Extract<PageResult
 
 /** Returns the object that a page shows. @throws ServiceError `not_found` */
 export function existing<Thing>(thing: Thing | null | undefined): Thing {
-  if (thing === null || thing === undefined) throw new ServiceError('not_found', 'The page was not found. Check the address.');
+  if (thing === null || thing === undefined)
+    throw new ServiceError('not_found', 'The page was not found. Check the address.');
   return thing;
 }
 

@@ -90,7 +90,7 @@ const MAX_MIN_BOUND = 16;
  * amounts of a request without an output limit range from a short answer to the model's longest.
  */
 export function holdAmounts(estimate: TextEstimate): HoldAmounts {
-  const { input, perToken } = boundPrice(estimate);
+  const { input, perToken } = computeMaxPrices(estimate);
   const maxTokens = Math.floor(Number.MAX_SAFE_INTEGER / estimate.choiceCount);
   const priceWith = (outputTokens: number): PicoUsd => input + BigInt(Math.min(outputTokens, maxTokens)) * perToken;
   if (estimate.maxOutputTokens !== null) {
@@ -106,14 +106,14 @@ export function holdAmounts(estimate: TextEstimate): HoldAmounts {
 }
 
 /** The output tokens per answer that an amount pays for; null if they are free and the request sets no bound. */
-export function boundOf(estimate: TextEstimate, amount: PicoUsd): number | null {
+export function affordableOutputTokens(estimate: TextEstimate, amount: PicoUsd): number | null {
   if (estimate.maxOutputTokens !== null) return estimate.maxOutputTokens;
-  const { input, perToken } = boundPrice(estimate);
+  const { input, perToken } = computeMaxPrices(estimate);
   return perToken === 0n ? null : Number((amount - input) / perToken);
 }
 
 /** The most that the prompt can cost in all calls, and the price of one output token in every answer. */
-function boundPrice(estimate: TextEstimate): { readonly input: PicoUsd; readonly perToken: PicoUsd } {
+function computeMaxPrices(estimate: TextEstimate): { readonly input: PicoUsd; readonly perToken: PicoUsd } {
   const { model, maxInputTokens: inputTokens, isCachedFor1h, choiceCount, callCount, startedAtMs } = estimate;
   const { input, perOutputToken } = boundText(model.pricing, { inputTokens, isCachedFor1h }, startedAtMs);
   return { input: input * BigInt(callCount), perToken: perOutputToken * BigInt(choiceCount) };

@@ -185,11 +185,11 @@ export interface TextRequest extends Cacheable {
   /** Chat completions only: fields passed on unchanged to upstreams whose route asks for them, and to no others. */
   readonly chatFields?: JsonObject | undefined;
   /** Embeddings only, whose texts are the parts of one turn. */
-  readonly embeddings?: EmbeddingsWish | undefined;
+  readonly embeddings?: EmbeddingsOptions | undefined;
 }
 
-/** What embeddings are made of, and how they are written. */
-export interface EmbeddingsWish {
+/** The inputs of an embeddings request, and the encoding of its answer. */
+export interface EmbeddingsOptions {
   readonly inputCount: number;
   /** How many tokens came as ids, of which there is no text. */
   readonly tokenIdCount: number;

@@ -4,7 +4,7 @@ import type { StreamEvent, TextRequest } from './canonical.ts';
 import { collect } from './collect.ts';
 import { readEvents, type Frame } from './frames.ts';
 import type { JoinedCall } from './join-calls.ts';
-import { keepChoices } from './keep-choices.ts';
+import { limitChoices } from './limit-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
 import { cutAtBound } from './output-bound.ts';
@@ -57,7 +57,7 @@ export function planConversion(
   const cuts = stopSequencesToCut(client, upstream, request);
   const sent = cuts.length === 0 ? request : withoutStopSequences(request, cuts);
   // Measured first: normalizing holds usage back until the end, and a client that leaves does not wait for it.
-  const kept = chain(meter.stage(), keepChoices(joined === null ? (request.sampling.choiceCount ?? 1) : 1));
+  const kept = chain(meter.stage(), limitChoices(joined === null ? (request.sampling.choiceCount ?? 1) : 1));
   const cut = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
   const bound = boundToCut(upstream, request);
   const charged = chain(chainIf(cut, bound === null ? null : cutAtBound(bound)), meter.chargeStage());

@@ -19,7 +19,7 @@ export const ignored: Reader<undefined> = Object.assign(
 );
 
 /** A field that upstreams of the same format get as it is; on others, and for the gateway, it has no effect. */
-export const passedOn: Reader<undefined> = Object.assign(
+export const forwarded: Reader<undefined> = Object.assign(
   reader({ description: 'Passed to models that speak this format; on others without effect' }, () => undefined),
   { isOptional: true } as const,
 );
@@ -28,10 +28,13 @@ export const passedOn: Reader<undefined> = Object.assign(
  * Selects the reader of a field by compatibility: the first with `full`, and the second, {@link ignored} by default,
  * with `specification`.
  */
-export type Honour = <T>(full: Reader<T | undefined>, specification?: Reader<T | undefined>) => Reader<T | undefined>;
+export type ReaderSelector = <T>(
+  full: Reader<T | undefined>,
+  specification?: Reader<T | undefined>,
+) => Reader<T | undefined>;
 
 /** Makes a reader of requests for each compatibility. */
-export function byCompatibility<Read>(make: (honoured: Honour) => Read): Readonly<Record<Compatibility, Read>> {
+export function byCompatibility<Read>(make: (select: ReaderSelector) => Read): Readonly<Record<Compatibility, Read>> {
   return {
     specification: make((_full, specification = ignored) => specification),
     full: make((full, specification) => (specification === undefined ? withHint(full) : full)),
@@ -102,7 +105,7 @@ export class Fields<Values> {
         .filter((name) => isSet(this.object[name]) && this.object[name] !== false && this.#isOf(name, kind))
         .map((name) => this.at(name));
     // Upstreams of the same format get objects as they are.
-    return { always: namesOf(ignored), converted: [...namesOf(passedOn), ...namesOf(undefined)] };
+    return { always: namesOf(ignored), converted: [...namesOf(forwarded), ...namesOf(undefined)] };
   }
 
   #isOf(name: string, kind: Reader<undefined> | undefined): boolean {
@@ -128,7 +131,7 @@ interface AnyShape {
 
 /** The names of the fields that have an effect on every upstream. */
 export function mappedFields({ shape }: AnyShape): ReadonlySet<string> {
-  return namesOf(shape, (field) => field !== ignored && field !== passedOn && !isRefused(field));
+  return namesOf(shape, (field) => field !== ignored && field !== forwarded && !isRefused(field));
 }
 
 /**

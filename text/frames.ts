@@ -33,7 +33,7 @@ export function splitFrames(): Stage<Uint8Array, Frame> {
 }
 
 /** The stage that takes each piece of an answer that is no stream of events for a frame. */
-export function keepPieces(): Stage<Buffer, Frame> {
+export function framePieces(): Stage<Buffer, Frame> {
   return { push: (bytes, emit) => emit({ bytes, isWhole: true }), end() {} };
 }
 

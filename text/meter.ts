@@ -20,7 +20,7 @@ export class Meter {
   /** Whether a stream has sent anything, even just an announcement. */
   heard = false;
   /** Whether any of the answer itself has arrived. */
-  begun = false;
+  hasStarted = false;
   /** How many events were skipped because they could not be read. */
   unreadableEvents = 0;
   /** Whether the answer was complete. */
@@ -54,7 +54,7 @@ export class Meter {
   }
 
   see(event: StreamEvent): void {
-    this.begun ||= isOfAnswer(event);
+    this.hasStarted ||= isOfAnswer(event);
     if (event.type === 'usage') this.#takeUsage(event.usage);
     else if (event.type === 'finish') this.finished = true;
     else if ('text' in event) {

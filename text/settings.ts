@@ -1,6 +1,6 @@
 /** Settings with the same name in several formats. */
 import { CACHE_LIFETIMES, type CacheBreakpoint, REASONING_EFFORTS } from './canonical.ts';
-import { type Honour, object } from './fields.ts';
+import { type ReaderSelector, object } from './fields.ts';
 import {
   compact,
   described,
@@ -34,8 +34,8 @@ const CACHE_CONTROL = described(
 const USUAL_CACHE_CONTROL = mapped(readObject, (): CacheBreakpoint => ({}));
 
 /** The field that marks the end of a prefix for the cache of upstreams that have such marks. */
-export function cacheMarks(honoured: Honour) {
-  return { cache_control: honoured(optional(CACHE_CONTROL), optional(USUAL_CACHE_CONTROL)) };
+export function cacheMarks(select: ReaderSelector) {
+  return { cache_control: select(optional(CACHE_CONTROL), optional(USUAL_CACHE_CONTROL)) };
 }
 
 /** The fields of an object that can be marked. */

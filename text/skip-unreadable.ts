@@ -31,7 +31,7 @@ export class ReadableEvents implements Stage<ServerSentEvent, StreamEvent> {
       this.#parser.push(event, emit);
       this.#skipped = null;
     } catch (error) {
-      if (!(error instanceof UnreadableEventError) || this.#skipped !== null || !this.#meter.begun) throw error;
+      if (!(error instanceof UnreadableEventError) || this.#skipped !== null || !this.#meter.hasStarted) throw error;
       this.#skipped = error;
       this.#meter.unreadableEvents += 1;
     }

@@ -27,12 +27,12 @@ export function hasCacheMarks(request: Marked, ttl?: CacheBreakpoint['ttl']): bo
     mark !== undefined && (ttl === undefined || mark.ttl === ttl);
   const { turns, tools } = request;
   return (
-    isMarked(request) || tools.some(isMarked) || somePart(turns, (part) => part.type !== 'reasoning' && isMarked(part))
+    isMarked(request) || tools.some(isMarked) || hasPart(turns, (part) => part.type !== 'reasoning' && isMarked(part))
   );
 }
 
 /** Whether a part of the turns, or of their tool results, fulfils the condition. */
-export function somePart(turns: readonly Turn[], isSuch: (part: Turn['parts'][number]) => boolean): boolean {
+export function hasPart(turns: readonly Turn[], isSuch: (part: Turn['parts'][number]) => boolean): boolean {
   return turns.some(({ role, parts }) =>
     role === 'tool'
       ? parts.some((result) => isSuch(result) || result.content.some(isSuch))

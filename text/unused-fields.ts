@@ -1,6 +1,6 @@
 /** The fields of a request that have no effect, which answers report: nothing is dropped in silence. */
 import type { Setting, TextRequest, UnusedFields } from './canonical.ts';
-import { hasCacheMarks, somePart } from './turns.ts';
+import { hasCacheMarks, hasPart } from './turns.ts';
 import type { UpstreamHalf, WireFormat } from './wire-format.ts';
 
 /** All of them together; undefined without any, so that most requests carry nothing. */
@@ -41,7 +41,7 @@ function isSet(request: TextRequest, setting: Setting): boolean {
     case 'strictTools':
       return tools.some(({ strict }) => strict === true);
     case 'imageDetail':
-      return somePart(turns, (part) => part.type === 'image' && (part.detail ?? 'auto') !== 'auto');
+      return hasPart(turns, (part) => part.type === 'image' && (part.detail ?? 'auto') !== 'auto');
     case 'cacheMarks':
       return hasCacheMarks(request);
     default:

@@ -64,8 +64,8 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
 /** A path like `/v1beta/models/{model}:countTokens` ends in a custom method. */
 const CUSTOM_METHOD = /:\w*$/;
 
-/** Another address, which has paths that this one lacks. */
-export interface Elsewhere {
+/** Another address of the service, with paths that this address lacks. */
+export interface OtherAddress {
   readonly url: string;
   readonly router: RouterInstance;
 }
@@ -74,10 +74,10 @@ export interface Elsewhere {
  * Answers requests without a route: 404 for an unknown path, with what to use instead, and 405 with `Allow` for a known
  * path and another method.
  */
-export function unmatched(router: RouterInstance, elsewhere?: Elsewhere) {
+export function unmatched(router: RouterInstance, other?: OtherAddress) {
   const adviceFor = ({ path, method }: AppContext): string =>
-    elsewhere?.router.match(path, method).route
-      ? `It is served at ${elsewhere.url}.`
+    other?.router.match(path, method).route
+      ? `It is served at ${other.url}.`
       : (INSTEAD.find(([pattern]) => pattern.test(path))?.[1] ?? 'Check the path: /docs of the api address lists all.');
   return async (context: AppContext): Promise<void> => {
     const isCustom = CUSTOM_METHOD.test(context.path);

@@ -4,7 +4,7 @@ import { assertNotExhausted } from '../../domain/api-key.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { FORMATS } from '../../text/formats.ts';
 import type { Context } from '../state.ts';
-import type { TextAsk } from '../text/admit.ts';
+import type { IncomingTextRequest } from '../text/admit.ts';
 import type { ApiServices } from './services.ts';
 
 export interface Chat {
@@ -25,7 +25,7 @@ export function answerChat({ text }: Pick<ApiServices, 'text'>, chat: Chat): Pro
   return text.track(text.answer(askOf(chat)));
 }
 
-function askOf({ context, caller, body }: Chat): TextAsk {
+function askOf({ context, caller, body }: Chat): IncomingTextRequest {
   assertNotExhausted(caller.key);
   return { context, caller, format: FORMATS['chat-completions'], parseContext: {}, streamsArray: false, body };
 }

@@ -117,9 +117,7 @@ function describeOutcome(submission: KeptSubmission): string {
       : [`${String(outcome).replace('_', ' ')}, learnt from ${learntFrom}`]),
     ...(jobId === null ? [] : [`job ${jobId}`]),
     ...(note === null ? [] : [note]),
-    ...(possibleLoss === null
-      ? []
-      : [`${formatUsd(possibleLoss)} USD of list price may have been rendered in vain`]),
+    ...(possibleLoss === null ? [] : [`${formatUsd(possibleLoss)} USD of list price may have been rendered in vain`]),
     ...(vendorCost === null ? [] : [`the upstream charged ${vendorCost.amount} ${vendorCost.unit}`]),
     ...(cost === null ? [] : [`it cost ${formatUsd(cost)} USD`]),
   ];

@@ -10,7 +10,7 @@ import type { UpstreamControl } from './upstream-control.ts';
 /**
  * Takes an upstream out of service for a while, or puts it back: in all processes within seconds, in this one at once.
  *
- * @param override.restSeconds null to put it back
+ * @param override.disabledSeconds null to put it back
  * @throws ServiceError `not_found`
  */
 export async function overrideUpstream(

@@ -20,7 +20,7 @@ import { maxCallCount, type ReadRequest } from './exchange.ts';
 import type { TextServices } from './services.ts';
 
 /** A request to a text endpoint. */
-export interface TextAsk {
+export interface IncomingTextRequest {
   readonly context: Context;
   readonly caller: Caller;
   readonly format: WireFormat | EmbeddingsFormat;
@@ -33,7 +33,7 @@ export interface TextAsk {
 }
 
 /** A request that has passed every check. */
-export interface AdmittedCall extends Pick<TextAsk, 'context' | 'caller' | 'format' | 'streamsArray'> {
+export interface AdmittedCall extends Pick<IncomingTextRequest, 'context' | 'caller' | 'format' | 'streamsArray'> {
   readonly requestId: string;
   /** By the database's clock, in milliseconds since 1970; determines the price. */
   readonly startedAtMs: number;
@@ -45,11 +45,11 @@ export interface AdmittedCall extends Pick<TextAsk, 'context' | 'caller' | 'form
 }
 
 /** @throws ServiceError for every reason not to call the model */
-export async function admit(ask: TextAsk, services: TextServices): Promise<AdmittedCall> {
-  const { context, caller, format, parseContext, streamsArray } = ask;
+export async function admit(incoming: IncomingTextRequest, services: TextServices): Promise<AdmittedCall> {
+  const { context, caller, format, parseContext, streamsArray } = incoming;
   const { requestId, receivedAtMs: timedFromMs } = context.state;
   const startedAtMs = services.clock.nowMs();
-  const body = ask.body ?? (await receiveBody(ask, services));
+  const body = incoming.body ?? (await receiveBody(incoming, services));
   // The request keeps this catalogue even if a new one replaces it.
   const { catalogue } = services;
   const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
@@ -86,7 +86,7 @@ export async function admit(ask: TextAsk, services: TextServices): Promise<Admit
 
 /** Reads the body. Refuses a large one before parsing it, if its model or account would refuse it later. */
 async function receiveBody(
-  { context, caller, format, parseContext }: TextAsk,
+  { context, caller, format, parseContext }: IncomingTextRequest,
   services: TextServices,
 ): Promise<JsonObject> {
   const { 'content-length': length } = context.req.headers;

@@ -3,7 +3,7 @@ import type { MediaKind, TextModel } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { FilePart, ImagePart, TextRequest } from '../../text/canonical.ts';
 import { mediaTypeOfLink } from '../../text/generate-content/media.ts';
-import { permittedGrowth, withoutReferences } from '../../text/generate-content/schema.ts';
+import { createSchemaSizeBudget, withoutReferences } from '../../text/generate-content/schema.ts';
 import { partsOf } from '../../text/turns.ts';
 
 /** For separators, and for the text that upstreams add around tools. */
@@ -72,19 +72,19 @@ function lengthsOfData(media: readonly (ImagePart | FilePart)[]): (value: string
 /** The growth of schemas whose references are replaced for upstreams of the native format. */
 function tokensOfReferences({ tools, outputFormat }: TextRequest, { routes }: TextModel): number {
   if (!routes.some(({ format }) => format === 'generate-content')) return 0;
-  const growth = permittedGrowth();
-  const permitted = growth.characters;
+  const budget = createSchemaSizeBudget();
+  const permitted = budget.characters;
   const schemas = [
     ...tools.map(({ parameters }) => parameters),
     outputFormat && 'schema' in outputFormat ? outputFormat.schema : undefined,
   ];
   try {
-    for (const schema of schemas) if (schema !== undefined) withoutReferences(schema, growth);
+    for (const schema of schemas) if (schema !== undefined) withoutReferences(schema, budget);
   } catch {
     // Routes of the native format refuse such a schema; others send it unchanged.
     return permitted;
   }
-  return permitted - growth.characters;
+  return permitted - budget.characters;
 }
 
 /** Upstreams read links to this site as videos, even with another declared type. */

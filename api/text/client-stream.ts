@@ -37,7 +37,7 @@ export class ClientStream {
   }
 
   /** Whether anything was sent, after which the status is fixed. */
-  get hasBegun(): boolean {
+  get hasStarted(): boolean {
     return this.#response.headersSent;
   }
 
@@ -49,7 +49,7 @@ export class ClientStream {
   /** Sends events. Resolves when the client can accept more, or has disconnected. */
   async send(pieces: readonly Piece[]): Promise<void> {
     if (this.isGone) return;
-    this.#begin();
+    this.#start();
     this.#keepAlive?.refresh();
     for (const piece of pieces) if (piece[0] !== COLON) this.eventCount += 1;
     const hasRoom = this.#response.write(joined(pieces));
@@ -59,7 +59,7 @@ export class ClientStream {
   /** Ends the stream properly, after a last event if there is one. */
   end(lastPiece?: Piece): void {
     this.stop();
-    this.#begin();
+    this.#start();
     this.#response.end(lastPiece);
   }
 
@@ -74,14 +74,14 @@ export class ClientStream {
     if (this.#keepAlive !== null) clearTimeout(this.#keepAlive);
   }
 
-  #begin(): void {
+  #start(): void {
     if (this.#response.headersSent) return;
     this.#response.writeHead(200, { 'content-type': this.#options.contentType, ...STREAM_HEADERS });
   }
 
   #breakSilence(frame: string): void {
     if (this.isGone) return;
-    this.#begin();
+    this.#start();
     if (!this.#response.writableNeedDrain) this.#response.write(frame);
     this.#keepAlive?.refresh();
   }

@@ -7,7 +7,7 @@ import { estimateInputTokens } from './estimate-tokens.ts';
 import { planExchange, type ReadRequest } from './exchange.ts';
 import type { TextServices } from './services.ts';
 
-export interface CountAsk extends Omit<ReadRequest, 'streamsArray'> {
+export interface CountRequest extends Omit<ReadRequest, 'streamsArray'> {
   readonly model: TextModel;
   readonly accountId: string;
 }
@@ -19,7 +19,7 @@ export interface InputTokens {
 
 /** Lets the vendor of the model's first route count the converted request, or else estimates the count. */
 export async function countInput(
-  { accountId, ...counted }: CountAsk,
+  { accountId, ...counted }: CountRequest,
   { upstreams, assertEnabled }: Pick<TextServices, 'upstreams' | 'assertEnabled'>,
 ): Promise<InputTokens> {
   const { request, model, body } = counted;

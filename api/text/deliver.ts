@@ -13,9 +13,9 @@ import type { Context } from '../state.ts';
 import type { AdmittedCall } from './admit.ts';
 import { affinityOf } from './affinity.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
-import { ClientGoneError, type Departures, type Ending } from './departures.ts';
-import { joinedCalls, planExchange, withBound, type Exchange, type ReadRequest } from './exchange.ts';
-import { createReply, type ReadOn, type Reply } from './reply.ts';
+import { ClientGoneError, type DepartedClients, type AbandonReason } from './departed-clients.ts';
+import { joinedCalls, planExchange, limitOutputTokens, type Exchange, type ReadRequest } from './exchange.ts';
+import { createReply, type DrainAnswer, type Reply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
 /** The progress of a call. */
@@ -50,7 +50,7 @@ export interface Delivery {
 export async function deliver(
   call: AdmittedCall,
   services: TextServices,
-  departures: Departures,
+  departedClients: DepartedClients,
   reply: Reply = createReply(call, services.settings),
 ): Promise<Delivery> {
   const progress: Progress = {
@@ -62,7 +62,7 @@ export async function deliver(
     failed: [],
     leftEarly: false,
   };
-  const watch = watchCall(call, services.settings.cutoffMs, departures, progress);
+  const watch = watchCall(call, services.settings.cutoffMs, departedClients, progress);
   let failure: Error | null = null;
   try {
     await callModel(call, services, progress, watch, reply);
@@ -87,20 +87,25 @@ interface Watch {
 }
 
 /** Cancels calls that exceed the cut-off, and calls of disconnected clients when reading on serves nothing. */
-function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Departures, progress: Progress): Watch {
+function watchCall(
+  call: AdmittedCall,
+  cutoffMs: number | null,
+  departedClients: DepartedClients,
+  progress: Progress,
+): Watch {
   const { context, caller, read, timedFromMs, model } = call;
   // Watch the socket: a response that waits behind another on its connection gets no event when the connection closes.
   const { socket } = context.req;
   const signal = new CancelSignal();
   const left = new CancelSignal();
   let forget: (() => void) | null = null;
-  const end = (ending: Ending): void => signal.cancel(new ClientGoneError(ending));
+  const end = (ending: AbandonReason): void => signal.cancel(new ClientGoneError(ending));
   const leave = (): void => {
     left.cancel(new ClientGoneError('unfinished'));
     progress.leftEarly = !isComplete(progress);
-    if (departures.isCutting) end('cut');
+    if (departedClients.isCutting) end('cut');
     else if (model.free || progress.route === null) end('nothing-due');
-    else forget = departures.begin(caller.account.id, end);
+    else forget = departedClients.track(caller.account.id, end);
   };
   const cutOff = (): void =>
     signal.cancel(
@@ -198,8 +203,8 @@ function callOnce(
     createdAtSeconds: Math.floor(startedAtMs / 1000),
     nowSeconds: () => Math.floor(clock.nowMs() / 1000),
   };
-  const bounded = withBound(read, hold.maxOutputTokens);
-  let readOn: ReadOn | null = null;
+  const bounded = limitOutputTokens(read, hold.maxOutputTokens);
+  let readOn: DrainAnswer | null = null;
   return upstreams.call<TextRoute, Exchange>({
     requestId,
     body: read.body,
@@ -230,7 +235,7 @@ function callOnce(
     },
     begin: async (answer, exchange) => {
       progress.answer = answer;
-      readOn = await reply.begin(answer, exchange);
+      readOn = await reply.start(answer, exchange);
       started?.();
     },
     readOn: async () => readOn?.(),
@@ -332,7 +337,7 @@ function outcomeOf(
 }
 
 /** Why the answer to a call was not read to its end, unless it failed. */
-function endOf(failure: Error | null, { finished }: Meter, choiceCount: number | undefined): Ending | null {
+function endOf(failure: Error | null, { finished }: Meter, choiceCount: number | undefined): AbandonReason | null {
   const isOneOfSeveral = choiceCount !== undefined;
   if (failure instanceof OverlongAnswerError) return isOneOfSeveral && finished ? null : 'unfinished';
   if (!(failure instanceof ClientGoneError) || finished) return null;
@@ -343,7 +348,7 @@ function endOf(failure: Error | null, { finished }: Meter, choiceCount: number |
 function isAttributed(
   { answer }: Progress,
   failure: Error | null,
-  ending: Ending | null,
+  ending: AbandonReason | null,
   firstByteAtMs: number | null,
 ): boolean {
   // If the service cut the answer, it is charged only if delivery had started.
@@ -366,7 +371,7 @@ function endingOf(progress: Progress, failure: Error | null): Pick<TextOutcome, 
 /** More than any request may use: the hold limits the charge. */
 const MORE_THAN_ANY_HOLD = Number.MAX_SAFE_INTEGER;
 
-function countsOf(meter: Meter, ending: Ending | null): Pick<TextOutcome, 'usage' | 'countedOutputTokens'> {
+function countsOf(meter: Meter, ending: AbandonReason | null): Pick<TextOutcome, 'usage' | 'countedOutputTokens'> {
   const { usage, countedOutputTokens } = meter.consumption(meter.finished);
   // An upstream that has not finished may have generated anything by now, most of it hidden.
   if (ending === 'unfinished') return { usage, countedOutputTokens: MORE_THAN_ANY_HOLD };

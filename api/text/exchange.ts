@@ -6,11 +6,11 @@ import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { buildEmbeddingsRequest } from '../../text/embeddings/index.ts';
-import { passVectors } from '../../text/embeddings/read-answer.ts';
+import { streamVectors } from '../../text/embeddings/read-answer.ts';
 import { callCountOf, planConversion, stopSequencesToCut } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
-import { type Frame, keepPieces, splitFrames } from '../../text/frames.ts';
+import { type Frame, framePieces, splitFrames } from '../../text/frames.ts';
 import { inArray } from '../../text/generate-content/array-stream.ts';
 import { type JoinedCall, JoinedCalls } from '../../text/join-calls.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
@@ -59,7 +59,7 @@ export function maxCallCount({ routes }: Pick<TextModel, 'routes'>, { sampling }
 }
 
 /** Limits the request to the output tokens that its hold covers. */
-export function withBound(read: ReadRequest, maxOutputTokens: number | null): ReadRequest {
+export function limitOutputTokens(read: ReadRequest, maxOutputTokens: number | null): ReadRequest {
   if (maxOutputTokens === null || maxOutputTokens === read.request.sampling.maxOutputTokens) return read;
   return { ...read, request: { ...read.request, sampling: { ...read.request.sampling, maxOutputTokens } } };
 }
@@ -131,13 +131,13 @@ function planEmbeddings(
   meter: Meter,
 ): Exchange {
   if (embeddings === undefined) throw new Error('the request is not one for embeddings');
-  const readStream = (): Stage<Frame, Uint8Array> => passVectors({ ...embeddings, model, meter });
+  const readStream = (): Stage<Frame, Uint8Array> => streamVectors({ ...embeddings, model, meter });
   return {
     meter,
     unusedFields: [],
     upstreamRequest: buildEmbeddingsRequest(body, options),
     readResult: async (bytes) => runStage([{ bytes: Buffer.from(bytes), isWhole: true }], readStream()),
-    splitStream: keepPieces,
+    splitStream: framePieces,
     readStream,
   };
 }

@@ -11,10 +11,10 @@ import type { TextSettings } from './services.ts';
 import { StreamReading } from './stream-reading.ts';
 
 /** Reads an answer to its end, even without the client, and sends the parts that need not wait for settlement. */
-export type ReadOn = () => Promise<void>;
+export type DrainAnswer = () => Promise<void>;
 
 /** Does nothing, since a whole answer was already read to its end. */
-const READ_WHOLE: ReadOn = async () => {};
+const READ_WHOLE: DrainAnswer = async () => {};
 
 export interface Reply {
   /** When the client got the first byte, by `performance.now()`; null before. */
@@ -23,7 +23,7 @@ export interface Reply {
    * Reads an upstream's answer until it has content for the client, without sending the content. After an error, it may
    * be called again with another upstream's answer. It may read the answers to several calls at the same time.
    */
-  begin(answer: Answer, exchange: Exchange): Promise<ReadOn>;
+  start(answer: Answer, exchange: Exchange): Promise<DrainAnswer>;
   /** Ends the reply properly. */
   finish(): void;
   /** Ends the reply with an error: as an error body, an error event, or a broken connection. */
@@ -69,7 +69,7 @@ class WholeReply implements Reply {
     this.#call = call;
   }
 
-  async begin(answer: Answer, exchange: Exchange): Promise<ReadOn> {
+  async start(answer: Answer, exchange: Exchange): Promise<DrainAnswer> {
     const body = await this.#reading.read(answer, exchange);
     if (body === null) return READ_WHOLE;
     this.#body = body;
@@ -102,13 +102,13 @@ class WholeReply implements Reply {
 }
 
 /** Keeps a whole answer for a page that shows it. */
-export class KeptReply implements Reply {
+export class BufferedReply implements Reply {
   firstByteAtMs: number | null = null;
   readonly #reading = new WholeReading();
   #answer: WrittenJson | null = null;
   #error: ServiceError | null = null;
 
-  async begin(answer: Answer, exchange: Exchange): Promise<ReadOn> {
+  async start(answer: Answer, exchange: Exchange): Promise<DrainAnswer> {
     const body = await this.#reading.read(answer, exchange);
     if (body === null) return READ_WHOLE;
     this.#answer = body;
@@ -147,14 +147,14 @@ class StreamedReply implements Reply {
     this.#settings = settings;
   }
 
-  async begin(answer: Answer, exchange: Exchange): Promise<ReadOn> {
+  async start(answer: Answer, exchange: Exchange): Promise<DrainAnswer> {
     // Keep-alives start with the first answer, even if another upstream answers in the end.
     this.#stream ??= this.#open();
     const reading = new StreamReading(exchange.splitStream(), exchange.readStream());
-    const hasBegun = (): boolean => exchange.meter.begun && reading.heldLength > 0;
-    while (!hasBegun() && !reading.hasEnded && reading.heldLength < MAX_HELD_LENGTH) {
+    const hasStarted = (): boolean => exchange.meter.hasStarted && reading.heldLength > 0;
+    while (!hasStarted() && !reading.hasEnded && reading.heldLength < MAX_HELD_LENGTH) {
       await reading.read(answer);
-      if (reading.failure !== null && !hasBegun()) throw reading.failure.error;
+      if (reading.failure !== null && !hasStarted()) throw reading.failure.error;
       // Keep-alives are not the start of an answer.
       if (!exchange.meter.heard) reading.takeHeld();
     }
@@ -177,7 +177,7 @@ class StreamedReply implements Reply {
   fail(error: ServiceError): void {
     const stream = this.#stream;
     stream?.stop();
-    if (stream === null || !stream.hasBegun) return failInFormat(this.#call, error);
+    if (stream === null || !stream.hasStarted) return failInFormat(this.#call, error);
     const frame = this.#call.format.client.renderStreamError(error, this.#call.requestId, stream.eventCount);
     if (frame === null) stream.breakOff();
     else stream.end(frame);

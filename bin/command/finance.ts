@@ -118,9 +118,7 @@ function addReconciliationCommands(program: Command, admin: Administration): voi
   const reconciliations = groupOf(program, 'reconciliations');
   reconciliations
     .command('acknowledge <reconciliation> <findings...>')
-    .description(
-      'acknowledge findings that cannot be remedied, by their numbers in the report, such as 1 2',
-    )
+    .description('acknowledge findings that cannot be remedied, by their numbers in the report, such as 1 2')
     .requiredOption('--reason <text>', 'why; kept with the month that is closed')
     .option(...AUTHOR)
     .action(async (id: string, findings: readonly string[], { reason, author }: Options) => {

@@ -6,7 +6,7 @@ import type { Authorship } from './operator-actions.ts';
 export interface NewUpstreamOverride extends Authorship {
   readonly upstream: string;
   /** How long to keep the upstream out of service; null to put it back into service. */
-  readonly restSeconds: number | null;
+  readonly disabledSeconds: number | null;
 }
 
 export interface UpstreamOverride extends Authorship {
@@ -23,12 +23,12 @@ export async function recordUpstreamOverride(
   database: Database,
   override: NewUpstreamOverride,
 ): Promise<UpstreamOverride> {
-  const { upstream, restSeconds, author, reason } = override;
+  const { upstream, disabledSeconds, author, reason } = override;
   const rows = await database('upstream_overrides')
     .insert({
       upstream,
-      kind: restSeconds === null ? 'resume' : 'rest',
-      until: restSeconds === null ? null : database.raw(`now() + make_interval(secs => ?)`, [restSeconds]),
+      kind: disabledSeconds === null ? 'resume' : 'rest',
+      until: disabledSeconds === null ? null : database.raw(`now() + make_interval(secs => ?)`, [disabledSeconds]),
       author,
       reason,
     })

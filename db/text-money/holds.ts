@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { newId } from '../../domain/ids.ts';
 import {
-  boundOf,
+  affordableOutputTokens,
   chargedUsage,
   holdAmounts,
   possibleLossOf,
@@ -23,7 +23,7 @@ export async function holdText(
   const decided = await allowances.hold(hold);
   if (decided.window !== null) charge.uncounted?.counted(decided.window);
   if (decided.refusal !== null) throw refusedHold({ ...hold, keyLimit: charge.caller.key }, decided);
-  const bound = boundOf(charge, decided.amount);
+  const bound = affordableOutputTokens(charge, decided.amount);
 
   function settle(outcome: TextOutcome, held: HeldText): Promise<void> {
     const settlement = toSettlement(charge, bound, hold, outcome);

@@ -48,7 +48,7 @@ export function decisionOn(
 ): Decision {
   if (failure === null) return 'answered';
   if (signal.isCancelled) return 'cancelled';
-  if (failure.hadBegun) return 'broken';
+  if (failure.hadStarted) return 'broken';
   if (following === null) return 'refused';
   return left.isCancelled ? 'cancelled' : following;
 }

@@ -39,7 +39,7 @@ export interface FailedAttempt {
   /** The upstream's fault; null if none is known. */
   readonly fault: UpstreamFault | null;
   /** Whether output for the client was ready. */
-  readonly hadBegun: boolean;
+  readonly hadStarted: boolean;
   /** Whether a retry over the same route may succeed: the failure was momentary, and no finished answer was lost. */
   readonly isTransient: boolean;
 }
@@ -78,19 +78,19 @@ export async function attempt<Prepared extends PreparedRequest>(
     if (isSilent()) call.failed('silent', nowMs(), null);
   };
   left.listen(noteLeaving);
-  let hadBegun = false;
+  let hadStarted = false;
   try {
     await endpoint.send(prepared.upstreamRequest, answer);
     await reader.begin(answer, prepared);
-    hadBegun = true;
-    call.begun();
+    hadStarted = true;
+    call.recordStart();
     await reader.readOn(answer, prepared);
     call.ended(nowMs());
     return null;
   } catch (error) {
     const fault = signal.isCancelled ? (isSilent() ? 'silent' : null) : faultOf(error);
     noteFailure(call, fault, error, nowMs());
-    return { error, fault, hadBegun, isTransient: isTransient(error, nowMs() - startedAtMs) };
+    return { error, fault, hadStarted, isTransient: isTransient(error, nowMs() - startedAtMs) };
   } finally {
     clearTimeout(timer);
     left.unlisten(noteLeaving);

@@ -71,8 +71,8 @@ export class Failover<Route extends UpstreamRoute> {
    *
    * @returns whether failover is possible: not if the request is at fault, or output for the client was ready
    */
-  failed(candidate: Candidate<Route>, { error, fault, hadBegun, isTransient }: FailedAttempt): boolean {
-    if (fault === null || hadBegun || !(error instanceof ServiceError)) return false;
+  failed(candidate: Candidate<Route>, { error, fault, hadStarted, isTransient }: FailedAttempt): boolean {
+    if (fault === null || hadStarted || !(error instanceof ServiceError)) return false;
     this.#failures.push({ candidate, error });
     this.#again = isTransient && !this.#hasRetried ? candidate : null;
     // Also excludes all candidates that share the faulty part.

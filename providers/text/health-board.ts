@@ -154,9 +154,9 @@ export class CandidateCall {
   }
 
   /** The answer has started. */
-  begun(): void {
+  recordStart(): void {
     this.#candidate.answered();
-    for (const { health, call } of this.#calls) health.begun(call);
+    for (const { health, call } of this.#calls) health.recordStart(call);
   }
 
   /** The answer was complete. */
@@ -175,7 +175,7 @@ export class CandidateCall {
     const isCertain = this.#candidate.met(fault, this.#account);
     for (const { part, health, call } of this.#calls) {
       if (isCertain && part === PART_OF_FAULT[fault]) health.failed(call, fault, nowMs, askedWaitMs);
-      else if (part === 'address') health.begun(call);
+      else if (part === 'address') health.recordStart(call);
       else health.released(call);
     }
   }

@@ -13,7 +13,7 @@ export interface Call {
   /** The number of openings before it started. */
   readonly openingsBefore: number;
   /** Whether its answer started. */
-  hasBegun: boolean;
+  hasStarted: boolean;
 }
 
 /** Limits the waits that upstreams ask for, since some use units other than seconds. */
@@ -71,14 +71,14 @@ export class Health {
 
   /** Starts a request; it is the probe if the circuit is half-open. */
   start(nowMs: number): Call {
-    const call: Call = { openingsBefore: this.#openingCount, hasBegun: false };
+    const call: Call = { openingsBefore: this.#openingCount, hasStarted: false };
     if (this.state(nowMs) === 'half-open') this.#probe = { call, sinceMs: nowMs };
     return call;
   }
 
   /** Reports that the answer has started, or that this part works although another failed. */
-  begun(call: Call): void {
-    call.hasBegun = true;
+  recordStart(call: Call): void {
+    call.hasStarted = true;
     if (this.#isOld(call)) return;
     this.#failuresInRow = 0;
     this.#close();
@@ -106,7 +106,7 @@ export class Health {
       return;
     }
     this.#recent.note('bad', nowMs);
-    const inRow = call.hasBegun ? (this.#breaksInRow += 1) : (this.#failuresInRow += 1);
+    const inRow = call.hasStarted ? (this.#breaksInRow += 1) : (this.#failuresInRow += 1);
     const isTooMuch = RULES[fault].atOnce || inRow >= FAILURES_IN_A_ROW || this.#recent.areBad(nowMs);
     if (isTooMuch) this.#openForLonger(fault, nowMs);
   }

@@ -12,7 +12,7 @@ import {
 } from '../../text/canonical.ts';
 import { collect } from '../../text/collect.ts';
 import { planConversion } from '../../text/convert.ts';
-import { ignored, mappedFields, passedOn } from '../../text/fields.ts';
+import { ignored, mappedFields, forwarded } from '../../text/fields.ts';
 import { splitFrames, type Frame } from '../../text/frames.ts';
 import { Meter } from '../../text/meter.ts';
 import type { Reader } from '../../text/read.ts';
@@ -187,7 +187,7 @@ export function itDecidesEveryField(
         // contract 4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:15 4.8.1:17 4.8.1:18 4.8.2:6 4.8.2:8 4.8.2:9 4.8.2:11 4.8.2:12 4.8.3:7 4.8.3:12 4.8.4:5 4.8.4:6
         expect(parse({ ...base, [field]: examples[field] })).to.not.deep.equal(parse(base));
       });
-    } else if (reader === ignored || reader === passedOn) {
+    } else if (reader === ignored || reader === forwarded) {
       it(`accepts "${field}", ignores it, and reports it as unused`, () => {
         // contract 4.8:7 4.8.4:10
         const { unused, ...request } = parse({ ...base, [field]: { any: 'value' } });

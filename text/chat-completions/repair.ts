@@ -44,7 +44,7 @@ class ChatStreamRepairer implements StreamRepairer {
   readonly #choicesWithCalls = new Set<number>();
   readonly #choicesWithFunctions = new Set<number>();
   /** Whether there was any output before the current event. */
-  #hasBegun = false;
+  #hasStarted = false;
   #isDone = false;
 
   constructor(context: RepairContext) {
@@ -66,15 +66,15 @@ class ChatStreamRepairer implements StreamRepairer {
       return emit(event);
     }
     this.#first ??= event;
-    const hasBegun = this.#hasBegun;
-    this.#hasBegun = this.#choicesWithText.size + this.#choicesWithCalls.size > 0;
-    const repair = (choice: JsonObject): JsonObject => this.#repairChoice(choice, hasBegun);
+    const hasStarted = this.#hasStarted;
+    this.#hasStarted = this.#choicesWithText.size + this.#choicesWithCalls.size > 0;
+    const repair = (choice: JsonObject): JsonObject => this.#repairChoice(choice, hasStarted);
     emit(repairEvent(event, MAY_NEED_REPAIR, (chunk) => this.#withUsage(withChoices(chunk, repair))));
   }
 
-  #repairChoice(choice: JsonObject, hasBegun: boolean): JsonObject {
+  #repairChoice(choice: JsonObject, hasStarted: boolean): JsonObject {
     const index = Number(choice['index'] ?? 0);
-    const reported = withCalls(withReasoning(withDelta(choice, hasBegun), 'delta'), 'delta', () => {
+    const reported = withCalls(withReasoning(withDelta(choice, hasStarted), 'delta'), 'delta', () => {
       const isFirst = !this.#choicesWithFunctions.has(index);
       this.#choicesWithFunctions.add(index);
       return isFirst ? newCallId() : null;
@@ -122,11 +122,11 @@ function withChoices(completion: JsonObject, repair: (choice: JsonObject) => Jso
  * Adds a missing delta: some upstreams send the whole message at the end instead, usually a second time. Removes an
  * empty role. Strict clients would refuse both.
  */
-function withDelta(choice: JsonObject, hasBegun: boolean): JsonObject {
+function withDelta(choice: JsonObject, hasStarted: boolean): JsonObject {
   const { delta } = choice;
   if (!isObject(delta)) {
     const { delta: _none, message, ...rest } = choice;
-    return { ...rest, delta: hasBegun ? {} : objectOf(message) };
+    return { ...rest, delta: hasStarted ? {} : objectOf(message) };
   }
   if (delta['role'] !== '') return choice;
   const { role: _role, ...said } = delta;

@@ -12,7 +12,7 @@ import type {
   ToolChoice,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { byCompatibility, fields, ignored, object, passedOn, record, refused, typed } from '../fields.ts';
+import { byCompatibility, fields, ignored, object, forwarded, record, refused, typed } from '../fields.ts';
 import {
   arrayOf,
   compact,
@@ -97,8 +97,8 @@ const inputPartsOf = (marks: CacheMarks) => ({
 });
 
 /** The content of messages by role, and that of any role. */
-export const CONTENT = byCompatibility((honoured) => {
-  const inputParts = inputPartsOf(cacheMarks(honoured));
+export const CONTENT = byCompatibility((select) => {
+  const inputParts = inputPartsOf(cacheMarks(select));
   const { text } = inputParts;
   const answerParts = { text, refusal: refusalPart, thinking: thinkingPart, reasoning: thinkingPart };
   return {
@@ -217,26 +217,26 @@ export const readRequest = fields(
     verbosity: optional(VERBOSITY),
     user: optional(described(readString, 'Identifies the end user')),
     modalities: optional(arrayOf(oneOf(['text']))),
-    logit_bias: passedOn,
-    logprobs: passedOn,
-    top_logprobs: passedOn,
+    logit_bias: forwarded,
+    logprobs: forwarded,
+    top_logprobs: forwarded,
     metadata: ignored,
     moderation: ignored,
     prediction: ignored,
-    prompt_cache_key: passedOn,
+    prompt_cache_key: forwarded,
     prompt_cache_options: ignored,
     prompt_cache_retention: ignored,
-    safety_identifier: passedOn,
+    safety_identifier: forwarded,
     service_tier: ignored,
     store: ignored,
     // Not standard, but sent by many clients of compatible services.
-    chat_template_kwargs: passedOn,
-    enable_thinking: passedOn,
-    min_p: passedOn,
-    reasoning: passedOn,
-    reasoning_split: passedOn,
-    repetition_penalty: passedOn,
-    thinking: passedOn,
+    chat_template_kwargs: forwarded,
+    enable_thinking: forwarded,
+    min_p: forwarded,
+    reasoning: forwarded,
+    reasoning_split: forwarded,
+    repetition_penalty: forwarded,
+    thinking: forwarded,
     // No effect unless the route passes them on.
     audio: optional(described(readObject, WHERE_OFFERED)),
     web_search_options: optional(described(readObject, WHERE_OFFERED)),

@@ -4,7 +4,7 @@
  * end, and written anew.
  */
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import { type EmbeddingsWish, UNREPORTED_USAGE } from '../canonical.ts';
+import { type EmbeddingsOptions, UNREPORTED_USAGE } from '../canonical.ts';
 import { throwIfError } from '../chat-completions/upstream.ts';
 import type { Frame } from '../frames.ts';
 import type { Meter } from '../meter.ts';
@@ -13,14 +13,14 @@ import type { Emit, Stage } from '../stage.ts';
 import { countOf, malformedAnswer, objectOf } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 
-export interface VectorOptions extends Pick<EmbeddingsWish, 'inputCount' | 'encoding'> {
+export interface VectorOptions extends Pick<EmbeddingsOptions, 'inputCount' | 'encoding'> {
   /** The client's name for the model. */
   readonly model: string;
   readonly meter: Meter;
 }
 
 /** The stage from an answer's bytes, in any pieces, to those for the client. */
-export function passVectors(options: VectorOptions): Stage<Pick<Frame, 'bytes'>, Uint8Array> {
+export function streamVectors(options: VectorOptions): Stage<Pick<Frame, 'bytes'>, Uint8Array> {
   return new Vectors(options);
 }
 
@@ -146,7 +146,7 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
     emit(Buffer.from(this.#count === 1 ? '{"object":"list","data":[' : ','));
     emit(encoded);
     meter.heard = true;
-    meter.begun = true;
+    meter.hasStarted = true;
   }
 }
 
@@ -179,7 +179,7 @@ class Pieces {
 const EMBEDDING = /"embedding"\s*:\s*(["[])/;
 
 /** A vector's object in the encoding: as it is where the upstream knows the encoding. */
-function inEncoding(vector: Buffer, encoding: EmbeddingsWish['encoding']): Uint8Array {
+function inEncoding(vector: Buffer, encoding: EmbeddingsOptions['encoding']): Uint8Array {
   const [, start] = EMBEDDING.exec(vector.toString('latin1')) ?? [];
   if (start === undefined) throw malformedAnswer();
   if (start === (encoding === 'float' ? '[' : '"')) return vector;

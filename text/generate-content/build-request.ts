@@ -22,21 +22,21 @@ import { arrayOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { renderMedia } from './media.ts';
 import { camelCased } from './names.ts';
-import { permittedGrowth, withoutReferences, type Growth } from './schema.ts';
+import { createSchemaSizeBudget, withoutReferences, type SchemaSizeBudget } from './schema.ts';
 import { SKIP_SIGNATURE, unpackCallId } from './thought-signatures.ts';
 
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   checkArguments(request.turns);
   const { system, turns } = hoistSystem(request.turns);
   const contents = pairToolResults(mergeNeighbours(turns)).flatMap(renderTurn);
-  const growth = permittedGrowth();
+  const budget = createSchemaSizeBudget();
   const body = compact({
     contents,
     systemInstruction: system === null || system === '' ? undefined : { parts: [{ text: system }] },
-    ...(request.tools.length === 0 ? {} : renderTools(request, growth)),
+    ...(request.tools.length === 0 ? {} : renderTools(request, budget)),
     generationConfig: {
       ...renderSampling(request.sampling),
-      ...(request.outputFormat === undefined ? {} : renderOutputFormat(request.outputFormat, growth)),
+      ...(request.outputFormat === undefined ? {} : renderOutputFormat(request.outputFormat, budget)),
       thinkingConfig: renderThinking(request),
     },
   });
@@ -175,15 +175,15 @@ function idToSend(id: string): string | undefined {
 }
 
 /** The choice is sent only with tools: without any, the upstream refuses it. */
-function renderTools({ tools, toolChoice }: TextRequest, growth: Growth): JsonObject {
+function renderTools({ tools, toolChoice }: TextRequest, budget: SchemaSizeBudget): JsonObject {
   return compact({
-    tools: [{ functionDeclarations: tools.map((tool) => renderTool(tool, growth)) }],
+    tools: [{ functionDeclarations: tools.map((tool) => renderTool(tool, budget)) }],
     toolConfig: toolChoice === undefined ? undefined : renderToolChoice(toolChoice),
   });
 }
 
-function renderTool({ name, description, parameters }: Tool, growth: Growth): JsonObject {
-  const schema = parameters === undefined ? undefined : { type: 'object', ...withoutReferences(parameters, growth) };
+function renderTool({ name, description, parameters }: Tool, budget: SchemaSizeBudget): JsonObject {
+  const schema = parameters === undefined ? undefined : { type: 'object', ...withoutReferences(parameters, budget) };
   return compact({ name, description, parametersJsonSchema: schema });
 }
 
@@ -195,10 +195,10 @@ function renderToolChoice(choice: ToolChoice): JsonObject {
   return { functionCallingConfig: { mode: modes[choice.type] } };
 }
 
-function renderOutputFormat(format: OutputFormat, growth: Growth): JsonObject {
+function renderOutputFormat(format: OutputFormat, budget: SchemaSizeBudget): JsonObject {
   const schema = format.type === 'json-schema' ? format.schema : undefined;
   return compact({
     responseMimeType: 'application/json',
-    responseJsonSchema: schema === undefined ? undefined : withoutReferences(schema, growth),
+    responseJsonSchema: schema === undefined ? undefined : withoutReferences(schema, budget),
   });
 }

@@ -12,7 +12,7 @@ import type {
   ToolChoice,
   UnusedFields,
 } from '../canonical.ts';
-import { byCompatibility, fields, type Honour, ignored, refused } from '../fields.ts';
+import { byCompatibility, fields, type ReaderSelector, ignored, refused } from '../fields.ts';
 import {
   arrayOf,
   compact,
@@ -135,7 +135,7 @@ const thinkingConfig = named(
 const JSON_TYPE = 'application/json';
 const responseMimeType = oneOf(['text/plain', JSON_TYPE]);
 
-const configOf = (honoured: Honour) =>
+const configOf = (select: ReaderSelector) =>
   closedNativeFields({
     maxOutputTokens: optional(outputTokens(MAX_OUTPUT_TOKENS)),
     temperature: optional(TEMPERATURE),
@@ -145,13 +145,13 @@ const configOf = (honoured: Honour) =>
     candidateCount: optional(integerBetween(1, MAX_CANDIDATES)),
     presencePenalty: optional(PENALTY),
     frequencyPenalty: optional(PENALTY),
-    thinkingConfig: honoured(optional(thinkingConfig)),
-    responseMimeType: honoured(optional(responseMimeType)),
-    responseSchema: honoured(optional(JSON_SCHEMA)),
+    thinkingConfig: select(optional(thinkingConfig)),
+    responseMimeType: select(optional(responseMimeType)),
+    responseSchema: select(optional(JSON_SCHEMA)),
     // The same, under the names that accept all of JSON Schema.
-    responseJsonSchema: honoured(optional(JSON_SCHEMA)),
-    _responseJsonSchema: honoured(optional(JSON_SCHEMA)),
-    seed: honoured(optional(integerBetween(null, null))),
+    responseJsonSchema: select(optional(JSON_SCHEMA)),
+    _responseJsonSchema: select(optional(JSON_SCHEMA)),
+    seed: select(optional(integerBetween(null, null))),
     responseFormat: ignored,
     responseModalities: ignored,
     responseLogprobs: ignored,
@@ -296,14 +296,14 @@ const toolConfig = mapped(
   },
 );
 
-export const READ_REQUEST = byCompatibility((honoured) =>
+export const READ_REQUEST = byCompatibility((select) =>
   closedNativeFields(
     {
       contents: constrained(arrayOf(readContent), { minItems: 1 }),
       systemInstruction: optional(systemInstruction),
-      generationConfig: optional(mapped(named('GenerationConfig', configOf(honoured)), settingsOf)),
+      generationConfig: optional(mapped(named('GenerationConfig', configOf(select)), settingsOf)),
       tools: optional(arrayOf(tools)),
-      toolConfig: honoured(optional(toolConfig)),
+      toolConfig: select(optional(toolConfig)),
       safetySettings: ignored,
       cachedContent: ignored,
       labels: ignored,

@@ -42,11 +42,11 @@ function orNull(schema: JsonObject): JsonObject {
  * By how many characters the schemas of a request may still grow. Prevents a small schema whose definitions refer to
  * each other many times from filling the memory.
  */
-export interface Growth {
+export interface SchemaSizeBudget {
   characters: number;
 }
 
-export function permittedGrowth(): Growth {
+export function createSchemaSizeBudget(): SchemaSizeBudget {
   return { characters: 512 * 1024 };
 }
 
@@ -58,7 +58,7 @@ const MAXIMUM_REFERENCE_DEPTH = 32;
  *
  * @throws ServiceError `bad_request` when the schema grows too much
  */
-export function withoutReferences(root: JsonObject, growth: Growth): JsonObject {
+export function withoutReferences(root: JsonObject, budget: SchemaSizeBudget): JsonObject {
   const { $schema: _, $defs, definitions, ...schema } = root;
   let hasReferences = false;
 
@@ -70,8 +70,8 @@ export function withoutReferences(root: JsonObject, growth: Growth): JsonObject 
       hasReferences = true;
       return compact({ $ref: reference, description: part['description'] });
     }
-    growth.characters -= sizeOf(target, growth.characters);
-    if (growth.characters <= 0 || open.length === MAXIMUM_REFERENCE_DEPTH) {
+    budget.characters -= sizeOf(target, budget.characters);
+    if (budget.characters <= 0 || open.length === MAXIMUM_REFERENCE_DEPTH) {
       throw badRequest('a JSON Schema in the request is too large once its references are replaced; simplify it');
     }
     return { ...replace(target, [...open, reference]), ...mapSubschemas(rest, (inner) => replace(inner, open)) };

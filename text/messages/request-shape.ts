@@ -13,7 +13,7 @@ import type {
   ToolResultPart,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { byCompatibility, fields, type Honour, ignored, object, passedOn, refused, typed } from '../fields.ts';
+import { byCompatibility, fields, type ReaderSelector, ignored, object, forwarded, refused, typed } from '../fields.ts';
 import {
   anything,
   arrayOf,
@@ -153,8 +153,8 @@ const answerBlockOf = (marks: CacheMarks) =>
 const systemOf = (marks: CacheMarks) => contentOf(typed<TextPart>({ text: textBlockOf(marks) }));
 
 /** The content of messages, by role. */
-export const CONTENT = byCompatibility((honoured) => {
-  const marks = cacheMarks(honoured);
+export const CONTENT = byCompatibility((select) => {
+  const marks = cacheMarks(select);
   return {
     user: contentOf(userBlockOf(marks)),
     assistant: contentOf(answerBlockOf(marks)),
@@ -242,19 +242,19 @@ const thinking = typed<Thinking>({
   disabled: object({}, () => ({ reasoningBudget: 0, reasoningDisplay: 'none' })),
 });
 
-const requestOf = (honoured: Honour) =>
+const requestOf = (select: ReaderSelector) =>
   fields(
     {
       model: readName,
       max_tokens: outputTokens(),
       messages: constrained(arrayOf(readMessage), { minItems: 1 }),
-      system: optional(systemOf(cacheMarks(honoured))),
+      system: optional(systemOf(cacheMarks(select))),
       stream: optional(STREAM),
       temperature: optional(TEMPERATURE),
       top_p: optional(TOP_P),
       top_k: optional(TOP_K),
       stop_sequences: optional(readStopSequences),
-      tools: optional(arrayOf(toolOf(cacheMarks(honoured)))),
+      tools: optional(arrayOf(toolOf(cacheMarks(select)))),
       tool_choice: optional(
         described(anything, '`{"type": "auto"}`, `any`, `none` or `tool` with its `name`; has no effect without tools'),
       ),
@@ -265,8 +265,8 @@ const requestOf = (honoured: Honour) =>
         }),
       ),
       metadata: optional(fields({ user_id: optional(described(readString, 'Identifies the end user')) })),
-      thinking: honoured(optional(thinking)),
-      cache_control: honoured(cacheMarks(honoured).cache_control, passedOn),
+      thinking: select(optional(thinking)),
+      cache_control: select(cacheMarks(select).cache_control, forwarded),
       context_management: ignored,
       diagnostics: ignored,
       service_tier: ignored,

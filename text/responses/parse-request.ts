@@ -4,7 +4,7 @@ import { compact } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
 import type { ParseContext } from '../wire-format.ts';
 import { READ_REQUEST } from './request-shape.ts';
-import { leftOutTools } from './tools.ts';
+import { findOmittedTools } from './tools.ts';
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 
@@ -30,7 +30,12 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     reasoningEffort: reasoning?.get('effort'),
     outputFormat: text?.get('format'),
     verbosity: text?.get('verbosity'),
-    unused: unusedFields(request.unused(), reasoning?.unused(), text?.unused(), leftOutTools(request.object['tools'])),
+    unused: unusedFields(
+      request.unused(),
+      reasoning?.unused(),
+      text?.unused(),
+      findOmittedTools(request.object['tools']),
+    ),
     userId: request.get('user'),
     echo: echoOf(request),
   });

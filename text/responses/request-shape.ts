@@ -1,7 +1,7 @@
 /** The fields of a responses request: those of contract 4.8.2, and others of the format, without effect. */
 import { badRequest } from '../../domain/errors.ts';
 import type { OutputFormat } from '../canonical.ts';
-import { byCompatibility, fields, type Honour, ignored, object, passedOn, refused, typed } from '../fields.ts';
+import { byCompatibility, fields, type ReaderSelector, ignored, object, forwarded, refused, typed } from '../fields.ts';
 import { compact, described, named, optional, readBoolean, reader, readName, readObject, readString } from '../read.ts';
 import {
   EFFORT,
@@ -71,7 +71,7 @@ const background = reader(
   },
 );
 
-const requestOf = (honoured: Honour) =>
+const requestOf = (select: ReaderSelector) =>
   fields(
     {
       model: readName,
@@ -81,26 +81,26 @@ const requestOf = (honoured: Honour) =>
       stream: optional(STREAM),
       temperature: optional(TEMPERATURE),
       top_p: optional(TOP_P),
-      tools: honoured(TOOLS.full, TOOLS.specification),
-      tool_choice: honoured(TOOL_CHOICE.full, TOOL_CHOICE.specification),
+      tools: select(TOOLS.full, TOOLS.specification),
+      tool_choice: select(TOOL_CHOICE.full, TOOL_CHOICE.specification),
       parallel_tool_calls: optional(readBoolean),
       reasoning: optional(reasoning),
       text: optional(textSettings),
       user: optional(described(readString, 'Identifies the end user')),
       background: optional(background),
-      include: passedOn,
-      max_tool_calls: passedOn,
+      include: forwarded,
+      max_tool_calls: forwarded,
       metadata: optional(described(readObject, 'Returned with the answer')),
       moderation: ignored,
-      prompt_cache_key: passedOn,
+      prompt_cache_key: forwarded,
       prompt_cache_options: ignored,
       prompt_cache_retention: ignored,
-      safety_identifier: passedOn,
+      safety_identifier: forwarded,
       service_tier: ignored,
       store: ignored,
-      stream_options: passedOn,
-      top_logprobs: passedOn,
-      truncation: passedOn,
+      stream_options: forwarded,
+      top_logprobs: forwarded,
+      truncation: forwarded,
       // Not standard, but sent by a widely used client.
       client_metadata: ignored,
       previous_response_id: refused(STATELESS),

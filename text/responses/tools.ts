@@ -105,7 +105,7 @@ export function isForwardedTool(tool: unknown): boolean {
 }
 
 /** The tools of a client that are left out of its request. */
-export function leftOutTools(tools: unknown): UnusedFields {
+export function findOmittedTools(tools: unknown): UnusedFields {
   const types = arrayOfAnything(tools).flatMap((tool) => (isObject(tool) ? [tool['type']] : []));
   return { always: LEFT_OUT.filter((type) => types.includes(type)).map((type) => `tools.${type}`), converted: [] };
 }

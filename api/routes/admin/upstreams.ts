@@ -121,8 +121,8 @@ export const resumeUpstream = endpoint({
 async function change(
   services: Pick<ApiServices, 'database' | 'upstreams'>,
   upstream: string,
-  restSeconds: number | null,
+  disabledSeconds: number | null,
   why: Authorship,
 ) {
-  return { data: UPSTREAM_OVERRIDE.present(await overrideUpstream(services, { upstream, restSeconds, ...why })) };
+  return { data: UPSTREAM_OVERRIDE.present(await overrideUpstream(services, { upstream, disabledSeconds, ...why })) };
 }

@@ -55,8 +55,8 @@ function countEndpoint({ id, request, format, schema, defaults, object: kind }: 
       const body = { ...defaults, ...sent };
       const parsed = format.client.parseRequest(body, { compatibility });
       const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
-      const ask = { format, body, request, model, accountId: caller.account.id };
-      const { tokens, countedBy } = await text.countInput(ask);
+      const counted = { format, body, request, model, accountId: caller.account.id };
+      const { tokens, countedBy } = await text.countInput(counted);
       context.set('x-genway-counted-by', countedBy);
       return { ...own, input_tokens: tokens };
     },

@@ -15,7 +15,7 @@ import {
 import { countNow } from '../../middlewares/limit-requests.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import type { Context } from '../../state.ts';
-import type { TextAsk } from '../../text/admit.ts';
+import type { IncomingTextRequest } from '../../text/admit.ts';
 
 type TextAccess = 'text-key' | 'messages-key' | 'native-key';
 type Shared = 'id' | 'request' | 'alias' | 'access' | 'summary' | 'description' | 'headers' | 'query' | 'answers';
@@ -29,7 +29,7 @@ interface TextDefinition<Path extends RequestLine, Query extends object> extends
   /** Reads the path and headers of the request. @throws ServiceError if a required value is missing */
   readonly read?: (
     request: EndpointRequest<Path, TextAccess, Query>,
-  ) => Partial<Pick<TextAsk, 'parseContext' | 'streamsArray'>>;
+  ) => Partial<Pick<IncomingTextRequest, 'parseContext' | 'streamsArray'>>;
 }
 
 /**

@@ -34,14 +34,14 @@ interface Failing {
 
 function succeed(health: Health, nowMs: number): void {
   const call = health.start(nowMs);
-  health.begun(call);
+  health.recordStart(call);
   health.ended(call, nowMs);
 }
 
 /** Breaks off an answer that had started. */
 function breakOff(health: Health, nowMs: number): void {
   const call = health.start(nowMs);
-  health.begun(call);
+  health.recordStart(call);
   health.failed(call, 'failed', nowMs, null);
 }
 
@@ -80,7 +80,7 @@ describe('the health of a part of an upstream', () => {
   it('resets failures in a row when an answer starts', () => {
     const health = newHealth();
     fail(health, NOW_MS, { times: FAILURES_IN_A_ROW - 1 });
-    health.begun(health.start(NOW_MS));
+    health.recordStart(health.start(NOW_MS));
     fail(health, NOW_MS, { times: FAILURES_IN_A_ROW - 1 });
     expect(health.state(NOW_MS)).to.equal('closed');
   });
@@ -126,7 +126,7 @@ describe('the health of a part of an upstream', () => {
     const probe = health.start(probedMs);
     // Sent for lack of another route.
     fail(health, probedMs, { times: 20 });
-    health.begun(probe);
+    health.recordStart(probe);
     fail(health, probedMs);
     expect(health.state(probedMs)).to.equal('closed');
   });
@@ -156,7 +156,7 @@ describe('the health of a part of an upstream', () => {
     expect(health.state(overMs)).to.equal('half-open');
     const call = health.start(overMs);
     expect(health.state(overMs), 'for others').to.equal('open');
-    health.begun(call);
+    health.recordStart(call);
     expect(health.state(overMs)).to.equal('closed');
   });
 
@@ -182,10 +182,10 @@ describe('the health of a part of an upstream', () => {
     const health = newHealth();
     const before = health.start(NOW_MS);
     fail(health, NOW_MS, { times: FAILURES_IN_A_ROW });
-    health.begun(before);
+    health.recordStart(before);
     health.ended(before, NOW_MS);
     expect(health.state(NOW_MS)).to.equal('open');
-    health.begun(health.start(NOW_MS));
+    health.recordStart(health.start(NOW_MS));
     expect(health.state(NOW_MS)).to.equal('closed');
   });
 
@@ -199,7 +199,7 @@ describe('the health of a part of an upstream', () => {
   });
 
   describe('for any history', () => {
-    const OUTCOMES = ['begun', 'ended', 'released', 'failed'] as const;
+    const OUTCOMES = ['recordStart', 'ended', 'released', 'failed'] as const;
     const step = fc.record({
       passesMs: fc.oneof(fc.constant(0), fc.nat(20 * SECOND_MS), fc.nat(3 * MINUTE_MS)),
       starts: fc.nat(3),
@@ -255,7 +255,7 @@ describe('the health of a part of an upstream', () => {
           let untilMs = 0;
           play(steps, random, (health, nowMs, { outcome, askedWaitMs }) => {
             const { opening } = health;
-            if (outcome === 'begun' || outcome === 'ended') untilMs = 0;
+            if (outcome === 'recordStart' || outcome === 'ended') untilMs = 0;
             const openUntilMs = opening?.untilMs ?? 0;
             expect(openUntilMs).to.be.at.least(untilMs);
             // An answer to a request from before the opening changes nothing.

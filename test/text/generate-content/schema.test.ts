@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { permittedGrowth, withoutReferences } from '../../../text/generate-content/schema.ts';
+import { createSchemaSizeBudget, withoutReferences } from '../../../text/generate-content/schema.ts';
 
 function replaced(schema: JsonObject): JsonObject {
-  return withoutReferences(schema, permittedGrowth());
+  return withoutReferences(schema, createSchemaSizeBudget());
 }
 
 describe('references in a JSON Schema', () => {

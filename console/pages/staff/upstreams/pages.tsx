@@ -49,8 +49,8 @@ async function showUpstreams(visit: UserVisit, { upstreams }: ApiServices): Prom
   );
 }
 
-function override(visit: UserVisit, services: ApiServices, restSeconds: number | null) {
-  return overrideUpstream(services, { upstream: visit.form.text('upstream'), restSeconds, ...authorshipOf(visit) });
+function override(visit: UserVisit, services: ApiServices, disabledSeconds: number | null) {
+  return overrideUpstream(services, { upstream: visit.form.text('upstream'), disabledSeconds, ...authorshipOf(visit) });
 }
 
 function readSeconds({ form, texts }: UserVisit): number {

@@ -346,19 +346,19 @@ describe('a submission', function () {
     it('never uses a route that an operator disabled, and uses it when it is enabled again', async () => {
       const [name, other] = [upstreamWith({}), upstreamWith({})];
       const why = { upstream: name, author: 'ada', reason: 'a test' };
-      await recordUpstreamOverride(database, { ...why, restSeconds: 600 });
+      await recordUpstreamOverride(database, { ...why, disabledSeconds: 600 });
       await untilReadAgain();
       expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([
         `${other}: accepted by the answer`,
       ]);
       expect((await run(await taskOn(name))).failure, 'for too long').to.include({ code: 'processing_unavailable' });
-      await recordUpstreamOverride(database, { ...why, restSeconds: 60 });
+      await recordUpstreamOverride(database, { ...why, disabledSeconds: 60 });
       await untilReadAgain();
       const waiting = await taskOn(name);
       const ended = run(waiting);
       await untilReadAgain();
       expect(await attemptsOf(waiting), 'out of service').to.deep.equal([]);
-      await recordUpstreamOverride(database, { ...why, restSeconds: null });
+      await recordUpstreamOverride(database, { ...why, disabledSeconds: null });
       await ended;
       expect(await attemptsOf(waiting)).to.deep.equal([`${name}: accepted by the answer`]);
     });

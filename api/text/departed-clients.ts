@@ -4,7 +4,7 @@
  */
 
 /** Why the answer to a departed client is no longer read. */
-export type Ending = 'nothing-due' | 'unfinished' | 'crowded-out' | 'cut';
+export type AbandonReason = 'nothing-due' | 'unfinished' | 'crowded-out' | 'cut';
 
 /** The client closed or lost the connection. */
 export class ClientGoneError extends Error {
@@ -13,15 +13,15 @@ export class ClientGoneError extends Error {
    * `nothing-due`: the rest of the answer costs nothing; `unfinished`: the upstream took longer than the time allowed;
    * `crowded-out`: too many others are continuing; `cut`: the service itself closed the connection.
    */
-  readonly ending: Ending;
+  readonly ending: AbandonReason;
 
-  constructor(ending: Ending) {
+  constructor(ending: AbandonReason) {
     super();
     this.ending = ending;
   }
 }
 
-export interface Departures {
+export interface DepartedClients {
   /** Whether the service is closing all connections. */
   readonly isCutting: boolean;
   /**
@@ -30,7 +30,7 @@ export interface Departures {
    * @param end ends the call, after a while at the latest
    * @returns a function to call when the call has ended
    */
-  begin(accountId: string, end: (ending: Ending) => void): () => void;
+  track(accountId: string, end: (ending: AbandonReason) => void): () => void;
   /** Ends the remaining calls after a while; connections that close from now on count as closed by the service. */
   stop(graceMs: number): void;
 }
@@ -40,8 +40,8 @@ const MAX_PER_ACCOUNT = 1_000;
 const MAX_IN_ALL = 4_000;
 
 /** @param readOnMs how long a call continues without its client */
-export function watchDepartures(readOnMs: number): Departures {
-  const left = new Set<{ readonly end: (ending: Ending) => void }>();
+export function trackDepartedClients(readOnMs: number): DepartedClients {
+  const left = new Set<{ readonly end: (ending: AbandonReason) => void }>();
   const counts = new Map<string, number>();
   let isCutting = false;
 
@@ -50,7 +50,7 @@ export function watchDepartures(readOnMs: number): Departures {
       return isCutting;
     },
 
-    begin(accountId, end) {
+    track(accountId, end) {
       const count = counts.get(accountId) ?? 0;
       if (count >= MAX_PER_ACCOUNT || left.size >= MAX_IN_ALL) {
         end('crowded-out');

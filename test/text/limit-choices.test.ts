@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { planConversion } from '../../text/convert.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
-import { keepChoices } from '../../text/keep-choices.ts';
+import { limitChoices } from '../../text/limit-choices.ts';
 import { Meter } from '../../text/meter.ts';
 import { collect } from '../../text/collect.ts';
 import { encodeEvent } from '../../text/sse.ts';
@@ -21,7 +21,7 @@ describe('unrequested choices', () => {
       fc.property(arbitrary.events(4), fc.integer({ min: 1, max: 4 }), (events, count) => {
         const { choices } = collect(events);
         fc.pre(choices.every(({ parts }) => parts.length > 0));
-        expect(resultOf(runStage(events, keepChoices(count))).choices).to.deep.equal(choices.slice(0, count));
+        expect(resultOf(runStage(events, limitChoices(count))).choices).to.deep.equal(choices.slice(0, count));
       }),
     );
   });
@@ -35,10 +35,10 @@ describe('unrequested choices', () => {
       { type: 'finish', choice: 1, reason: 'stop' },
       { type: 'finish', choice: 0, reason: 'stop' },
     ] as const;
-    expect(resultOf(runStage(events, keepChoices(1))).choices).to.deep.equal([
+    expect(resultOf(runStage(events, limitChoices(1))).choices).to.deep.equal([
       { parts: [{ type: 'text', text: 'Hello' }], finish: { reason: 'stop' } },
     ]);
-    expect(resultOf(runStage(events, keepChoices(2))).choices).to.have.length(2);
+    expect(resultOf(runStage(events, limitChoices(2))).choices).to.have.length(2);
   });
 
   const upstreams = [

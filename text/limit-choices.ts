@@ -6,11 +6,11 @@ import type { StreamEvent } from './canonical.ts';
 import type { Emit, Stage } from './stage.ts';
 
 /** The stage that lets the first `count` choices through, numbered from 0. */
-export function keepChoices(count: number): Stage<StreamEvent, StreamEvent> {
-  return new ChoiceKeeper(count);
+export function limitChoices(count: number): Stage<StreamEvent, StreamEvent> {
+  return new ChoiceLimiter(count);
 }
 
-class ChoiceKeeper implements Stage<StreamEvent, StreamEvent> {
+class ChoiceLimiter implements Stage<StreamEvent, StreamEvent> {
   readonly #count: number;
   /** The numbers that choices get, by the upstream's numbers. */
   readonly #numbers = new Map<number, number>();
