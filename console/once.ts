@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { raw } from 'hono/html';
 import type { ApiServices } from '../api/services/services.ts';
-import { againIfLost } from '../db/connections.ts';
+import { retryOnLostConnection } from '../db/connections.ts';
 import {
   completeSentForm,
   deleteSentForm,
@@ -65,11 +65,11 @@ export async function earlierOutcome(
   form: FormToSend,
 ): Promise<PageResult | null> {
   const { database } = services;
-  let found = await againIfLost(() => findSentForm(database, form.id));
+  let found = await retryOnLostConnection(() => findSentForm(database, form.id));
   for (const pauseMs of PAUSES_MS) {
     if (!found || !found.digest.equals(form.digest) || found.encryptedAnswer) break;
     await sleep(pauseMs);
-    found = await againIfLost(() => findSentForm(database, form.id));
+    found = await retryOnLostConnection(() => findSentForm(database, form.id));
   }
   if (!found) return null;
   const { sentForms: words } = visit.texts;
@@ -98,7 +98,7 @@ export async function once(
     const userId = kept.session === null ? (visit.session?.user.id ?? null) : null;
     const encryptedAnswer = encryption.encrypt(JSON.stringify(kept), form.id);
     // If this write fails, the missing answer also means that the outcome is unknown.
-    const completed = againIfLost(() => completeSentForm(database, form.id, { userId, encryptedAnswer }));
+    const completed = retryOnLostConnection(() => completeSentForm(database, form.id, { userId, encryptedAnswer }));
     await (kept.kind === 'unknown' ? completed.catch(() => undefined) : completed);
   };
   const result = await Promise.resolve()

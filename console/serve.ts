@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
-import { againIfLost, isUnavailable } from '../db/connections.ts';
+import { retryOnLostConnection, isUnavailable } from '../db/connections.ts';
 import type { Database } from '../db/database.ts';
 import { findAccountNames } from '../db/queries/search.ts';
 import { recordAdminAction } from '../db/queries/admin-tokens.ts';
@@ -97,11 +97,11 @@ function withoutSlash(path: string): string {
 
 async function withSession(context: Context, visit: Visit, { database }: ApiServices): Promise<Visit> {
   const token = context.cookies.get(SESSION_COOKIE);
-  const session = await againIfLost(() => findSession(database, token));
+  const session = await retryOnLostConnection(() => findSession(database, token));
   if (!session) return visit;
   const known = { ...visit, session, texts: textsIn(session.user.language) };
   if (session.secondFactorPending) return known;
-  return { ...known, memberships: await againIfLost(() => listMemberships(database, session.user.id)) };
+  return { ...known, memberships: await retryOnLostConnection(() => listMemberships(database, session.user.id)) };
 }
 
 /** The response of a page, and the visit with the sent form. */

@@ -170,7 +170,7 @@ function hasMessage({ message }: Error, prefixes: readonly string[]): boolean {
 }
 
 /** Repeats idempotent work once if its connection was lost. */
-export async function againIfLost<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function retryOnLostConnection<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {

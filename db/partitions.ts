@@ -46,7 +46,7 @@ export async function withPartitions<Result>(database: Knex, work: () => Promise
 }
 
 /** Whether the current month, by the database's time, lacks a partition. */
-export async function lacksPartitions(database: Knex): Promise<boolean> {
+export async function isMissingPartitions(database: Knex): Promise<boolean> {
   const { rows } = await database.raw<{ rows: unknown[] }>(
     `SELECT 1 FROM unnest(?::text[]) AS parent
     WHERE to_regclass(parent || to_char(now() AT TIME ZONE 'UTC', '_YYYY_MM')) IS NULL`,

@@ -2,7 +2,7 @@
 import type { Database } from '../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../db/database-clock.ts';
 import { pendingMigrations } from '../db/migrate.ts';
-import { ensurePartitions, lacksPartitions } from '../db/partitions.ts';
+import { ensurePartitions, isMissingPartitions } from '../db/partitions.ts';
 
 export interface HealthDependencies {
   readonly database: Database;
@@ -42,7 +42,7 @@ export function createHealthCheck({
     // Migrations are never reverted under a running process, so one successful check is enough.
     if (!isMigrated) isMigrated = (await pendingMigrations(database)).length === 0;
     if (!isMigrated) return 'migrations_pending';
-    const [lacks] = await Promise.all([lacksPartitions(database), clock.measure(), ...pings.map((ping) => ping())]);
+    const [lacks] = await Promise.all([isMissingPartitions(database), clock.measure(), ...pings.map((ping) => ping())]);
     if (lacks) {
       // While this process receives no requests, perhaps nothing else creates the partitions.
       ensurePartitions(database).catch(() => undefined);

@@ -12,7 +12,7 @@ import { ensurePartitions } from '../db/partitions.ts';
 import { finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
 import { announceLowBalances } from '../db/queries/low-balances.ts';
 import { expirePromoCredit } from '../db/queries/promo-grants.ts';
-import { claimTasksToStart, findTasksOutOfTime, markWorkflowsStarted } from '../db/queries/tasks.ts';
+import { claimTasksToStart, findExpiredTasks, markWorkflowsStarted } from '../db/queries/tasks.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { repeat, type Repetition } from '../domain/repeat.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -103,7 +103,7 @@ function startTasks({ database, starter }: RelayDependencies, signal: AbortSigna
 /** Does not wait for free places: until their turn, these tasks would keep their price reserved. */
 function endTasksOutOfTime({ database, workflows, metrics }: RelayDependencies): Pass {
   return async () => {
-    const taskIds = await findTasksOutOfTime(database, BATCH_SIZE);
+    const taskIds = await findExpiredTasks(database, BATCH_SIZE);
     await Promise.all(
       taskIds.map(async (taskId) => {
         // If the database was restored to an earlier moment, the task may have started, and even ended; then it is repaired.

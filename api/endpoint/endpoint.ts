@@ -4,7 +4,7 @@
  */
 import type { Method, Operation, Tag } from '../openapi/operation.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
-import { noteAction } from '../services/administrator.ts';
+import { recordAdminCall } from '../services/administrator.ts';
 import type { ApiServices } from '../services/services.ts';
 import type { Context, RequestState } from '../state.ts';
 import type { Access, CallerBy } from './access.ts';
@@ -118,7 +118,7 @@ async function noteAdministrator(
 ): Promise<void> {
   const { administrator, requestId } = context.state;
   if (!administrator || method === 'get') return;
-  await noteAction(database, administrator, { action: id, path: context.path, body, requestId });
+  await recordAdminCall(database, administrator, { action: id, path: context.path, body, requestId });
 }
 
 /** The tags of paths, by their prefix; the first match applies. */

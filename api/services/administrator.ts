@@ -84,7 +84,7 @@ export interface AdminCall extends Pick<AdminAction, 'action' | 'path' | 'reques
 }
 
 /** Records a call before it is carried out, so that every action has an author. */
-export async function noteAction(
+export async function recordAdminCall(
   database: Database,
   administrator: Administrator,
   { body, ...call }: AdminCall,

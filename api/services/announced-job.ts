@@ -2,7 +2,7 @@
 import {
   findOwnedJobs,
   isJobOfAnotherTask,
-  type KeptSubmission,
+  type StoredSubmission,
   listSubmissions,
   settleSubmission,
 } from '../../db/queries/submissions.ts';
@@ -20,7 +20,7 @@ type Services = Pick<ApiServices, 'database' | 'metrics'>;
  * @param upstream the upstream that announced the job
  * @throws ServiceError `processing_unavailable` if the job cannot be cancelled now: the upstream may announce it again
  */
-export async function takeAnnouncedJob(
+export async function recordAnnouncedJob(
   services: Services,
   task: Task,
   { provider, upstream, jobId }: { provider: string; upstream: Pick<CallbackReader, 'cancel'>; jobId: string },
@@ -42,12 +42,12 @@ export async function takeAnnouncedJob(
   });
 }
 
-function isUnclear({ outcome }: KeptSubmission): boolean {
+function isUnclear({ outcome }: StoredSubmission): boolean {
   return outcome === null || outcome === 'unknown';
 }
 
 /** @returns false if the job belongs to another task */
-async function adopt({ database, metrics }: Services, submission: KeptSubmission, jobId: string): Promise<boolean> {
+async function adopt({ database, metrics }: Services, submission: StoredSubmission, jobId: string): Promise<boolean> {
   const settlement = { outcome: 'accepted', learntFrom: 'the callback', jobId } as const;
   try {
     const isNew = await settleSubmission(database, submission, settlement);
@@ -59,6 +59,10 @@ async function adopt({ database, metrics }: Services, submission: KeptSubmission
   }
 }
 
-async function isUnowned({ database }: Services, { taskId, vendor }: KeptSubmission, jobId: string): Promise<boolean> {
+async function isUnowned(
+  { database }: Services,
+  { taskId, vendor }: StoredSubmission,
+  jobId: string,
+): Promise<boolean> {
   return (await findOwnedJobs(database, { taskId, vendor, jobIds: [jobId] })).size === 0;
 }

@@ -1,13 +1,18 @@
 /** Sets the budgets of end users, and finds the budgets that text processes need. */
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
-import { findBudgetsOf, type KeptBudget, type NewBudget, setEndUserBudget } from '../../db/queries/end-user-budgets.ts';
+import {
+  findBudgetsOf,
+  type StoredBudget,
+  type NewBudget,
+  setEndUserBudget,
+} from '../../db/queries/end-user-budgets.ts';
 import type { EndUserBudget } from '../../domain/end-user.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { END_USERS } from '../../domain/policy.ts';
 
 /** Sets or replaces the budget of an end user. @throws ServiceError `bad_request` if the account has too many */
-export async function setBudget(database: Database, budget: NewBudget): Promise<KeptBudget> {
+export async function setBudget(database: Database, budget: NewBudget): Promise<StoredBudget> {
   const kept = await setEndUserBudget(database, budget);
   if (!kept)
     throw badRequest(`The account has ${END_USERS.maxBudgets} budgets already. Delete one that is no longer needed.`);

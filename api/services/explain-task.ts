@@ -2,7 +2,7 @@
 import type { Database } from '../../db/database.ts';
 import { type Delivery, listDeliveries } from '../../db/queries/deliveries.ts';
 import { listOperatorActions, type OperatorAction } from '../../db/queries/operator-actions.ts';
-import { type KeptSubmission, listSubmissions } from '../../db/queries/submissions.ts';
+import { type StoredSubmission, listSubmissions } from '../../db/queries/submissions.ts';
 import { findTransfer, type Transfer } from '../../db/queries/transfers.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { noteOf } from '../../domain/media-route.ts';
@@ -16,7 +16,7 @@ export interface TaskExplanation {
   /** The state of the task and its consequences, in one or two sentences. */
   readonly verdict: string;
   readonly transfers: readonly Transfer[];
-  readonly submissions: readonly KeptSubmission[];
+  readonly submissions: readonly StoredSubmission[];
   readonly deliveries: readonly Delivery[];
   readonly actions: readonly OperatorAction[];
   /** Null if Temporal knows no workflow of the task; undefined if Temporal does not answer. */
@@ -97,7 +97,7 @@ function eventsOf(
 }
 
 /** The events of a submission to an upstream, and its outcome if known. */
-function submissionEvents(submission: KeptSubmission): TimelineEvent[] {
+function submissionEvents(submission: StoredSubmission): TimelineEvent[] {
   const { attempt, provider, model, submittedAt, settledAt } = submission;
   const sent = {
     at: submittedAt,
@@ -108,7 +108,7 @@ function submissionEvents(submission: KeptSubmission): TimelineEvent[] {
   return [sent, { at: settledAt, source: 'upstream', text: `Attempt ${attempt}: ${describeOutcome(submission)}` }];
 }
 
-function describeOutcome(submission: KeptSubmission): string {
+function describeOutcome(submission: StoredSubmission): string {
   const { outcome, learntFrom, jobId, possibleLoss, cost, vendorCost } = submission;
   const note = noteOf(submission);
   const words = [

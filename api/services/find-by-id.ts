@@ -7,7 +7,7 @@ import {
   findEndpointById,
   findEventById,
   findKeyById,
-  findLeftByRequest,
+  findCreatedByRequest,
   findUploadById,
 } from '../../db/queries/by-id.ts';
 import { findDelivery, listDeliveries } from '../../db/queries/deliveries.ts';
@@ -169,7 +169,7 @@ function costEvent(
 
 /** Returns the timeline of the task or text request that the request created. */
 async function findRequestTimeline(sources: Sources, requestId: string): Promise<OwnedTimeline | null> {
-  const id = await findLeftByRequest(sources.database, requestId);
+  const id = await findCreatedByRequest(sources.database, requestId);
   if (id === null) return null;
   return isId('task', id) ? findTaskTimeline(sources, id) : findTextTimeline(sources, id);
 }

@@ -1,5 +1,5 @@
 import { createBatcher } from '../../db/batcher.ts';
-import { againIfLost } from '../../db/connections.ts';
+import { retryOnLostConnection } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { type Caller, findCallers, replaceKeyDigest } from '../../db/queries/api-keys.ts';
 import { pepperMark } from '../../db/queries/secrets.ts';
@@ -27,7 +27,7 @@ export function createFindCaller(database: Database, peppers: KeyPeppers): FindC
 /** Caches callers for a second, for calls whose hold checks the key again. */
 export function createCachedFindCaller(database: Database, peppers: KeyPeppers): FindCaller {
   return cached(async (apiKey) => {
-    const [caller] = await againIfLost(() => findOwners(database, [apiKey], peppers));
+    const [caller] = await retryOnLostConnection(() => findOwners(database, [apiKey], peppers));
     return caller ?? null;
   }, CACHE);
 }

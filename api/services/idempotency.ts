@@ -1,6 +1,6 @@
 /** The `Idempotency-Key` of create calls: contract 4.1. */
 import { createHash } from 'node:crypto';
-import { againIfLost } from '../../db/connections.ts';
+import { retryOnLostConnection } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { claimIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
 import type { Encryption } from '../../db/encryption.ts';
@@ -93,7 +93,7 @@ async function createUnder(
     return await create({ ...claim, encrypt: (body) => encryption.encrypt(body) });
   } catch (error) {
     // If this fails too, the lease frees the key; the client gets the first error.
-    const stored = await againIfLost(() => releaseIdempotencyKey(database, claim)).catch(() => null);
+    const stored = await retryOnLostConnection(() => releaseIdempotencyKey(database, claim)).catch(() => null);
     if (stored === null) throw error;
     return { status: stored.status, body: encryption.decrypt(stored.encryptedBody) };
   }

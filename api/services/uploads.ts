@@ -3,12 +3,12 @@ import type { Database } from '../../db/database.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import {
   finishUpload,
-  forgetRemovedUploads,
-  forgetUpload,
+  deleteRemovedUploads,
+  deleteUpload,
   markUploadDeleted,
   type NewUpload,
   reserveUpload,
-  type Room,
+  type UploadGrant,
   type Upload,
   type UploadQuota,
 } from '../../db/queries/uploads.ts';
@@ -59,7 +59,7 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
   async function giveUp({ id, accountId, storageKey }: NewUpload): Promise<void> {
     try {
       await storage.delete(storageKey);
-      await forgetUpload(database, accountId, id);
+      await deleteUpload(database, accountId, id);
     } catch {
       // The original failure is reported.
     }
@@ -70,9 +70,9 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
       const quota = account.toppedUpAt === null ? limits.neverToppedUp : limits.toppedUp;
       const upload = newUpload(account.id, type, filename);
       const reserve = async (needed: number, wanted: number): Promise<number> => {
-        const room = await reserveUpload(database, upload, { needed, wanted }, quota);
-        if (room.granted === null) throw quotaExceeded(room, quota, account.toppedUpAt !== null);
-        return room.granted;
+        const grant = await reserveUpload(database, upload, { needed, wanted }, quota);
+        if (grant.granted === null) throw quotaExceeded(room, quota, account.toppedUpAt !== null);
+        return grant.granted;
       };
       const atMost = (bytes: number): number => Math.min(bytes, type.maxBytes);
       const granted =
@@ -95,7 +95,7 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
       const upload = await markUploadDeleted(database, accountId, id);
       if (upload === null) return false;
       await storage.delete(upload.storageKey);
-      await forgetRemovedUploads(database, [id]);
+      await deleteRemovedUploads(database, [id]);
       return true;
     },
   };
@@ -150,7 +150,7 @@ async function* withRoom(
 }
 
 function quotaExceeded(
-  { keptBytes, keptFiles }: Extract<Room, { granted: null }>,
+  { keptBytes, keptFiles }: Extract<UploadGrant, { granted: null }>,
   quota: UploadQuota,
   isToppedUp: boolean,
 ): ServiceError {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { SecretsConfig } from '../../config.ts';
 import { createDatabase } from '../../db/database.ts';
-import { checkSecrets, countKeysUnderOtherPeppers, noteSecrets } from '../../db/queries/secrets.ts';
+import { checkSecrets, countKeysUnderOtherPeppers, recordSecrets } from '../../db/queries/secrets.ts';
 import { reencrypt } from '../../db/reencrypt.ts';
 import { createEncryption } from '../../db/encryption.ts';
 
@@ -29,7 +29,7 @@ export function addSecretsCommands(program: Command, load: () => SecretsConfig, 
         for await (const { table, rows, changed } of reencrypt(database, secrets.encryption)) {
           print(`${table}: ${rows} rows looked at, ${changed} encrypted anew`);
         }
-        await noteSecrets(database, secrets);
+        await recordSecrets(database, secrets);
         const keys = await countKeysUnderOtherPeppers(database, keyPeppers[0]);
         print('everything is encrypted with GENWAY_ENCRYPTION_KEY');
         print(`API keys that need another pepper than GENWAY_KEY_PEPPER until they are next used: ${keys}`);

@@ -9,7 +9,7 @@ import { startUpstreamControl, type UpstreamControl } from '../../api/services/u
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { Config } from '../../config.ts';
 import { type CallRecorder, createCallRecorder } from '../../db/call-recorder.ts';
-import { againIfLost } from '../../db/connections.ts';
+import { retryOnLostConnection } from '../../db/connections.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import { watchOpenCircuits } from '../../telemetry/upstream-gauge.ts';
 import { openTextUpstreams } from './providers.ts';
@@ -65,7 +65,7 @@ export function openText(
     findBudget: createFindBudget(database),
     billing,
     clock,
-    hasCredit: (accountId) => againIfLost(() => hasCredit(database, accountId)),
+    hasCredit: (accountId) => retryOnLostConnection(() => hasCredit(database, accountId)),
     log,
     settings: { cutoffMs, keepAliveMs: KEEP_ALIVE_MS, stallMs: STALL_MS, readOnMs: config.text.readOnMs },
   });

@@ -4,7 +4,7 @@ import { CHANGE, CHARGES } from '../ledger-sql.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, type Given, readRow, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
-import { anyWith } from './search.ts';
+import { containsPattern } from './search.ts';
 
 export interface Account {
   readonly id: string;
@@ -120,7 +120,11 @@ export async function listAccounts(
 ): Promise<readonly Account[]> {
   const query = database<AccountRow>('accounts').where(columnsOf({ externalId }));
   if (search !== undefined) {
-    void query.whereRaw('(id = ? OR concat_ws(?, name, email, external_id) ILIKE ?)', [search, '\n', anyWith(search)]);
+    void query.whereRaw('(id = ? OR concat_ws(?, name, email, external_id) ILIKE ?)', [
+      search,
+      '\n',
+      containsPattern(search),
+    ]);
   }
   if (email !== undefined) void query.whereRaw('lower(email) = lower(?)', [email]);
   if (suspended !== undefined) void (suspended ? query.whereNotNull('suspended_at') : query.whereNull('suspended_at'));

@@ -77,7 +77,7 @@ export async function findActionById(database: Database, id: string) {
  * @param requestId `req_…`
  * @returns the id of the task or text request; null if the request was refused or only read
  */
-export async function findLeftByRequest(database: Database, requestId: string): Promise<string | null> {
+export async function findCreatedByRequest(database: Database, requestId: string): Promise<string | null> {
   const { from, to } = periodOfRequest(requestId);
   const { rows } = await database.raw<{ rows: { id: string }[] }>(
     /* sql */ `

@@ -9,7 +9,7 @@ import { columnsOf, readRow, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
 
 /** A budget with its spent amount. */
-export interface KeptBudget extends EndUserBudget {
+export interface StoredBudget extends EndUserBudget {
   readonly accountId: string;
   /** The sum of charges and holds in this period. */
   readonly usedOfLimit: PicoUsd;
@@ -17,9 +17,9 @@ export interface KeptBudget extends EndUserBudget {
 }
 
 /** The name must have at most as many characters as {@link END_USERS} allows. */
-export type NewBudget = Pick<KeptBudget, 'accountId' | 'endUser' | 'usageLimit' | 'limitPeriod'>;
+export type NewBudget = Pick<StoredBudget, 'accountId' | 'endUser' | 'usageLimit' | 'limitPeriod'>;
 
-type BudgetRow = RowOf<KeptBudget>;
+type BudgetRow = RowOf<StoredBudget>;
 
 /**
  * Sets or replaces the budget of an end user of an account. The spent amount is kept if the period stays the same;
@@ -28,7 +28,7 @@ type BudgetRow = RowOf<KeptBudget>;
  *
  * @returns null if the account already has the maximum number of budgets
  */
-export async function setEndUserBudget(database: Database, budget: NewBudget): Promise<KeptBudget | null> {
+export async function setEndUserBudget(database: Database, budget: NewBudget): Promise<StoredBudget | null> {
   const { accountId, endUser, limitPeriod } = budget;
   const id = await database.transaction(async (transaction) => {
     await announceChange(transaction, accountId);
@@ -63,7 +63,7 @@ export async function setEndUserBudget(database: Database, budget: NewBudget): P
 export async function listEndUserBudgets(
   database: Database,
   { accountId, endUser, ...page }: IdPage & { readonly accountId: string; readonly endUser?: string | undefined },
-): Promise<readonly KeptBudget[]> {
+): Promise<readonly StoredBudget[]> {
   const query = budgetsNow(database).where(columnsOf({ accountId, endUser }));
   return (await newestFirst(query, page)).map(toBudget);
 }
@@ -121,6 +121,6 @@ function budgetsNow(database: Database) {
   );
 }
 
-function toBudget(row: BudgetRow): KeptBudget {
+function toBudget(row: BudgetRow): StoredBudget {
   return readRow(row, { amounts: ['usage_limit', 'used_of_limit'] });
 }

@@ -2,7 +2,7 @@ import { createdAtMsOf, isId, newId } from '../../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task, type TaskFailure } from '../../domain/task.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { renderEvent } from '../../domain/webhook-event.ts';
-import { againIfLost } from '../connections.ts';
+import { retryOnLostConnection } from '../connections.ts';
 import type { Database } from '../database.ts';
 import { findTask, type TaskRow, tasksById, toTask } from './tasks.ts';
 
@@ -54,7 +54,7 @@ export async function finishTask(
   event: EventOfEnding | null,
   lostId?: string,
 ): Promise<FinishedTask> {
-  const [finished] = await againIfLost(() => finishTasks(database, [{ taskId, ending, event, lostId }]));
+  const [finished] = await retryOnLostConnection(() => finishTasks(database, [{ taskId, ending, event, lostId }]));
   if (!finished) throw new Error(`there is no task ${taskId}`);
   return finished;
 }

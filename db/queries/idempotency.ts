@@ -1,6 +1,6 @@
 /** Claims of idempotency keys: contract 4.1. A claim must be completed in the transaction that it protects. */
 import { IDEMPOTENCY } from '../../domain/policy.ts';
-import { againIfLost } from '../connections.ts';
+import { retryOnLostConnection } from '../connections.ts';
 import type { Database } from '../database.ts';
 
 /** The result of claiming a key. */
@@ -52,7 +52,8 @@ interface KeyRow {
 export async function claimIdempotencyKey(database: Database, claim: NewClaim): Promise<Claim> {
   const { accountId, key, requestDigest } = claim;
   const claimToken = crypto.randomUUID();
-  if (await againIfLost(() => takeKey(database, { ...claim, claimToken }))) return { outcome: 'claimed', claimToken };
+  if (await retryOnLostConnection(() => takeKey(database, { ...claim, claimToken })))
+    return { outcome: 'claimed', claimToken };
 
   const row = await database<KeyRow>('idempotency_keys').where({ account_id: accountId, key }).first();
   // The holder failed and released the key between the two statements. The caller can retry.

@@ -95,7 +95,7 @@ export async function findInvitation(database: Database, digest: Buffer): Promis
 }
 
 /** Deletes an accepted invitation. @returns the same as {@link findInvitation} */
-export async function takeInvitation(database: Database, digest: Buffer): Promise<Invitation | null> {
+export async function consumeInvitation(database: Database, digest: Buffer): Promise<Invitation | null> {
   const invitation = await findInvitation(database, digest);
   const taken = await database('account_invitations').where({ digest }).delete();
   return taken === 1 ? invitation : null;

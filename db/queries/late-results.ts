@@ -8,7 +8,7 @@ import { camelCased, type RowOf } from '../row.ts';
 import { insertEvent } from './events.ts';
 
 /** A late result with its files. */
-export interface KeptLateResult extends LateResult {
+export interface StoredLateResult extends LateResult {
   readonly output: readonly GeneratedMedia[];
 }
 
@@ -19,12 +19,12 @@ const KEPT_HOURS = 24;
 const CLAIMS_END_HOURS = 1;
 
 /** Stores and announces the files of a refunded task, unless its content was erased. A second call changes nothing. */
-export async function keepLateResult(
+export async function storeLateResult(
   database: Database,
-  { taskId, accountId, output }: Pick<KeptLateResult, 'taskId' | 'output'> & { readonly accountId: string },
+  { taskId, accountId, output }: Pick<StoredLateResult, 'taskId' | 'output'> & { readonly accountId: string },
 ): Promise<void> {
   await database.transaction(async (transaction) => {
-    const { rows } = await transaction.raw<{ rows: (RowOf<KeptLateResult> & { readonly created_at: Date })[] }>(
+    const { rows } = await transaction.raw<{ rows: (RowOf<StoredLateResult> & { readonly created_at: Date })[] }>(
       /* sql */ `
       INSERT INTO late_results (task_id, account_id, output, expires_at)
       SELECT :taskId, :accountId, CAST(:output AS jsonb), now() + interval '${KEPT_HOURS} hours' FROM tasks
@@ -47,7 +47,7 @@ export async function keepLateResult(
  */
 export async function withdrawLateResults(database: Database, taskIds: readonly string[]): Promise<readonly string[]> {
   // A claim in progress compares `expires_at` with the time at which the claim started.
-  const { rows } = await database.raw<{ rows: Pick<KeptLateResult, 'output'>[] }>(
+  const { rows } = await database.raw<{ rows: Pick<StoredLateResult, 'output'>[] }>(
     `UPDATE late_results SET expires_at = least(expires_at, now() - interval '${CLAIMS_END_HOURS} hours')
     WHERE task_id = ANY (:taskIds) AND claimed_task_id IS NULL RETURNING output`,
     { taskIds },
@@ -59,7 +59,7 @@ export async function withdrawLateResults(database: Database, taskIds: readonly 
 export async function findLateResult(
   database: Database,
   { accountId, taskId }: { readonly accountId: string; readonly taskId: string },
-): Promise<KeptLateResult | null> {
+): Promise<StoredLateResult | null> {
   const row = await lateResults(database, accountId, taskId).first();
   return row ? camelCased(row) : null;
 }
@@ -68,7 +68,7 @@ export async function findLateResult(
 export async function lockLateResult(
   transaction: Database,
   { accountId, taskId }: { readonly accountId: string; readonly taskId: string },
-): Promise<KeptLateResult | null> {
+): Promise<StoredLateResult | null> {
   const row = await lateResults(transaction, accountId, taskId).forUpdate().first();
   return row ? camelCased(row) : null;
 }
@@ -85,8 +85,8 @@ export async function markLateResultClaimed(
 export async function findExpiredLateResults(
   database: Database,
   limit: number,
-): Promise<readonly Pick<KeptLateResult, 'taskId' | 'output'>[]> {
-  const rows = await database<RowOf<KeptLateResult>>('late_results')
+): Promise<readonly Pick<StoredLateResult, 'taskId' | 'output'>[]> {
+  const rows = await database<RowOf<StoredLateResult>>('late_results')
     .whereNull('claimed_task_id')
     .whereRaw(`expires_at < now() - interval '${CLAIMS_END_HOURS} hours'`)
     .orderBy('expires_at')
@@ -95,13 +95,13 @@ export async function findExpiredLateResults(
   return rows.map(camelCased);
 }
 
-export async function forgetLateResults(database: Database, taskIds: readonly string[]): Promise<void> {
+export async function deleteLateResults(database: Database, taskIds: readonly string[]): Promise<void> {
   await database('late_results').whereIn('task_id', taskIds).delete();
 }
 
 /** Includes claimed results, and excludes expired ones. */
 function lateResults(database: Database, accountId: string, taskId: string) {
-  return database<RowOf<KeptLateResult> & { readonly account_id: string }>('late_results')
+  return database<RowOf<StoredLateResult> & { readonly account_id: string }>('late_results')
     .where({ account_id: accountId, task_id: taskId })
     .whereRaw('(claimed_task_id IS NOT NULL OR expires_at > now())');
 }

@@ -46,6 +46,6 @@ export async function findDoneResultFiles(database: Database, limit: number): Pr
 }
 
 /** Deletes the records of files that were removed or that their task refers to. */
-export async function forgetResultFiles(database: Database, keys: readonly string[]): Promise<void> {
+export async function deleteResultFiles(database: Database, keys: readonly string[]): Promise<void> {
   await database('result_files').whereIn('key', keys).delete();
 }

@@ -113,7 +113,7 @@ function searchIn(database: Database, scope: SearchScope): Search {
 
 async function searchIndexed(search: Search, wanted: string): Promise<FoundOfKind[]> {
   const found: FoundOfKind[] = [];
-  const part = anyWith(wanted);
+  const part = containsPattern(wanted);
   const tail = KEY_TAIL.exec(wanted)?.[1];
   const hint = tail === undefined ? '' : `sk-…${tail}`;
   for (const kind of MATCH_KINDS) {
@@ -165,7 +165,7 @@ async function searchRows(search: Search, wanted: string): Promise<FoundOfKind[]
   for (const kind of GROWING_KINDS) {
     const sqlOf = (isInScope: string): string =>
       `SELECT id, account_id, id AS label FROM ${GROWING[kind]} WHERE id LIKE :part AND ${isInScope}`;
-    const found = await search(kind, sqlOf, { part: anyWith(body) });
+    const found = await search(kind, sqlOf, { part: containsPattern(body) });
     if (found.length > 0) return found;
   }
   return [];
@@ -197,7 +197,7 @@ export async function findAccountNames(
 }
 
 /** Returns the LIKE pattern for texts that contain the part. */
-export function anyWith(part: string): string {
+export function containsPattern(part: string): string {
   return `%${escaped(part)}%`;
 }
 

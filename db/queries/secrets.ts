@@ -45,7 +45,7 @@ export async function checkSecrets(database: Database, secrets: Secrets): Promis
 }
 
 /** Records the current secrets. Processes with only earlier secrets are refused from now on. */
-export async function noteSecrets(database: Database, secrets: Secrets): Promise<void> {
+export async function recordSecrets(database: Database, secrets: Secrets): Promise<void> {
   await database<MarkRow>('secret_marks').insert(marksOf(secrets)).onConflict('name').merge();
 }
 

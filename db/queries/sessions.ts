@@ -167,7 +167,7 @@ export async function findUserLink(database: Database, digest: Buffer): Promise<
  *
  * @returns the user of the link; null if there is no link, or it no longer works
  */
-export async function takeUserLink(database: Database, digest: Buffer): Promise<User | null> {
+export async function consumeUserLink(database: Database, digest: Buffer): Promise<User | null> {
   await database.raw('SELECT FROM users WHERE id = (SELECT user_id FROM user_links WHERE digest = ?) FOR UPDATE', [
     digest,
   ]);
@@ -199,7 +199,7 @@ export interface AttemptLimit {
  *
  * @returns whether the attempt may be made
  */
-export async function takeSignInAttempt(
+export async function claimSignInAttempt(
   database: Database,
   { subjects, most, windowSeconds }: AttemptLimit,
 ): Promise<boolean> {
@@ -242,7 +242,7 @@ export async function uncountSignInAttempt(database: Database, subject: string):
   await database('sign_in_attempts').where({ subject }).where('attempts', '>', 0).decrement('attempts', 1);
 }
 
-/** Forgets all counted attempts of the subjects after a successful one. */
-export async function forgetSignInAttempts(database: Database, ...subjects: readonly string[]): Promise<void> {
+/** Deletes all counted attempts of the subjects after a successful one. */
+export async function deleteSignInAttempts(database: Database, ...subjects: readonly string[]): Promise<void> {
   await database('sign_in_attempts').whereIn('subject', subjects).delete();
 }

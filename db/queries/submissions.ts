@@ -6,9 +6,9 @@ import { type Database, isDatabaseError, UNIQUE_VIOLATION } from '../database.ts
 import { createdAtOf } from './tasks.ts';
 import { readRow, type RowOf } from '../row.ts';
 
-type SubmissionRow = RowOf<KeptSubmission> & { readonly task_created_at: Date };
+type SubmissionRow = RowOf<StoredSubmission> & { readonly task_created_at: Date };
 
-export interface KeptSubmission extends Submission {
+export interface StoredSubmission extends Submission {
   /** The files of the render, once they are stored. */
   readonly files: readonly GeneratedMedia[] | null;
   /** When the render of these files ended at the vendor; null if the vendor did not report a time. */
@@ -22,7 +22,7 @@ export type NewSubmission = Pick<
 >;
 
 /** Lists the submissions of a task, oldest first. */
-export async function listSubmissions(database: Database, taskId: string): Promise<readonly KeptSubmission[]> {
+export async function listSubmissions(database: Database, taskId: string): Promise<readonly StoredSubmission[]> {
   return listSubmissionsOf(database, [taskId]);
 }
 
@@ -30,7 +30,7 @@ export async function listSubmissions(database: Database, taskId: string): Promi
 export async function listSubmissionsOf(
   database: Database,
   taskIds: readonly string[],
-): Promise<readonly KeptSubmission[]> {
+): Promise<readonly StoredSubmission[]> {
   const rows = await database<SubmissionRow>('submissions')
     .whereIn('task_id', [...taskIds])
     // The times restrict the search to the partitions of these tasks.
@@ -51,7 +51,7 @@ export async function openSubmission(
   database: Database,
   submission: NewSubmission,
   { isRendering = false } = {},
-): Promise<KeptSubmission | null> {
+): Promise<StoredSubmission | null> {
   const { rows } = await database.raw<{ rows: SubmissionRow[] }>(
     /* sql */ `
     WITH task AS (
@@ -206,6 +206,6 @@ export async function hasRivals(
   return (await query.first('task_id')) !== undefined;
 }
 
-function toSubmission(row: SubmissionRow): KeptSubmission {
+function toSubmission(row: SubmissionRow): StoredSubmission {
   return readRow(row, { amounts: ['possible_loss', 'cost'] });
 }

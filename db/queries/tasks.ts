@@ -223,7 +223,7 @@ export async function claimTasksToStart(
 export type TaskToStartRow = Pick<TaskRow, 'id' | 'account_id' | 'model' | 'kind' | 'deadline_at' | 'request_id'>;
 
 /** Finds tasks past their deadline whose workflow was never started and that no upstream renders. */
-export async function findTasksOutOfTime(database: Database, limit: number): Promise<readonly string[]> {
+export async function findExpiredTasks(database: Database, limit: number): Promise<readonly string[]> {
   const rows = await database<TaskRow>('tasks')
     .whereNull('workflow_started_at')
     .whereNull('taken_up_at')

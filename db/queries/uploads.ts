@@ -28,7 +28,7 @@ export interface UploadQuota {
 }
 
 /** The bytes granted to an upload, or the current usage of an account without enough space. */
-export type Room =
+export type UploadGrant =
   | { readonly granted: number }
   | { readonly granted: null; readonly keptBytes: number; readonly keptFiles: number };
 
@@ -51,7 +51,7 @@ export async function reserveUpload(
   upload: NewUpload,
   { needed, wanted }: { readonly needed: number; readonly wanted: number },
   quota: UploadQuota,
-): Promise<Room> {
+): Promise<UploadGrant> {
   const { rows } = await database.raw<{ rows: { granted: string | null; kept_bytes: string; kept_files: string }[] }>(
     'SELECT * FROM reserve_upload(?::jsonb, ?, ?, ?, ?)',
     [JSON.stringify(columnsOf(upload)), needed, wanted, quota.bytes, quota.files],
@@ -67,7 +67,7 @@ export async function finishUpload(database: Database, { id, accountId }: NewUpl
 }
 
 /** Deletes the row of an upload that has nothing in storage. */
-export async function forgetUpload(database: Database, accountId: string, id: string): Promise<void> {
+export async function deleteUpload(database: Database, accountId: string, id: string): Promise<void> {
   await database('uploads').where({ id, account_id: accountId }).delete();
 }
 
@@ -124,7 +124,7 @@ export async function claimUploadsToRemove(
 }
 
 /** Deletes the rows of uploads that were removed from storage. */
-export async function forgetRemovedUploads(database: Database, ids: readonly string[]): Promise<void> {
+export async function deleteRemovedUploads(database: Database, ids: readonly string[]): Promise<void> {
   await database('uploads').whereIn('id', ids).whereNotNull('deleted_at').delete();
 }
 

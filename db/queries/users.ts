@@ -3,7 +3,7 @@ import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { camelCased, columnsOf, type Given, type RowOf } from '../row.ts';
-import { anyWith } from './search.ts';
+import { containsPattern } from './search.ts';
 
 /** A named list of the console with filters. */
 export interface SavedView {
@@ -81,7 +81,7 @@ export async function listUsers(
 ): Promise<readonly User[]> {
   const query = database<UserRow>('users');
   if (search !== undefined) {
-    void query.whereRaw('(id = ? OR concat_ws(?, name, email) ILIKE ?)', [search, '\n', anyWith(search)]);
+    void query.whereRaw('(id = ? OR concat_ws(?, name, email) ILIKE ?)', [search, '\n', containsPattern(search)]);
   }
   if (accountId !== undefined) {
     void query.whereIn('id', database('account_members').where({ account_id: accountId }).select('user_id'));

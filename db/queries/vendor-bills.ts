@@ -34,7 +34,7 @@ export class MonthClosedError extends Error {
 }
 
 /** Stores the bill of a vendor for a month. Replaces an earlier import. @throws MonthClosedError */
-export async function keepVendorBill(
+export async function storeVendorBill(
   database: Database,
   month: Month,
   bill: Pick<VendorBill, 'vendor' | 'upstreams' | 'columns' | 'usdPerUnit' | 'author'> & {

@@ -16,8 +16,8 @@ import type { PicoUsd } from '../../domain/money.ts';
 import type { RefusedHold } from '../../domain/text-refusal.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
 import { LEASE_SECONDS } from '../text-lease.ts';
-import { Entry, nameOf, returnAll, windowAt } from './entry.ts';
-import type { KeptAllowance, NewTextHold, TextDecision, TextLedger, WaitingHold, WrittenText } from './ledger.ts';
+import { Entry, nameOf, returnAllowance, windowAt } from './entry.ts';
+import type { StoredAllowance, NewTextHold, TextDecision, TextLedger, WaitingHold, WrittenText } from './ledger.ts';
 import { NumberedWrites } from './numbered-writes.ts';
 import type { TextSettlement } from './settlement.ts';
 
@@ -85,7 +85,7 @@ export class Allowances {
   /** The number of settlements that are not written yet, including those in a running write. */
   #unwritten = 0;
   /** Allowances of this process in the ledger that the process does not know. */
-  #strays: readonly KeptAllowance[] = [];
+  #strays: readonly StoredAllowance[] = [];
   #isRenewalDue = false;
   /** Whether to compare all allowances with the ledger. */
   #wantsAll = false;
@@ -290,7 +290,7 @@ export class Allowances {
 
   /** Writes a batch. If PostgreSQL refuses it, writes each part alone, so that a bad part fails alone. */
   async #writeBatch(asking: readonly Asking[], ended: readonly WaitingSettlement[]): Promise<void> {
-    const asks = [...asking.map(({ entry, waiting }) => entry.toAsk(waiting)), ...this.#strays.map(returnAll)];
+    const asks = [...asking.map(({ entry, waiting }) => entry.toAsk(waiting)), ...this.#strays.map(returnAllowance)];
     this.#strays = [];
     let written: WrittenText;
     try {

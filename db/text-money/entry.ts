@@ -6,7 +6,7 @@ import { Allowance, amountOf, type Credit, NO_CREDIT } from '../../domain/allowa
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
-import type { AllowanceAsk, AskAnswer, KeptAllowance, NewTextHold, WaitingHold } from './ledger.ts';
+import type { AllowanceAsk, AskAnswer, StoredAllowance, NewTextHold, WaitingHold } from './ledger.ts';
 
 /** The time for which `extra` should last. */
 const PERIOD_MS = 1_000;
@@ -153,7 +153,7 @@ export function nameOf({ accountId, apiKeyId, budget }: Owner): string {
 }
 
 /** Makes an ask that returns an allowance that this process does not know. */
-export function returnAll({ id, accountId, apiKeyId, total }: KeptAllowance): AllowanceAsk {
+export function returnAllowance({ id, accountId, apiKeyId, total }: StoredAllowance): AllowanceAsk {
   const nothing = {
     endUserBudgetId: null,
     kept: 0n,

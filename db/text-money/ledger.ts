@@ -93,7 +93,7 @@ export interface AskAnswer {
 }
 
 /** An allowance in the ledger. */
-export interface KeptAllowance {
+export interface StoredAllowance {
   readonly id: string;
   readonly accountId: string;
   readonly apiKeyId: string;
@@ -113,7 +113,7 @@ export interface WrittenText {
   /** One for each ask, in order. */
   readonly answers: readonly AskAnswer[];
   /** The allowances that the write touched and that still have money; all if `wantsAll`. */
-  readonly allowances: readonly KeptAllowance[];
+  readonly allowances: readonly StoredAllowance[];
   /** The ids of the allowances to return. */
   readonly recalled: readonly string[];
   /** The sum of all allowances of the process; null unless the write only renewed the lease. */
@@ -291,7 +291,7 @@ function toAnswer({ has_plenty, has_topped_up, valid_ms, first_place, last_place
   return { hasPlenty: has_plenty, hasToppedUp: has_topped_up, validMs: valid_ms, places };
 }
 
-function toAllowance({ id, account_id, api_key_id, amount, signup }: AllowanceJson): KeptAllowance {
+function toAllowance({ id, account_id, api_key_id, amount, signup }: AllowanceJson): StoredAllowance {
   return { id, accountId: account_id, apiKeyId: api_key_id, total: toCredit(amount, signup) };
 }
 

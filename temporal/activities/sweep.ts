@@ -2,9 +2,9 @@
 import { Context } from '@temporalio/activity';
 import type { Database } from '../../db/database.ts';
 import { CONTENT_SWEEPS, eraseTasks, findContentToErase, type TaskContent } from '../../db/queries/content.ts';
-import { findExpiredLateResults, forgetLateResults, withdrawLateResults } from '../../db/queries/late-results.ts';
-import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../../db/queries/result-files.ts';
-import { claimUploadsToRemove, forgetRemovedUploads } from '../../db/queries/uploads.ts';
+import { findExpiredLateResults, deleteLateResults, withdrawLateResults } from '../../db/queries/late-results.ts';
+import { type DoneResultFile, findDoneResultFiles, deleteResultFiles } from '../../db/queries/result-files.ts';
+import { claimUploadsToRemove, deleteRemovedUploads } from '../../db/queries/uploads.ts';
 import { type Sweep, SWEEPS } from '../../db/sweeps.ts';
 import { sumUsage } from '../../db/usage-sums.ts';
 import { lateResultIdOf } from '../../domain/task.ts';
@@ -65,7 +65,7 @@ export function createFileSweeps({
     'late results': async (database, limit) => {
       const expired = await findExpiredLateResults(database, limit);
       for (const { output } of expired) await deleteFiles(output.map(({ url }) => url));
-      await forgetLateResults(
+      await deleteLateResults(
         database,
         expired.map(({ taskId }) => taskId),
       );
@@ -76,7 +76,7 @@ export function createFileSweeps({
     uploads: async (database, limit) => {
       const uploads = await claimUploadsToRemove(database, { unusedForSeconds: uploadExpiryMs / 1000, limit });
       for (const { storageKey } of uploads) await storage.delete(storageKey);
-      await forgetRemovedUploads(
+      await deleteRemovedUploads(
         database,
         uploads.map(({ id }) => id),
       );
@@ -87,7 +87,7 @@ export function createFileSweeps({
     'result files': async (database, limit) => {
       const files = await findDoneResultFiles(database, limit);
       for (const file of files) if (!isNamed(file)) await storage.delete(file.key);
-      await forgetResultFiles(
+      await deleteResultFiles(
         database,
         files.map(({ key }) => key),
       );

@@ -8,7 +8,7 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadFiles } from '../../bin/parts/operator-files.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { childEnvironment, loadFilesConfig } from '../../config.ts';
-import { noteSecrets } from '../../db/queries/secrets.ts';
+import { recordSecrets } from '../../db/queries/secrets.ts';
 import { createEncryption } from '../../db/encryption.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
@@ -136,7 +136,7 @@ describe('a process', function () {
   it('does not start with another encryption key or pepper than those of its database', async () => {
     const { database } = testDatabase;
     const encryption = createEncryption(Buffer.alloc(32, 1));
-    await noteSecrets(database, { encryption, keyPeppers: [Buffer.from(settings['GENWAY_KEY_PEPPER'] ?? '')] });
+    await recordSecrets(database, { encryption, keyPeppers: [Buffer.from(settings['GENWAY_KEY_PEPPER'] ?? '')] });
     expect(await refusal('text', {})).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt the secrets in this database/);
     const right = { GENWAY_ENCRYPTION_KEY: '01'.repeat(32) };
     expect(await refusal('api', { ...right, GENWAY_KEY_PEPPER: 'c'.repeat(32) })).to.match(/^GENWAY_KEY_PEPPER is not/);

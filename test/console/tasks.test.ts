@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
-import { keepLateResult } from '../../db/queries/late-results.ts';
+import { storeLateResult } from '../../db/queries/late-results.ts';
 import { createEndpoint, createTaskRow, finishAsFailed, newTask, VIDEO } from '../support/factories.ts';
 
 describe('pages of tasks', () => {
@@ -89,7 +89,7 @@ describe('pages of tasks', () => {
     const task = await taskOf(customer);
     const failure = { code: 'processing_timeout', message: 'It took too long.' } as const;
     await finishTask(app.database, task.id, { status: 'failed', failure }, null);
-    await keepLateResult(app.database, { taskId: task.id, accountId: customer.accountId, output: [VIDEO] });
+    await storeLateResult(app.database, { taskId: task.id, accountId: customer.accountId, output: [VIDEO] });
     expect((await owner.get(`${path}/${task.id}`)).text).to.include('Claim for $1.00');
     const claimed = await owner.send(`${path}/${task.id}/claim`, {});
     const to = String(claimed.headers['location']);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { againIfLost, isConnectionLost, isUnavailable, SilentConnectionError } from '../../db/connections.ts';
+import { retryOnLostConnection, isConnectionLost, isUnavailable, SilentConnectionError } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { useTestDatabase } from '../support/database.ts';
@@ -31,7 +31,7 @@ describe('db/connections', () => {
     await useAll();
     proxy.silence();
     let tries = 0;
-    const answer = await againIfLost(() => {
+    const answer = await retryOnLostConnection(() => {
       tries += 1;
       return database.raw('SELECT 1 AS one');
     });
@@ -49,7 +49,9 @@ describe('db/connections', () => {
   it('ends all statements that wait on silent connections', async () => {
     await useAll();
     proxy.silence();
-    const waiting = Array.from({ length: 3 * CONNECTIONS }, () => againIfLost(() => database.raw('SELECT 1')));
+    const waiting = Array.from({ length: 3 * CONNECTIONS }, () =>
+      retryOnLostConnection(() => database.raw('SELECT 1')),
+    );
     expect(await Promise.all(waiting)).to.have.length(3 * CONNECTIONS);
   });
 
@@ -70,7 +72,7 @@ describe('db/connections', () => {
 
   it('repeats a statement whose connection was lost', async () => {
     await useAll();
-    const answer = againIfLost(() => database.raw('SELECT 2 AS two FROM pg_sleep(0.3)'));
+    const answer = retryOnLostConnection(() => database.raw('SELECT 2 AS two FROM pg_sleep(0.3)'));
     setTimeout(() => proxy.reset(), 100);
     expect((await answer).rows).to.deep.equal([{ two: 2 }]);
   });
@@ -109,7 +111,7 @@ describe('db/connections', () => {
   }
 
   it('repeats no refused statement', async () => {
-    const refused = await rejectionOf(againIfLost(() => database.raw('SELECT 1 / 0')));
+    const refused = await rejectionOf(retryOnLostConnection(() => database.raw('SELECT 1 / 0')));
     expect(isConnectionLost(refused)).to.equal(false);
   });
 

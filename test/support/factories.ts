@@ -9,7 +9,7 @@ import { grantSignupCredit, topUp } from '../../db/queries/credits.ts';
 import { sumTransfersWhere } from '../../db/queries/daily-transfers.ts';
 import { type EventOfEnding, type FinishedTask, finishTask } from '../../db/queries/finish-task.ts';
 import {
-  type KeptSubmission,
+  type StoredSubmission,
   type NewSubmission,
   openSubmission,
   settleSubmission,
@@ -155,7 +155,7 @@ export async function openTaskSubmission(
   database: Database,
   { id: taskId }: Pick<Task, 'id'>,
   settings: Partial<NewSubmission> = {},
-): Promise<KeptSubmission> {
+): Promise<StoredSubmission> {
   const submission = {
     taskId,
     attempt: 1,

@@ -1,5 +1,5 @@
 /** The submissions of a task to upstreams as operators see them, with their costs. */
-import type { KeptSubmission } from '../../../db/queries/submissions.ts';
+import type { StoredSubmission } from '../../../db/queries/submissions.ts';
 import { noteOf, type VendorCost } from '../../../domain/media-route.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
@@ -15,7 +15,7 @@ export const VENDOR_COST = resource<VendorCost>(
 
 const OUTCOMES = ['accepted', 'refused', 'not_taken', 'unknown'];
 
-export const SUBMISSION = resource<KeptSubmission>('Submission', {
+export const SUBMISSION = resource<StoredSubmission>('Submission', {
   attempt: field.integer('attempt', 'The number of the attempt, from 1'),
   upstream: field.text('provider', 'The upstream that got the task'),
   upstream_model: field.text('model', 'The upstream’s name for the model'),

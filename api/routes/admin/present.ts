@@ -2,8 +2,8 @@
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
 import { type ContentLeft, MAX_COUNTED } from '../../../db/queries/content.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
-import type { KeptBudget } from '../../../db/queries/end-user-budgets.ts';
-import type { KeptSubmission } from '../../../db/queries/submissions.ts';
+import type { StoredBudget } from '../../../db/queries/end-user-budgets.ts';
+import type { StoredSubmission } from '../../../db/queries/submissions.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
 import { LIMIT_PERIODS, renewalOf } from '../../../domain/api-key.ts';
 import { changeBy, signedAmount } from '../../../domain/ledger.ts';
@@ -123,7 +123,7 @@ export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey',
 
 export const DELETED_KEY = deletionOf('apiKey', 'api_key');
 
-export const END_USER_BUDGET = resource<KeptBudget>(
+export const END_USER_BUDGET = resource<StoredBudget>(
   'EndUserBudget',
   {
     id: field.id('endUserBudget')('id'),
@@ -182,7 +182,7 @@ export const LISTED_TASK = nested<Task>({
 
 /** A task, with the details that only operators see. */
 interface AdminTask extends Task {
-  readonly submissions: readonly KeptSubmission[];
+  readonly submissions: readonly StoredSubmission[];
   readonly temporal: HistoryLinks;
   /** True only on request; the request is recorded. */
   readonly canReadPrompt?: boolean;

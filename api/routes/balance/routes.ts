@@ -1,5 +1,5 @@
 /** The balance of the calling account, its entries, and the threshold of the warning about a low balance. */
-import { againIfLost } from '../../../db/connections.ts';
+import { retryOnLostConnection } from '../../../db/connections.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import {
   listBalanceEntries as findEntries,
@@ -88,7 +88,7 @@ export const listBalanceEntries = endpoint({
 });
 
 async function showBalance(database: Database, key: ApiKey) {
-  const [account, promo] = await againIfLost(() =>
+  const [account, promo] = await retryOnLostConnection(() =>
     Promise.all([findAccount(database, key.accountId), sumPromoCredit(database, key.accountId)]),
   );
   if (!account) throw new Error(`account ${key.accountId} cannot have disappeared`);

@@ -1,6 +1,6 @@
 /** OpenAI's video endpoints over video tasks. https://platform.openai.com/docs/api-reference/videos */
 import Joi from 'joi';
-import { againIfLost } from '../../../db/connections.ts';
+import { retryOnLostConnection } from '../../../db/connections.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { presentTypedError } from '../../../domain/error-envelope.ts';
@@ -220,7 +220,7 @@ export const deleteVideo = endpoint({
 });
 
 async function videoOf(caller: Caller, id: string, { database }: Pick<ApiServices, 'database'>): Promise<Task> {
-  const task = await againIfLost(() => findAccountTask(database, caller.account.id, id));
+  const task = await retryOnLostConnection(() => findAccountTask(database, caller.account.id, id));
   if (task?.kind !== 'video') throw noSuch('task', caller);
   return task;
 }

@@ -8,7 +8,7 @@ import { isFinal, type Task } from '../../../domain/task.ts';
 import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
 import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { takeAnnouncedJob } from '../../services/announced-job.ts';
+import { recordAnnouncedJob } from '../../services/announced-job.ts';
 import type { ApiServices } from '../../services/services.ts';
 
 type CallbackOutcome = Parameters<ApiServices['metrics']['callbackReceived']>[0]['outcome'];
@@ -45,7 +45,7 @@ export const announceJobEnd = endpoint({
     }
     note('accepted');
     const { jobId } = announcement;
-    if (jobId !== null) await takeAnnouncedJob(services, task, { provider, upstream, jobId });
+    if (jobId !== null) await recordAnnouncedJob(services, task, { provider, upstream, jobId });
     if (!isFinal(task.status)) await providerCallbacks.announce(taskId);
   },
 });

@@ -1,5 +1,5 @@
 /** Polling (contract 4.4), and the list of tasks. */
-import { againIfLost } from '../../../db/connections.ts';
+import { retryOnLostConnection } from '../../../db/connections.ts';
 import { findLateResult } from '../../../db/queries/late-results.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -42,7 +42,7 @@ export const getTask = endpoint({
     'Wait `poll_after_seconds` between polls. For a failed task, the status is also 200, and the body contains the error.',
   answers: { 200: dataOf(TASK.schema, 'The task') },
   handle: async ({ caller, params }, { database, typicalSeconds }) => {
-    const task = await againIfLost(() => findAccountTask(database, caller.account.id, params.task_id));
+    const task = await retryOnLostConnection(() => findAccountTask(database, caller.account.id, params.task_id));
     if (!task) throw noSuch('task', caller);
     if (isFinal(task.status)) return { data: TASK.present(task) };
     return { data: TASK.present({ ...task, typicalSeconds: await typicalSeconds(task.model) }) };

@@ -1,6 +1,6 @@
 /** Creates tasks for requests of OpenAI's media endpoints and of capabilities, and waits until they are final. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { againIfLost } from '../../../db/connections.ts';
+import { retryOnLostConnection } from '../../../db/connections.ts';
 import type { Database } from '../../../db/database.ts';
 import { findAccountTask } from '../../../db/queries/tasks.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
@@ -77,7 +77,7 @@ async function createOneOf(
 }
 
 async function ownTask(accountId: string, id: string, database: Database): Promise<Task> {
-  const task = await againIfLost(() => findAccountTask(database, accountId, id));
+  const task = await retryOnLostConnection(() => findAccountTask(database, accountId, id));
   if (task === null) throw new ServiceError('not_found', 'There is no such task in this account.');
   return task;
 }

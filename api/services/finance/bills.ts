@@ -7,7 +7,7 @@ import {
   deleteVendorBill,
   findLatestBill,
   findVendorBill,
-  keepVendorBill,
+  storeVendorBill,
   listBillDifferences,
   MonthClosedError,
   type VendorBill,
@@ -80,7 +80,7 @@ export async function importBill(database: Database, bill: BillImport): Promise<
   }
   const isInDollars = (latest?.usdPerUnit ?? PICO_PER_USD) === PICO_PER_USD;
   const billed = await readBill({ csv, columns, usdPerUnit, isInDollars });
-  return orClosed(month, keepVendorBill(database, month, { vendor, upstreams, columns, usdPerUnit, author, billed }));
+  return orClosed(month, storeVendorBill(database, month, { vendor, upstreams, columns, usdPerUnit, author, billed }));
 }
 
 /** Deletes a bill that was imported by mistake. @throws ServiceError if there is none, or its month is closed */

@@ -12,10 +12,10 @@ import {
   type InvitationMail,
   listInvitations,
   saveInvitation,
-  takeInvitation,
+  consumeInvitation,
 } from '../../../db/queries/invitations.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
-import { deleteLinksBy, type LinkMaker, type Session, takeSignInAttempt } from '../../../db/queries/sessions.ts';
+import { deleteLinksBy, type LinkMaker, type Session, claimSignInAttempt } from '../../../db/queries/sessions.ts';
 import {
   addMember,
   insertUser,
@@ -31,7 +31,7 @@ import { newId } from '../../../domain/ids.ts';
 import type { MemberRole } from '../../../domain/roles.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { inOpenSession, newToken } from './sessions.ts';
-import { forgetLinkAttempt, hashChosenPassword, makeLink } from './sign-in.ts';
+import { uncountLinkAttempt, hashChosenPassword, makeLink } from './sign-in.ts';
 
 const MAX_LINKS = 20;
 /** Invitations to one address. The limit is lower, since each invitation is an e-mail. */
@@ -160,7 +160,7 @@ export function acceptInvitation(database: Database, token: string, session: Ses
     const { user } = session;
     const found = await findInvitation(transaction, digestToken(token));
     if (found?.email !== user.email) return null;
-    const invitation = await takeInvitation(transaction, digestToken(token));
+    const invitation = await consumeInvitation(transaction, digestToken(token));
     if (invitation) await addMember(transaction, { ...invitation, userId: user.id });
     return invitation;
   });
@@ -189,13 +189,13 @@ export async function acceptAsNewUser(
       passwordHash,
     });
     if (!inserted) return null;
-    const invitation = await takeInvitation(transaction, digest);
+    const invitation = await consumeInvitation(transaction, digest);
     if (!invitation) throw new ServiceError('not_found', 'The invitation does not work any more.');
     await addMember(transaction, { ...invitation, userId: inserted.id });
     return inserted;
   });
   if (!user) return 'over';
-  await forgetLinkAttempt(database, ip);
+  await uncountLinkAttempt(database, ip);
   return { user };
 }
 
@@ -235,13 +235,13 @@ async function deleteLinksMadeBy(database: Database, accountId: string, ownerId:
 /** Each link sends an e-mail, or reveals whether a user has the address. */
 async function isTooFast(database: Database, { ownerId }: LinkMaker): Promise<boolean> {
   const limit = { subjects: [`links by ${ownerId}`], most: MAX_LINKS, windowSeconds: LINKS_WINDOW_SECONDS };
-  return !(await takeSignInAttempt(database, limit));
+  return !(await claimSignInAttempt(database, limit));
 }
 
 /** Counts the invitations of all owners of all accounts. */
 async function isTooMuchMail(database: Database, email: string): Promise<boolean> {
   const limit = { subjects: [`invitations to ${email}`], most: MAX_MAILS, windowSeconds: LINKS_WINDOW_SECONDS };
-  return !(await takeSignInAttempt(database, limit));
+  return !(await claimSignInAttempt(database, limit));
 }
 
 function noSuchMember(): ServiceError {

@@ -19,6 +19,6 @@ export async function makeRecoveryCodes(database: Database, userId: string): Pro
 }
 
 /** Uses a code up. @param typed with or without hyphens and spaces, in any case @returns whether it was right */
-export function takeRecoveryCode(database: Database, userId: string, typed: string): Promise<boolean> {
+export function consumeRecoveryCode(database: Database, userId: string, typed: string): Promise<boolean> {
   return useRecoveryCode(database, userId, digestToken(typed.toUpperCase().replaceAll(/[^A-Z2-7]/g, '')));
 }

@@ -6,9 +6,9 @@ import { deleteAllIdentities } from '../../../db/queries/identities.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import {
   countSignInAttempt,
-  forgetSignInAttempts,
+  deleteSignInAttempts,
   uncountSignInAttempt,
-  takeSignInAttempt,
+  claimSignInAttempt,
   deleteSessionsOf,
   deleteUserLinks,
   findUserLink,
@@ -16,7 +16,7 @@ import {
   type LinkMaker,
   type LinkPurpose,
   type Session,
-  takeUserLink,
+  consumeUserLink,
 } from '../../../db/queries/sessions.ts';
 import {
   findUserByEmail,
@@ -29,7 +29,7 @@ import { EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { hashPassword, isPassword, lengthOf, PASSWORD_LENGTH } from './passwords.ts';
 import { networkOf } from './network.ts';
-import { takeRecoveryCode } from './recovery-codes.ts';
+import { consumeRecoveryCode } from './recovery-codes.ts';
 import { isAppCode, stepOfCode } from './second-factor.ts';
 import { inOpenSession, newToken } from './sessions.ts';
 
@@ -69,7 +69,7 @@ export async function checkPassword(
   const found = await findUserByEmail(database, address);
   const isRight = await isPassword(password, found?.secrets.passwordHash ?? null);
   if (!found || !isRight || found.user.disabledAt !== null) return 'wrong';
-  await forgetSignInAttempts(database, anywhere, from);
+  await deleteSignInAttempts(database, anywhere, from);
   await uncountSignInAttempt(database, networkSubject(ip));
   return { user: found.user };
 }
@@ -89,7 +89,7 @@ export async function confirmPassword(
   if (await isTooMany(database, [subject])) return 'too many';
   const secrets = await findUserSecrets(database, user.id);
   if (!(await isPassword(password, secrets?.passwordHash ?? null))) return 'wrong';
-  await forgetSignInAttempts(database, subject);
+  await deleteSignInAttempts(database, subject);
   return 'right';
 }
 
@@ -106,9 +106,9 @@ export async function checkSecondFactor(
   if (await isTooMany(database, [today], MAX_CODES_A_DAY, DAY_SECONDS)) return 'too many';
   const isRight = isAppCode(code)
     ? await isCodeOfApp({ database, encryption }, { user, code, nowMs })
-    : await takeRecoveryCode(database, user.id, code);
+    : await consumeRecoveryCode(database, user.id, code);
   if (!isRight) return 'wrong';
-  await forgetSignInAttempts(database, lately, today);
+  await deleteSignInAttempts(database, lately, today);
   return 'right';
 }
 
@@ -141,11 +141,11 @@ async function isTooMany(
   most = MAX_ATTEMPTS,
   windowSeconds = ATTEMPTS_WINDOW_SECONDS,
 ): Promise<boolean> {
-  return !(await takeSignInAttempt(database, { subjects, most, windowSeconds }));
+  return !(await claimSignInAttempt(database, { subjects, most, windowSeconds }));
 }
 
 function takeNetworkAttempt(database: Database, ip: string): Promise<boolean> {
-  return takeSignInAttempt(database, {
+  return claimSignInAttempt(database, {
     subjects: [networkSubject(ip)],
     most: MAX_NETWORK_ATTEMPTS,
     windowSeconds: ATTEMPTS_WINDOW_SECONDS,
@@ -173,7 +173,7 @@ export async function hashChosenPassword(
 }
 
 /** Stops counting the attempt of a link that was used: many people may share a network. */
-export function forgetLinkAttempt(database: Database, ip: string): Promise<void> {
+export function uncountLinkAttempt(database: Database, ip: string): Promise<void> {
   return uncountSignInAttempt(database, networkSubject(ip));
 }
 
@@ -188,7 +188,7 @@ export async function mayAskProvider(database: Database, ip: string): Promise<bo
  *
  * @returns false when there were too many requests
  */
-export async function askForLink(
+export async function requestLinkMail(
   database: Database,
   { email, ip }: { readonly email: string; readonly ip: string },
 ): Promise<boolean> {
@@ -249,7 +249,7 @@ export async function choosePassword(
   const passwordHash = await hashChosenPassword(database, { digest, password, ip });
   if (passwordHash === null) return 'too many';
   const user = await database.transaction(async (transaction) => {
-    const found = await takeUserLink(transaction, digest);
+    const found = await consumeUserLink(transaction, digest);
     if (!found || found.disabledAt !== null) return null;
     await setPassword(transaction, found.id, passwordHash);
     await deleteSessionsOf(transaction, found.id, null);
@@ -257,6 +257,6 @@ export async function choosePassword(
     return found;
   });
   if (!user) return 'over';
-  await forgetLinkAttempt(database, ip);
+  await uncountLinkAttempt(database, ip);
   return { user };
 }

@@ -7,7 +7,7 @@ import { setBudget } from '../../../api/services/end-user-budgets.ts';
 import { existingAccount } from '../../../api/services/existing-account.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { createValidator } from '../../../api/validation.ts';
-import { deleteEndUserBudget, type KeptBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
+import { deleteEndUserBudget, type StoredBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
 import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { renewalOf } from '../../../domain/api-key.ts';
 import { exportFile } from '../../export.ts';
@@ -112,7 +112,7 @@ function Name({ endUser }: { endUser: string }) {
 }
 
 interface BudgetTableProps {
-  readonly page: ListPage<KeptBudget>;
+  readonly page: ListPage<StoredBudget>;
   readonly path: string;
   readonly mayChange: boolean;
 }

@@ -1,5 +1,5 @@
 /** Lets users who lost their password request a link. Requires a configured mail server. */
-import { askForLink } from '../../../api/services/people/sign-in.ts';
+import { requestLinkMail } from '../../../api/services/people/sign-in.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -19,7 +19,7 @@ export const lostPasswordPages = [
     if (!isEmailAddress(email)) {
       return lostPassword(visit, { email, problem: texts.signIn.noAddress });
     }
-    if (!(await askForLink(services.database, { email, ip }))) {
+    if (!(await requestLinkMail(services.database, { email, ip }))) {
       return lostPassword(visit, { email, problem: texts.signIn.tooMany });
     }
     return bare(texts.signIn.sentTitle, <Card>{texts.signIn.sent}</Card>);

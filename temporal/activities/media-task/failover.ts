@@ -1,6 +1,6 @@
 /** Chooses the route that renders a task next, and ends the task when none can in time. */
 import { Context } from '@temporalio/activity';
-import { type KeptSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
+import { type StoredSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
 import { DISPATCH_LIMIT_MS } from '../../../domain/step-limits.ts';
 import type { Task } from '../../../domain/task.ts';
 import type { NotTakenError } from '../../../providers/media/outcomes.ts';
@@ -18,7 +18,7 @@ const NOT_TAKEN = 'NotTaken';
 
 export interface Failover {
   /** @throws ApplicationFailure if no upstream can take the task, or none did in time; one that is retried while it must wait */
-  choose(task: Task, submissions: readonly KeptSubmission[]): Promise<Candidate>;
+  choose(task: Task, submissions: readonly StoredSubmission[]): Promise<Candidate>;
   /** The task is submitted now; if the circuit was half-open, this is the probe. */
   started(candidate: Candidate): Promise<void>;
   /**
@@ -66,7 +66,7 @@ export function createFailover(dependencies: MediaTaskDependencies): Failover {
 }
 
 /** The time left for some upstream to accept the job. */
-function leftMs(submissions: readonly KeptSubmission[], nowMs: number): number {
+function leftMs(submissions: readonly StoredSubmission[], nowMs: number): number {
   const lastUnknown = submissions.findLastIndex(({ outcome }) => outcome === 'unknown');
   const since = submissions[lastUnknown + 1]?.submittedAt.getTime() ?? nowMs;
   return since + DISPATCH_LIMIT_MS - nowMs;

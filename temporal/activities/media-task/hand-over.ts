@@ -3,7 +3,7 @@
  * anything is sent. An attempt that finds a submission without an outcome first finds out what happened to it (`recover.ts`),
  * and sends nothing before that. What was certainly not accepted is submitted again, to the next route or later.
  */
-import { type KeptSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
+import { type StoredSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
 import { isTaskErrorCode } from '../../../domain/errors.ts';
 import type { GeneratedMedia } from '../../../domain/task.ts';
 import { NotTakenError } from '../../../providers/media/outcomes.ts';
@@ -65,18 +65,18 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
   };
 
   /** Whether a submission with an unknown outcome is sent again: once, and only where the operator wants that. */
-  function isSentAgain(submissions: readonly KeptSubmission[]): boolean {
+  function isSentAgain(submissions: readonly StoredSubmission[]): boolean {
     const [lost, ...others] = submissions.filter(({ outcome }) => outcome === 'unknown');
     return others.length === 0 && dependencies.upstreams.get(lost?.provider ?? '')?.onUnknown === 'resubmit';
   }
 }
 
-function storedEarlier({ files }: KeptSubmission): HandedOver {
+function storedEarlier({ files }: StoredSubmission): HandedOver {
   if (files) return { state: 'stored', files };
   throw transferFailed();
 }
 
 /** The verdict that an earlier attempt recorded, and died before it could fail with it. */
-function refusedEarlier({ code, detail }: KeptSubmission): Error {
+function refusedEarlier({ code, detail }: StoredSubmission): Error {
   return taskFailure(code !== null && isTaskErrorCode(code) ? code : 'processing_failed', detail ?? '');
 }

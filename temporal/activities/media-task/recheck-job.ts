@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { type KeptSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
+import { type StoredSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
 import { STORE_LIMIT_MS } from '../../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../../domain/task.ts';
 import { retryWhenAsked } from './asked-wait.ts';
@@ -56,7 +56,7 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
   };
 
   /** The job of the task, if its upstream answers with jobs. */
-  async function findJob(task: Task, last: KeptSubmission | undefined): Promise<string | null> {
+  async function findJob(task: Task, last: StoredSubmission | undefined): Promise<string | null> {
     const known = task.providerJobId ?? last?.jobId ?? null;
     if (known !== null || (last && last.outcome !== null)) return known;
     const upstream = upstreamOf(dependencies, task);

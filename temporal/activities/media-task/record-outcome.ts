@@ -1,11 +1,11 @@
-import { type KeptSubmission, type Settlement, settleSubmission } from '../../../db/queries/submissions.ts';
+import { type StoredSubmission, type Settlement, settleSubmission } from '../../../db/queries/submissions.ts';
 import type { CallFailure } from '../../../db/queries/upstream-calls.ts';
 import { cutText } from '../../../domain/cut-text.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { untilWritten } from './until-written.ts';
 
 /** Records the outcome of a submission, however long that takes, and counts it once. */
-export type RecordOutcome = (submission: KeptSubmission, settlement: Settlement) => Promise<void>;
+export type RecordOutcome = (submission: StoredSubmission, settlement: Settlement) => Promise<void>;
 
 const MAX_MESSAGE = 300;
 

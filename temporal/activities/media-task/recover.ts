@@ -9,7 +9,7 @@ import {
   findOwnedJobs,
   hasRivals,
   isJobOfAnotherTask,
-  type KeptSubmission,
+  type StoredSubmission,
   listSubmissions,
   type Settlement,
   settleSubmission,
@@ -51,7 +51,7 @@ const RIVALS_WITHIN_MS = 10 * 60_000;
 const MISSES_UNTIL_BELIEVED = 2;
 
 /** Determines and records the outcome of the submission. @throws ApplicationFailure when giving up */
-export type Recover = (task: Task, submission: KeptSubmission, say: Say) => Promise<SubmissionOutcome | null>;
+export type Recover = (task: Task, submission: StoredSubmission, say: Say) => Promise<SubmissionOutcome | null>;
 
 export function createRecovery(dependencies: MediaTaskDependencies): Recover {
   const { database, upstreams, clock, providerPatienceMs } = dependencies;
@@ -90,13 +90,17 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     return misses >= MISSES_UNTIL_BELIEVED && ageMs >= Math.min(settleMs, providerPatienceMs);
   }
 
-  async function outcomeOf({ taskId, attempt }: KeptSubmission): Promise<SubmissionOutcome | null> {
+  async function outcomeOf({ taskId, attempt }: StoredSubmission): Promise<SubmissionOutcome | null> {
     const submissions = await listSubmissions(database, taskId);
     return submissions.find((one) => one.attempt === attempt)?.outcome ?? null;
   }
 
   /** Counts renders whose result is not used. */
-  async function giveUp(task: Task, submission: KeptSubmission, { recovery }: KindTraits): Promise<SubmissionOutcome> {
+  async function giveUp(
+    task: Task,
+    submission: StoredSubmission,
+    { recovery }: KindTraits,
+  ): Promise<SubmissionOutcome> {
     // This job can be looked up at any time, and will be, in order to cancel it.
     if (recovery === 'key') throw unavailableButMayRender();
     const detail = 'its outcome cannot be determined';
@@ -104,7 +108,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
   }
 
   /** @returns false if another task took up the job in the meantime */
-  async function adopt(submission: KeptSubmission, { words, jobId }: FoundJob): Promise<boolean> {
+  async function adopt(submission: StoredSubmission, { words, jobId }: FoundJob): Promise<boolean> {
     try {
       await recordOutcome(submission, { outcome: 'accepted', learntFrom: words, jobId });
       return true;
@@ -114,7 +118,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     }
   }
 
-  async function settle(submission: KeptSubmission, settlement: Settlement): Promise<SubmissionOutcome> {
+  async function settle(submission: StoredSubmission, settlement: Settlement): Promise<SubmissionOutcome> {
     await recordOutcome(submission, settlement);
     return settlement.outcome;
   }
@@ -139,7 +143,7 @@ type Found =
   | { readonly state: 'unreachable'; readonly error: Error };
 
 /** How a submission's job is distinguished from other jobs. */
-type Submitted = Pick<KeptSubmission, 'taskId' | 'vendor' | 'model' | 'fingerprint' | 'submittedAt'>;
+type Submitted = Pick<StoredSubmission, 'taskId' | 'vendor' | 'model' | 'fingerprint' | 'submittedAt'>;
 
 /**
  * Asks the upstream once. Ownership of the listed jobs is checked afterwards: a submission that was made before the
@@ -179,7 +183,7 @@ async function lookUpJob(
  * @throws Error to be tried again, while the upstream does not say, or may not have got the submission yet
  */
 export function createClosing({ database, clock, metrics }: MediaTaskDependencies) {
-  return async (task: Task, submission: KeptSubmission, upstream: MediaUpstream): Promise<string | null> => {
+  return async (task: Task, submission: StoredSubmission, upstream: MediaUpstream): Promise<string | null> => {
     const lookUp = LOOK_UPS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
     const sent = sentSubmission(task, submission, upstream);
     const found = await lookUpJob({ database }, { lookUp, submission, upstream, sent });
@@ -221,7 +225,7 @@ function closingOf(found: Found, task: Task, lookUp: LookUp | undefined): Settle
   return { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price };
 }
 
-function sentSubmission(task: Task, submission: KeptSubmission, upstream: MediaUpstream): SentSubmission {
+function sentSubmission(task: Task, submission: StoredSubmission, upstream: MediaUpstream): SentSubmission {
   const route = task.request.routes[submission.route];
   if (!route) throw new Error(`task ${task.id} has no route ${submission.route}`);
   return {
@@ -237,6 +241,6 @@ function unlessCancelled(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-function ageOf({ submittedAt }: KeptSubmission, clock: Clock): number {
+function ageOf({ submittedAt }: StoredSubmission, clock: Clock): number {
   return clock.nowMs() - submittedAt.getTime();
 }

@@ -5,7 +5,7 @@
  * anything else, such as the database, likewise.
  */
 import { Context } from '@temporalio/activity';
-import { keepLateResult } from '../../../db/queries/late-results.ts';
+import { storeLateResult } from '../../../db/queries/late-results.ts';
 import { listSubmissions, recordStoredFiles } from '../../../db/queries/submissions.ts';
 import type { GeneratedMedia, Task } from '../../../domain/task.ts';
 import type { JobState } from '../../../providers/media/adapter.ts';
@@ -58,7 +58,7 @@ export function createKeepLateResult(dependencies: MediaTaskDependencies) {
   return async (taskId: string, jobId: string): Promise<void> => {
     const task = await loadTask(database, taskId);
     const output = await store(task, jobId);
-    await keepLateResult(database, { taskId, accountId: task.accountId, output });
+    await storeLateResult(database, { taskId, accountId: task.accountId, output });
   };
 }
 

@@ -1,6 +1,6 @@
 /** One attempt to submit a task: recorded before it is sent, and settled by its answer. */
 import { Context } from '@temporalio/activity';
-import { isJobOfAnotherTask, type KeptSubmission, openSubmission } from '../../../db/queries/submissions.ts';
+import { isJobOfAnotherTask, type StoredSubmission, openSubmission } from '../../../db/queries/submissions.ts';
 import { HEARTBEAT_TIMEOUT_MS } from '../../../domain/step-limits.ts';
 import type { Task } from '../../../domain/task.ts';
 import type { Accepted, RenderRequest } from '../../../providers/media/adapter.ts';
@@ -23,7 +23,7 @@ export type Submitted =
   /** The files, which exist only here. */
   | {
       readonly state: 'answered';
-      readonly submission: KeptSubmission;
+      readonly submission: StoredSubmission;
       readonly answer: Extract<Accepted, { files: unknown }>;
       readonly upstream: MediaUpstream;
     };
@@ -78,7 +78,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
   }
 
   /** @returns null if another worker has recorded this attempt, or the task is final */
-  function open({ task, candidate, attempt, call, model }: Attempt): Promise<KeptSubmission | null> {
+  function open({ task, candidate, attempt, call, model }: Attempt): Promise<StoredSubmission | null> {
     const { route, traits, index } = candidate;
     return openSubmission(
       database,
@@ -95,7 +95,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
     );
   }
 
-  async function recordFailure(task: Task, submission: KeptSubmission, error: unknown): Promise<void> {
+  async function recordFailure(task: Task, submission: StoredSubmission, error: unknown): Promise<void> {
     if (error instanceof JobRefusedError) {
       const { code, message: detail, cost } = error;
       await recordOutcome(submission, { outcome: 'refused', learntFrom: 'the answer', code, detail });

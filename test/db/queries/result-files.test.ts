@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
-import { findDoneResultFiles, forgetResultFiles, recordResultFile } from '../../../db/queries/result-files.ts';
+import { findDoneResultFiles, deleteResultFiles, recordResultFile } from '../../../db/queries/result-files.ts';
 import { STORE_SURELY_OVER_MS } from '../../../domain/step-limits.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, createTaskRow, finishAsFailed, finishAsSucceeded } from '../../support/factories.ts';
@@ -35,7 +35,7 @@ describe('the files of results', () => {
   });
 
   it('are deleted by their names', async () => {
-    await forgetResultFiles(database, [`results/${failed}/old/0.mp4`]);
+    await deleteResultFiles(database, [`results/${failed}/old/0.mp4`]);
     const files = await findDoneResultFiles(database, 100);
     expect(files.map(({ taskId }) => taskId)).to.deep.equal([succeeded]);
   });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { checkSecrets, countKeysUnderOtherPeppers, noteSecrets, pepperMark } from '../../../db/queries/secrets.ts';
+import { checkSecrets, countKeysUnderOtherPeppers, recordSecrets, pepperMark } from '../../../db/queries/secrets.ts';
 import { reencrypt, type ReencryptedTable } from '../../../db/reencrypt.ts';
 import { createEncryption } from '../../../db/encryption.ts';
 import { findUserSecrets } from '../../../db/queries/users.ts';
@@ -96,7 +96,7 @@ describe('the secrets of a database', () => {
     expect(await last()).to.deep.equal({ webhook_endpoints: 1, users: 1, idempotency_keys: 1, sent_forms: 1 });
     const nothing = { webhook_endpoints: 0, users: 0, idempotency_keys: 0, sent_forms: 0 };
     expect(await last(), 'once').to.deep.equal(nothing);
-    await noteSecrets(database, during);
+    await recordSecrets(database, during);
     await checkSecrets(database, after);
     expect(await refused(before)).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt/);
     const endpoint = await database<{ id: string; encrypted_secret: Buffer; previous_encrypted_secret: Buffer }>(

@@ -4,7 +4,7 @@ import {
   claimTasksToStart,
   findTaskStartTimes,
   findTask,
-  findTasksOutOfTime,
+  findExpiredTasks,
   listTasks,
   markTaskStarted,
   markWorkflowsStarted,
@@ -167,7 +167,7 @@ describe('db/queries/tasks', () => {
       const restarted = await createTaskRow(database, key, past);
       await restartTask(database, restarted.id);
       expect(ids(await claim()).toSorted()).to.deep.equal(ids([rendering, unclear, restarted]).toSorted());
-      expect(await findTasksOutOfTime(database, 10)).to.deep.equal([refused.id]);
+      expect(await findExpiredTasks(database, 10)).to.deep.equal([refused.id]);
     });
 
     it('finds tasks that can no longer start before their deadline, and none that has started', async () => {
@@ -176,7 +176,7 @@ describe('db/queries/tasks', () => {
       const begun = await createTaskRow(database, key, past);
       await createSeries(1);
       await markWorkflowsStarted(database, [begun.id]);
-      expect(await findTasksOutOfTime(database, 10)).to.deep.equal([late.id]);
+      expect(await findExpiredTasks(database, 10)).to.deep.equal([late.id]);
     });
 
     it('records starts, even if one of the tasks has become final meanwhile', async () => {

@@ -3,7 +3,7 @@ import type { Database } from '../../../db/database.ts';
 import {
   claimUploadsToRemove,
   finishUpload,
-  forgetRemovedUploads,
+  deleteRemovedUploads,
   listUploads,
   markUploadDeleted,
   type NewUpload,
@@ -89,7 +89,7 @@ describe('db/queries/uploads', () => {
   it('are deleted only after they were marked', async () => {
     const [kept, removed] = [await store(0), await store(0)];
     await markUploadDeleted(database, accountId, removed.id);
-    await forgetRemovedUploads(database, [kept.id, removed.id]);
+    await deleteRemovedUploads(database, [kept.id, removed.id]);
     expect((await database('uploads').select<{ id: string }[]>('id')).map(({ id }) => id)).to.deep.equal([kept.id]);
   });
 });

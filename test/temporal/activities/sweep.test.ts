@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createFileSweeps } from '../../../temporal/activities/sweep.ts';
 import { eraseContent } from '../../../db/queries/content.ts';
-import { findLateResult, keepLateResult, lockLateResult } from '../../../db/queries/late-results.ts';
+import { findLateResult, storeLateResult, lockLateResult } from '../../../db/queries/late-results.ts';
 import { finishTask } from '../../../db/queries/finish-task.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { recordResultFile } from '../../../db/queries/result-files.ts';
@@ -62,7 +62,7 @@ describe('the sweep of files', () => {
     const failure = { code: 'processing_timeout', message: 'It took too long.' } as const;
     await finishTask(database, taskId, { status: 'failed', failure }, null);
     const late = { accountId: key.accountId, taskId };
-    await keepLateResult(database, { ...late, output: [VIDEO] });
+    await storeLateResult(database, { ...late, output: [VIDEO] });
     expect(await findLateResult(database, late)).not.to.equal(null);
     await database.transaction((transaction) => eraseContent(transaction, key.accountId));
     const claimable: unknown[] = [];
@@ -80,7 +80,7 @@ describe('the sweep of files', () => {
     const erasing = createFileSweeps({ storage, histories, uploadExpiryMs: 60_000, erasedAfterMs: 0 });
     expect(await erasing['content of tasks'](database, 100)).to.equal(1);
     expect([deleted, claimable]).to.deep.equal([[VIDEO.url], [null, null]]);
-    await keepLateResult(database, { ...late, output: [VIDEO] });
+    await storeLateResult(database, { ...late, output: [VIDEO] });
     expect(await findLateResult(database, late)).to.equal(null);
   });
 

@@ -7,7 +7,7 @@ import { explainTask, type TaskExplanation } from '../../../../api/services/expl
 import { redeliverTask } from '../../../../api/services/redeliver-task.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
-import type { KeptSubmission } from '../../../../db/queries/submissions.ts';
+import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
@@ -166,7 +166,7 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
   );
 }
 
-function Renders({ submissions }: { submissions: readonly KeptSubmission[] }) {
+function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) {
   const { staffTasks: words, fields } = useTexts();
   return (
     <TableCard

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { MONTHS } from '../../../../lab/drill/faults/months.ts';
 import { createRandom } from '../../../../lab/drill/random.ts';
-import { ensurePartitions, lacksPartitions } from '../../../../db/partitions.ts';
+import { ensurePartitions, isMissingPartitions } from '../../../../db/partitions.ts';
 import { useTestDatabase } from '../../../support/database.ts';
 import { createAccount, reloadAccount } from '../../../support/factories.ts';
 import { quietStage } from '../../../support/drill.ts';
@@ -12,14 +12,14 @@ describe('a month of a drill', () => {
   it('loses the empty tables, and no row', async () => {
     const { database, url } = testDatabase;
     const strike = () => MONTHS.strike(quietStage({ databaseUrl: url }), createRandom(1), 0);
-    expect(await lacksPartitions(database)).to.equal(false);
+    expect(await isMissingPartitions(database)).to.equal(false);
     await strike();
-    expect(await lacksPartitions(database)).to.equal(true);
+    expect(await isMissingPartitions(database)).to.equal(true);
     await ensurePartitions(database);
     const account = await createAccount(database, { fundedUsd: 1 });
     await strike();
     expect(await database('transfers').where('account_id', account.id)).to.have.length(1);
     expect((await reloadAccount(database, account)).fundedAvailable).to.equal(10n ** 12n);
-    expect(await lacksPartitions(database)).to.equal(true);
+    expect(await isMissingPartitions(database)).to.equal(true);
   });
 });

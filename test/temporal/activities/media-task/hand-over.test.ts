@@ -12,7 +12,7 @@ import { waitUntil } from '../../../../bin/stack/wait-until.ts';
 import type { Database } from '../../../../db/database.ts';
 import { MACHINE_CLOCK } from '../../../../db/database-clock.ts';
 import {
-  type KeptSubmission,
+  type StoredSubmission,
   listSubmissions,
   recordFiles,
   recordStoredFiles,
@@ -269,7 +269,7 @@ describe('a submission', function () {
 
   async function attemptsOf({ id }: Task): Promise<readonly string[]> {
     const submissions = await listSubmissions(database, id);
-    return submissions.map((one: KeptSubmission) => `${one.provider}: ${one.outcome} by ${one.learntFrom}`);
+    return submissions.map((one: StoredSubmission) => `${one.provider}: ${one.outcome} by ${one.learntFrom}`);
   }
 
   describe('whose task failed while no workflow ran', () => {
