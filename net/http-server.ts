@@ -61,11 +61,14 @@ export async function listen(
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // Node's own refusal has neither an envelope nor a request id.
+      requireHostHeader: false,
       ServerResponse: ClosingResponse,
     },
     (request, response) => {
       // Data after an unread body is ignored: it may be the rest of that body.
       if (ending.has(request.socket)) return;
+      if (request.headers.host === undefined && request.httpVersion === '1.1') return refuse(request.socket);
       if (use.underWay(request.socket) > MAX_REQUESTS_UNDER_WAY) return cutOff(request.socket);
       void handler(request, response);
     },
@@ -73,6 +76,8 @@ export async function listen(
   const use = trackUse(server);
   endUnread(server, use, unreadMs);
   server.on('clientError', refuseGarbage);
+  // Node refuses unknown expectations without an envelope; RFC 9110 lets a server ignore them.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
@@ -216,7 +221,10 @@ function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+  refuse(socket, error.code === 'HPE_HEADER_OVERFLOW');
+}
+
+function refuse(socket: Socket, tooLarge = false): void {
   const refusal = new ServiceError(
     'bad_request',
     tooLarge ? 'The headers of the request are too large.' : 'The request is not valid HTTP.',

@@ -121,6 +121,22 @@ describe('an HTTP server with clients that occupy connections', () => {
     expect(handled).to.equal(0);
   });
 
+  it('refuses a request without a Host with 400 and the common envelope', async () => {
+    // contract 1:13
+    const answered = once(socket, 'data');
+    socket.write('GET / HTTP/1.1\r\n\r\n');
+    expect(String((await answered)[0]))
+      .to.match(/^HTTP\/1\.1 400 /)
+      .and.match(/\r\nx-request-id: (req_\w+)\r\n[^]*"code":"bad_request"[^]*"request_id":"\1"/);
+    expect(handled).to.equal(0);
+  });
+
+  it('ignores expectations that HTTP does not define', async () => {
+    const answered = once(socket, 'data');
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nExpect: 200-ok\r\n\r\n');
+    expect(String((await answered)[0])).to.match(/^HTTP\/1\.1 200 [^]*an answer/);
+  });
+
   it('waits 15 s for headers, and no longer', async () => {
     // contract 8.2:5
     expect(CLIENT_LIMITS.headersMs).to.equal(15_000);
