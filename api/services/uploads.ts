@@ -71,7 +71,7 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
       const upload = newUpload(account.id, type, filename);
       const reserve = async (needed: number, wanted: number): Promise<number> => {
         const grant = await reserveUpload(database, upload, { needed, wanted }, quota);
-        if (grant.granted === null) throw quotaExceeded(room, quota, account.toppedUpAt !== null);
+        if (grant.granted === null) throw quotaExceeded(grant, quota, account.toppedUpAt !== null);
         return grant.granted;
       };
       const atMost = (bytes: number): number => Math.min(bytes, type.maxBytes);
