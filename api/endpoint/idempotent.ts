@@ -12,8 +12,8 @@ const IDEMPOTENCY_KEY: JsonSchema = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    `Identifies the request. For ${IDEMPOTENCY.windowHours} hours, the same key with the same body returns the first answer and creates nothing; ` +
-    'with another body, or while the first request is still running, it returns 409. Refused requests are not remembered.',
+    `A key for the request. For ${IDEMPOTENCY.windowHours} hours, the same key with the same body returns the first answer and creates nothing. ` +
+    'With another body, or while the first request runs, the call answers 409. Genway does not remember refused requests.',
   schema: text(undefined, { minLength: 1, maxLength: IDEMPOTENCY.maxKeyLength }),
 };
 

@@ -12,7 +12,7 @@ type ReadPosition<Position> = (values: readonly string[]) => Position | null;
 /** The parameters of a list. */
 export function page<Position>(readPosition: ReadPosition<Position>) {
   const limit: QueryParameter<number> = {
-    description: 'Items per page',
+    description: 'The number of items per page',
     schema: integer(undefined, { minimum: 1, maximum: PAGES.maxLimit, default: PAGES.defaultLimit }),
     read: (given = String(PAGES.defaultLimit)) => {
       const items = /^\d{1,4}$/.test(given) ? Number(given) : 0;
@@ -22,7 +22,7 @@ export function page<Position>(readPosition: ReadPosition<Position>) {
     },
   };
   const cursor: QueryParameter<Position | undefined> = {
-    description: '`next_cursor` of the previous page',
+    description: 'The `next_cursor` of the previous page',
     schema: text(),
     read: (given) => {
       if (given === undefined) return undefined;

@@ -138,7 +138,7 @@ const MOMENT: JsonSchema = {
 /** A moment, as ISO 8601 or Unix seconds. */
 function moment(description: string): QueryParameter<Date | undefined> {
   return {
-    description: `${description}: ISO 8601 or Unix seconds`,
+    description: `${description}, in ISO 8601 or Unix seconds`,
     schema: MOMENT,
     read: (given, name) => {
       if (given === undefined) return undefined;
@@ -184,6 +184,6 @@ export function aMonth(description: string): QueryParameter<Month | undefined> {
 }
 
 export const PERIOD = {
-  from: moment('Earliest moment, inclusive'),
-  to: moment('Latest moment, exclusive'),
+  from: moment('The start of the period, inclusive'),
+  to: moment('The end of the period, exclusive'),
 };

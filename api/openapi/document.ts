@@ -20,15 +20,15 @@ export interface OpenApiDocument {
 
 const DESCRIPTION = `One gateway to image, video and text models, billed per use in USD.
 
-**Media** is made by tasks: a create call answers at once with a task, and its price is reserved. The result appears on
-\`GET /v1/tasks/{task_id}\` and through webhooks. Success settles the price; failure refunds it in full.
+**Media** is created by tasks: a create call reserves the price and returns a task at once. \`GET /v1/tasks/{task_id}\` and
+webhooks return the result. Success settles the price; failure refunds the full price.
 
-**Text** is answered directly, whole or as a stream, in four formats. The text address serves the same paths; there, a
-request that does not stream is not cut off after 100 seconds.
+**Text** is answered directly, whole or as a stream, in four formats. The text address serves the same paths, without the
+cut-off of whole answers after 100 seconds.
 
-**Errors** have one envelope (the text formats have their own) with a \`code\` for programs, and say what to change. Retry only
-what is \`retryable\`, after \`Retry-After\` where it is sent. A path without the method of a request answers 405 with \`Allow\`, and
-an unknown path 404, both in the common envelope.`;
+**Errors** have one envelope (the text formats have their own) with a \`code\` for programs, and name the remedy. Retry only
+errors with \`retryable\`, after the time in \`Retry-After\`. A wrong method answers 405 with \`Allow\`, and an unknown path 404,
+both in the common envelope.`;
 
 /** Describes endpoints, with the models of a catalogue. */
 export function createOpenApiDocument(endpoints: readonly Operation[], catalogue: Catalogue): OpenApiDocument {

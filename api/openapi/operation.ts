@@ -7,11 +7,11 @@ import { describePath } from '../endpoint/path.ts';
 
 export const TAGS = {
   'Media tasks': 'Create images and videos, and poll for their results.',
-  Capabilities: 'Find a model by what it does, learn how to use it, and run it.',
-  'OpenAI media': 'The same tasks behind the image and video endpoints of OpenAI.',
+  Capabilities: 'Find a model by capability, read its inputs, and run the model.',
+  'OpenAI media': 'Image and video tasks through the endpoints of OpenAI.',
   Moderation: 'Judge texts and images.',
   Files: 'Upload local inputs.',
-  Models: 'The models that a key may call, with limits and prices.',
+  Models: 'The models, limits and prices of a key.',
   Text: 'Four formats for every text model. Answers are direct: whole or streamed.',
   Webhooks: 'Endpoints for events, the state of each delivery, and redelivery.',
   Account: 'The balance and usage of the account.',

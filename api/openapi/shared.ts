@@ -36,7 +36,7 @@ export const SECURITY_SCHEMES = {
     type: 'apiKey',
     in: 'query',
     name: 'key',
-    description: 'An API key, in the native format, when no header carries one.',
+    description: 'An API key, in the native format, if no header contains one.',
   },
   adminToken: {
     type: 'http',
@@ -47,23 +47,23 @@ export const SECURITY_SCHEMES = {
   metricsToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'GENWAY_METRICS_TOKEN, or the operators’ token if it is not set.',
+    description: 'GENWAY_METRICS_TOKEN, or the operators’ token by default.',
   },
 };
 
 export const HEADERS = {
-  'x-request-id': header('Identifies this request; quote it to support', text()),
+  'x-request-id': header('The id of the request. Quote the id to support', text()),
   'RateLimit-Limit': header(
-    'Requests per minute that the key may make; reads (GET) and other requests are counted separately',
+    'The maximum of requests per minute for the key. GET requests and other requests count separately',
     integer(),
   ),
-  'RateLimit-Remaining': header('Requests left in this minute', integer()),
-  'RateLimit-Reset': header('Seconds until the limit resets', integer()),
+  'RateLimit-Remaining': header('The remaining requests in this minute', integer()),
+  'RateLimit-Reset': header('The time until the limit resets, in seconds', integer()),
   'x-ratelimit-limit-requests': header('The same as `RateLimit-Limit`', integer()),
   'x-ratelimit-remaining-requests': header('The same as `RateLimit-Remaining`', integer()),
   'x-ratelimit-reset-requests': header('The same as `RateLimit-Reset`, written as `12s`', text()),
-  'Retry-After': header('Seconds to wait; the same as `retry_after_seconds`', integer()),
-  'Idempotent-Replayed': header('`true` when the first answer to this request is sent again', text()),
+  'Retry-After': header('The time to wait, in seconds, as in `retry_after_seconds`', integer()),
+  'Idempotent-Replayed': header('`true` if the answer repeats the first answer', text()),
 };
 
 function header(description: string, schema: JsonSchema): JsonSchema {
@@ -74,11 +74,11 @@ export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   CommonError: objectOf<ErrorEnvelope>(
     {
       error: objectOf<ErrorEnvelope['error']>({
-        code: oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs'),
-        message: text('The cause and the remedy, for people; do not parse it'),
+        code: oneOfTexts(Object.keys(ERRORS), 'The code of the error, for programs'),
+        message: text('The cause and the remedy, for people. Do not parse this text'),
         retryable: boolean('Whether the same request can succeed later'),
-        request_id: text('Quote it to support'),
-        retry_after_seconds: optional(integer('Seconds to wait, as in the header `Retry-After`')),
+        request_id: text('The id of the request. Quote the id to support'),
+        retry_after_seconds: optional(integer('The time to wait, in seconds, as in `Retry-After`')),
       }),
     },
     'The common envelope of errors.',
@@ -87,24 +87,24 @@ export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
 
 /** The description of each refusal status, and the error codes that use it. */
 const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, codes: readonly ErrorCode[]]>> = {
-  400: ['The request is invalid or its content is refused. Change it.', ['bad_request', 'content_policy_violation']],
+  400: ['The request or its content is refused. Change the request.', ['bad_request', 'content_policy_violation']],
   401: [
-    'The key is missing, wrong, disabled or expired, or, where something is created or changed, exhausted.',
+    'The key is missing, wrong, disabled, expired or, for calls that create or change a resource, exhausted.',
     ['missing_api_key', 'invalid_api_key'],
   ],
-  402: ['The balance, or the rest of the key’s limit, does not cover the price.', ['insufficient_credits']],
+  402: ['The balance or the rest of the key’s limit does not cover the price.', ['insufficient_credits']],
   403: ['The account, the key or the address may not do this.', ['forbidden', 'access_denied']],
   404: ['The account has no such resource.', ['not_found']],
-  408: ['The body arrived too slowly. Send it again.', ['read_request_body_failed']],
+  408: ['The body arrived too slowly. Repeat the request.', ['read_request_body_failed']],
   409: [
-    'The idempotency key or reference was used for something else or is in use, or the task can no longer be cancelled.',
+    'The idempotency key or reference is in use or belongs to another request, or the task can no longer be cancelled.',
     ['idempotency_conflict', 'bad_request'],
   ],
   413: ['The body is too large.', ['read_request_body_failed']],
   429: ['Too many requests, or too many tasks at once.', ['rate_limit_exceeded', 'user_concurrency_exceeded']],
-  500: ['Something went wrong on our side. Retry once.', ['internal_error']],
+  500: ['An internal error happened. Retry once.', ['internal_error']],
   503: [
-    'Not possible now. Back off and retry.',
+    'The call is not possible now. Back off and retry.',
     ['processing_unavailable', 'processing_timeout', 'processing_failed', 'result_transfer_failed'],
   ],
 };

@@ -20,7 +20,7 @@ import type { FinishReasonOnWire, UsageMetadata } from '../../text/generate-cont
 import type { MessagesStopReason, MessagesUsage } from '../../text/messages/types.ts';
 import type { ResponseUsage } from '../../text/responses/types.ts';
 
-const code = oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs');
+const code = oneOfTexts(Object.keys(ERRORS), 'The code of the error, for programs');
 const message = text('The cause and the remedy, ending with the request id');
 
 const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_calls', 'function_call'];
@@ -31,32 +31,32 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ChatCompletion: object({
     id: text(),
     object: exactly('chat.completion'),
-    created: unixSeconds('When the request was made'),
+    created: unixSeconds('When the request started'),
     model: text(),
     choices: arrayOf(
       object({
         index: integer(),
         message: object({
           role: exactly('assistant'),
-          content: nullable(text('Empty when reasoning used up the whole budget')),
-          reasoning_content: optional(text('The model’s reasoning; billed as output')),
+          content: nullable(text('The text. Empty if reasoning used all tokens')),
+          reasoning_content: optional(text('The reasoning of the model, billed as output')),
           tool_calls: optional(
             arrayOf(
               objectOf<ChatToolCall>({
                 id: text(),
                 type: exactly('function'),
-                function: object({ name: text(), arguments: text('JSON') }),
+                function: object({ name: text(), arguments: text('The arguments as JSON') }),
               }),
             ),
           ),
           function_call: optional(
             objectOf<ChatFunctionCall>(
-              { name: text(), arguments: text('JSON') },
-              'In answers to requests with `functions`',
+              { name: text(), arguments: text('The arguments as JSON') },
+              'The function call. Only if the request has `functions`',
             ),
           ),
         }),
-        finish_reason: oneOfTexts(chatFinishReasons, '`function_call` only where the request had `functions`'),
+        finish_reason: oneOfTexts(chatFinishReasons, '`function_call` only if the request has `functions`'),
       }),
     ),
     usage: objectOf<ChatUsage>({
@@ -72,10 +72,10 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ResponsesResponse: object({
     id: text(),
     object: exactly('response'),
-    created_at: unixSeconds('When the request was made'),
-    completed_at: optional(nullable(unixSeconds('When the answer was complete'))),
-    instructions: optional({ description: 'As sent; null if there were none' }),
-    metadata: optional(nullable({ ...ANY_OBJECT, description: 'As sent' })),
+    created_at: unixSeconds('When the request started'),
+    completed_at: optional(nullable(unixSeconds('When the answer was complete. Null until then'))),
+    instructions: optional({ description: 'The instructions of the request. Null if there are none' }),
+    metadata: optional(nullable({ ...ANY_OBJECT, description: 'The metadata of the request' })),
     model: text(),
     status: oneOfTexts(['completed', 'incomplete']),
     incomplete_details: nullable(object({ reason: exactly('max_output_tokens') })),
@@ -99,7 +99,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
           status: text(),
           call_id: text(),
           name: text(),
-          arguments: text('JSON'),
+          arguments: text('The arguments as JSON'),
         }),
       ],
     }),
@@ -125,14 +125,14 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       ],
     }),
     stop_reason: oneOfTexts(stopReasons),
-    stop_sequence: nullable(text('The stop sequence that ended the answer')),
+    stop_sequence: nullable(text('The stop sequence that ended the answer. Null if none did')),
     usage: objectOf<MessagesUsage>({
-      input_tokens: integer('Without tokens read from or written to the cache'),
+      input_tokens: integer('The input tokens, except tokens read from or written to the cache'),
       cache_creation_input_tokens: optional(integer()),
       cache_creation: optional(
         object(
           { ephemeral_5m_input_tokens: integer(), ephemeral_1h_input_tokens: integer() },
-          'What was written to the cache, by how long it is kept',
+          'The tokens written to the cache, by cache lifetime',
         ),
       ),
       cache_read_input_tokens: optional(integer()),
@@ -155,12 +155,12 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
                 }),
               ],
             }),
-            description: 'May be absent when reasoning used up the whole budget',
+            description: 'The content. May be absent if reasoning used all tokens',
           }),
         }),
         finishReason: optional({
           ...oneOfTexts(finishReasons),
-          description: 'In the last object of a stream, and in every whole answer',
+          description: 'The reason. Present in whole answers and in the last object of a stream',
         }),
         index: integer(),
       }),
@@ -183,9 +183,9 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     data: arrayOf(
       object({
         object: exactly('embedding'),
-        index: integer('Its place among the inputs'),
+        index: integer('The position among the inputs'),
         embedding: {
-          oneOf: [arrayOf({ type: 'number' }), text('Base64 of numbers of 32 bits, the lowest byte first')],
+          oneOf: [arrayOf({ type: 'number' }), text('Base64 of 32-bit floats, little-endian')],
         },
       }),
     ),

@@ -28,5 +28,5 @@ function withModels(schema: JsonSchema, model: JsonSchema): JsonSchema {
 /** The ids of the models that a format serves. */
 function modelOn(format: RequestFormatName, { textModels }: Catalogue): JsonSchema {
   const ids = [...textModels.values()].filter((model) => answersFormat(model, format)).map(({ id }) => id);
-  return ids.length === 0 ? text('No models') : oneOfTexts(ids, 'Exact and case-sensitive');
+  return ids.length === 0 ? text('No models') : oneOfTexts(ids, 'The exact, case-sensitive id');
 }

@@ -38,10 +38,7 @@ export const BILL = resource<VendorBill>(
     month: field.text('month', 'The month in UTC, such as 2026-10'),
     upstreams: field.words(text())('upstreams', 'The upstreams that the vendor bills for'),
     columns: field.object(COLUMNS)('columns'),
-    usd_per_unit: field.exactUsd.orNull(
-      'usdPerUnit',
-      'The value of 1 unit of the bill’s currency. Null for US dollars',
-    ),
+    usd_per_unit: field.exactUsd.orNull('usdPerUnit', 'The value of 1 unit of the currency. Null for US dollars'),
     lines: field.count('lines', 'The number of lines that name a job or a model'),
     billed_usd: field.exactUsd('amount', 'The sum of the lines'),
     imported_at: field.isoTime('importedAt', 'When the bill was imported'),

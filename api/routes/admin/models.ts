@@ -35,7 +35,7 @@ const SOLD_MODEL = resource<SoldModel>('SoldModel', {
   disabled_by: field.text.orNull(({ disabled }) => disabled?.author ?? null, 'Who disabled the model. Null if enabled'),
   disabled_reason: field.text.orNull(
     ({ disabled }) => disabled?.reason ?? null,
-    'Why the model is disabled. Null if enabled',
+    'Why it was disabled. Null if enabled',
   ),
 });
 

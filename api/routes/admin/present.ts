@@ -205,9 +205,7 @@ export const ADMIN_TASK = resource<AdminTask>('AdminTask', {
     'The list price of submissions whose outcome is unknown',
   ),
   reservation_id: field.id('transfer')('reservationId', 'The transfer that reserved the price'),
-  resolution_id: field
-    .id('transfer')
-    .orNull('resolutionId', 'The transfer that charged or refunded it. Null while the task runs'),
+  resolution_id: field.id('transfer').orNull('resolutionId', 'The charge or refund. Null until the task is final'),
   deadline_at: field.unixSeconds('deadlineAt', 'The deadline for processing'),
   workflow_id: field.text('id', 'The id of the task’s workflow'),
   history_url: field.url(({ id, temporal }) => historyUrl(temporal, id), 'The workflow’s history in Temporal'),

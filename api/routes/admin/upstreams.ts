@@ -26,10 +26,10 @@ function callsOf<Row>(read: (row: Row) => CallSum, when: string): Fields<Row> {
   return {
     requests: field.count((row: Row) => read(row).requests, `The number of requests ${when}. For media, submissions`),
     failures: field.count((row: Row) => read(row).failures, 'The number of requests that failed at the upstream'),
-    p50_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.5), 'The median duration, in milliseconds'),
+    p50_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.5), 'The median duration, in ms'),
     p95_ms: field.integer.orNull(
       (row: Row) => durationAtMs(read(row), 0.95),
-      'The 95th percentile of the durations, in milliseconds',
+      'The 95th percentile of durations, in ms',
     ),
   };
 }
@@ -57,10 +57,7 @@ export const UPSTREAM = resource<UpstreamHealth>('Upstream', {
     '`probing`: the pause is over, and one request tests whether the upstream works again',
   ),
   cause: field.oneOf(CIRCUIT_CAUSES).orNull('cause', 'Why the upstream is out of service. Null if in service'),
-  since: field.isoTime.orNull(
-    ({ sinceMs }) => momentOf(sinceMs),
-    'When the upstream went out of service. Null if in service',
-  ),
+  since: field.isoTime.orNull(({ sinceMs }) => momentOf(sinceMs), 'When the pause started. Null if in service'),
   until: field.isoTime.orNull(({ untilMs }) => momentOf(untilMs), 'When the next probe may start. Null if in service'),
   open_in: field.count('openIn', 'The number of processes that have taken the upstream out of service. For text'),
   ...callsOf(({ lastHour }: UpstreamHealth) => lastHour, 'of the last hour'),

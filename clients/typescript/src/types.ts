@@ -580,34 +580,34 @@ export type RunCapability = {
 export type ChatCompletion = {
   id: string;
   object: 'chat.completion';
-  /** When the request was made, in Unix seconds */
+  /** When the request started, in Unix seconds */
   created: number;
   model: string;
   choices: {
     index: number;
     message: {
       role: 'assistant';
-      /** Empty when reasoning used up the whole budget */
+      /** The text. Empty if reasoning used all tokens */
       content: string | null;
-      /** The model’s reasoning; billed as output */
+      /** The reasoning of the model, billed as output */
       reasoning_content?: string;
       tool_calls?: {
         id: string;
         type: 'function';
         function: {
           name: string;
-          /** JSON */
+          /** The arguments as JSON */
           arguments: string;
         };
       }[];
-      /** In answers to requests with `functions` */
+      /** The function call. Only if the request has `functions` */
       function_call?: {
         name: string;
-        /** JSON */
+        /** The arguments as JSON */
         arguments: string;
       };
     };
-    /** `function_call` only where the request had `functions` */
+    /** `function_call` only if the request has `functions` */
     finish_reason: 'stop' | 'length' | 'tool_calls' | 'function_call';
   }[];
   usage: {
@@ -627,13 +627,13 @@ export type ChatCompletion = {
 export type ResponsesResponse = {
   id: string;
   object: 'response';
-  /** When the request was made, in Unix seconds */
+  /** When the request started, in Unix seconds */
   created_at: number;
-  /** When the answer was complete, in Unix seconds */
+  /** When the answer was complete, in Unix seconds. Null until then */
   completed_at?: number | null;
-  /** As sent; null if there were none */
+  /** The instructions of the request. Null if there are none */
   instructions?: unknown;
-  /** As sent */
+  /** The metadata of the request */
   metadata?: Record<string, unknown> | null;
   model: string;
   status: 'completed' | 'incomplete';
@@ -665,7 +665,7 @@ export type ResponsesResponse = {
         status: string;
         call_id: string;
         name: string;
-        /** JSON */
+        /** The arguments as JSON */
         arguments: string;
       }
   )[];
@@ -710,13 +710,13 @@ export type Message = {
       }
   )[];
   stop_reason: 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use';
-  /** The stop sequence that ended the answer */
+  /** The stop sequence that ended the answer. Null if none did */
   stop_sequence: string | null;
   usage: {
-    /** Without tokens read from or written to the cache */
+    /** The input tokens, except tokens read from or written to the cache */
     input_tokens: number;
     cache_creation_input_tokens?: number;
-    /** What was written to the cache, by how long it is kept */
+    /** The tokens written to the cache, by cache lifetime */
     cache_creation?: {
       ephemeral_5m_input_tokens: number;
       ephemeral_1h_input_tokens: number;
@@ -733,7 +733,7 @@ export type GenerateContentResponse = {
   candidates: {
     content: {
       role: 'model';
-      /** May be absent when reasoning used up the whole budget */
+      /** The content. May be absent if reasoning used all tokens */
       parts?: (
         | {
             text: string;
@@ -748,7 +748,7 @@ export type GenerateContentResponse = {
           }
       )[];
     };
-    /** In the last object of a stream, and in every whole answer */
+    /** The reason. Present in whole answers and in the last object of a stream */
     finishReason?: 'STOP' | 'MAX_TOKENS';
     index: number;
   }[];
