@@ -1,10 +1,8 @@
 /** The file of upstreams: the names that the catalogue's routes use, addresses and credentials. */
 import Joi from 'joi';
-import { type OperatorFile, readOperatorFile, writeFindings } from '../catalogue/operator-file.ts';
+import type { OperatorFile } from '../catalogue/operator-file.ts';
 import { checkAgainst, type Checked } from '../catalogue/schema-findings.ts';
 import { camelCased, type SnakeCased } from '../domain/field-names.ts';
-import type { ReadVariable } from '../domain/fill-in.ts';
-import { OperatorError } from '../domain/operator-error.ts';
 import type { MediaAdapter } from './media/adapter.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from './media/protocols.ts';
 import type { MediaUpstreamSettings } from './media/upstream.ts';
@@ -105,21 +103,6 @@ export const upstreamsSchema = Joi.object<UpstreamsFile>({
   media: Joi.array().items(mediaUpstream).unique('name').default([]),
   text: Joi.array().items(textUpstreamSchema).unique('name').default([]),
 }).required();
-
-/** The file of upstreams is invalid. The message names the file and the path of each field to correct. */
-class UpstreamsError extends OperatorError {
-  override readonly name = 'UpstreamsError';
-}
-
-/**
- * @param readVariable replaces `${NAME}` in strings
- * @throws UpstreamsError if the file cannot be read or is invalid
- */
-export function loadUpstreams(path: string, readVariable: ReadVariable = () => undefined): Upstreams {
-  const { value, findings } = checkUpstreams(readOperatorFile(path, readVariable));
-  if (!value) throw new UpstreamsError([`${path} is wrong:`, ...writeFindings(findings)].join('\n  '));
-  return value;
-}
 
 /** Checks a file of upstreams without the catalogue. Returns all findings, and the upstreams if the file is valid. */
 export function checkUpstreams(file: OperatorFile): Checked<Upstreams> {

@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readOperatorFile, writeFindings } from '../../catalogue/operator-file.ts';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
-import { loadUpstreams, type Upstreams, NO_LIMITS } from '../../providers/upstreams.ts';
+import { checkUpstreams, type Upstreams, NO_LIMITS } from '../../providers/upstreams.ts';
 
 const KLING = { name: 'kling', protocol: 'kling', api_key: 'key' };
 const STUDIO = { name: 'studio', protocol: 'http-jobs', base_url: 'https://render.example/studio', api_key: 'key' };
@@ -20,7 +21,9 @@ describe('the file of upstreams', () => {
   async function load(document: unknown): Promise<Upstreams> {
     const path = join(folder, 'upstreams.yaml');
     await writeFile(path, JSON.stringify(document));
-    return loadUpstreams(path);
+    const { value, findings } = checkUpstreams(readOperatorFile(path, () => undefined));
+    if (!value) throw new Error(writeFindings(findings).join('\n'));
+    return value;
   }
 
   const refusal = (document: unknown): Promise<string> =>

@@ -25,7 +25,6 @@ export const updateEndpointSchema = bodySchema({
   ...settings,
   enabled: Joi.boolean().description('False stops deliveries; true resumes them and clears past failures'),
 });
-export type UpdateEndpointBody = BodyOf<typeof updateEndpointSchema>;
 
 const LAST_SECOND = 99_999_999_999;
 
