@@ -1,15 +1,15 @@
 /** The rules of `domain/ledger.ts` as SQL expressions on a row of `transfers`. */
-import { type AccountBook, isCharge, TRANSFERS } from '../domain/ledger.ts';
+import { type CustomerLedgerAccount, isCharge, TRANSFERS } from '../domain/ledger.ts';
 
 /** SQL for the sign with which the row changes this balance of its account: 1, -1, or 0 for no change. */
-export function signOf(book: AccountBook): string {
-  return `((credit = '${book}')::int - (debit = '${book}')::int)`;
+export function balanceSign(account: CustomerLedgerAccount): string {
+  return `((credit = '${account}')::int - (debit = '${account}')::int)`;
 }
 
 /** SQL for the amounts that a row adds to `available` and `reserved`. */
 export const CHANGE = {
-  available: `(amount * ${signOf('available')})`,
-  reserved: `(amount * ${signOf('reserved')})`,
+  available: `(amount * ${balanceSign('available')})`,
+  reserved: `(amount * ${balanceSign('reserved')})`,
 };
 
 /** SQL for the balance of a row of `accounts`, held money included. */

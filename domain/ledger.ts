@@ -1,12 +1,12 @@
 /**
  * The balances of the ledger, and the two between which each kind of transfer moves money. PostgreSQL refuses every
- * other move (`transfers_books` in `db/migrations/0003-ledger.ts`). Functions in PostgreSQL write the transfers of
+ * other posting (`transfers_books` in `db/migrations/0003-ledger.ts`). Functions in PostgreSQL write the transfers of
  * batches of tasks and text requests.
  */
 
-/** Every balance: those of accounts, and Genway's own. */
-export type Book =
-  | AccountBook
+/** Every account of the ledger: the two of each customer, and the operator's own. */
+export type LedgerAccount =
+  | CustomerLedgerAccount
   | 'payments'
   | 'signup_credit'
   | 'promo_credit'
@@ -14,16 +14,17 @@ export type Book =
   | 'absorbed_loss'
   | 'revenue';
 
-/** The balances of an account: money to spend, and money that tasks and text processes hold. */
-const ACCOUNT_BOOKS = ['available', 'reserved'] as const;
-export type AccountBook = (typeof ACCOUNT_BOOKS)[number];
+/** The ledger accounts of a customer: money to spend, and money that tasks and text processes hold. */
+const CUSTOMER_LEDGER_ACCOUNTS = ['available', 'reserved'] as const;
+export type CustomerLedgerAccount = (typeof CUSTOMER_LEDGER_ACCOUNTS)[number];
 
-export interface Move {
-  readonly debit: Book;
-  readonly credit: Book;
+/** A debit and the credit that balances the debit. */
+export interface Posting {
+  readonly debit: LedgerAccount;
+  readonly credit: LedgerAccount;
 }
 
-/** The move of each kind of transfer. An adjustment that takes money from the account has the opposite move. */
+/** The posting of each kind of transfer. An adjustment that takes money from a customer has the opposite posting. */
 export const TRANSFERS = {
   /** Funded credit, for a payment. */
   topup: { debit: 'payments', credit: 'available' },
@@ -51,29 +52,30 @@ export const TRANSFERS = {
   absorbed_loss: { debit: 'absorbed_loss', credit: 'revenue' },
   /** An operator's correction. */
   adjustment: { debit: 'adjustments', credit: 'available' },
-} as const satisfies Readonly<Record<string, Move>>;
+} as const satisfies Readonly<Record<string, Posting>>;
 
 export type TransferKind = keyof typeof TRANSFERS;
 
 /** @param taken for an adjustment that takes money from the account */
-export function moveOf(kind: TransferKind, taken = false): Move {
+export function findPosting(kind: TransferKind, taken = false): Posting {
   const { debit, credit } = TRANSFERS[kind];
   return taken ? { debit: credit, credit: debit } : { debit, credit };
 }
 
 /** The amount that a transfer adds to each balance of its account; negative where it takes money. */
-export function changesBy({
+export function balanceChanges({
   debit,
   credit,
   amount,
-}: Move & { readonly amount: bigint }): Readonly<Record<AccountBook, bigint>> {
-  const moved = (book: AccountBook): bigint => (credit === book ? amount : 0n) - (debit === book ? amount : 0n);
+}: Posting & { readonly amount: bigint }): Readonly<Record<CustomerLedgerAccount, bigint>> {
+  const moved = (account: CustomerLedgerAccount): bigint =>
+    (credit === account ? amount : 0n) - (debit === account ? amount : 0n);
   return { available: moved('available'), reserved: moved('reserved') };
 }
 
-/** Whether a move charges its account. The `used` of a key is the sum of its holds and charges. */
-export function isCharge({ debit, credit }: Move): boolean {
-  return credit === 'revenue' && ACCOUNT_BOOKS.some((book) => book === debit);
+/** Whether a posting charges its account. The `used` of a key is the sum of its holds and charges. */
+export function isCharge({ debit, credit }: Posting): boolean {
+  return credit === 'revenue' && CUSTOMER_LEDGER_ACCOUNTS.some((account) => account === debit);
 }
 
 /** The types of balance entries, the part of the ledger that customers see. */
@@ -106,12 +108,12 @@ export const ENTRY_OF = {
 } as const satisfies Partial<Record<TransferKind, EntryType>>;
 
 /** The amount by which a transfer changes the money of its account, held money included. */
-export function changeBy(moved: Move & { readonly amount: bigint }): bigint {
-  const { available, reserved } = changesBy(moved);
+export function totalChange(moved: Posting & { readonly amount: bigint }): bigint {
+  const { available, reserved } = balanceChanges(moved);
   return available + reserved;
 }
 
 /** The amount of a transfer. An adjustment that takes money from the account has a negative amount. */
-export function signedAmount(transfer: Move & { readonly kind: TransferKind; readonly amount: bigint }): bigint {
-  return transfer.kind === 'adjustment' ? changeBy(transfer) : transfer.amount;
+export function signedAmount(transfer: Posting & { readonly kind: TransferKind; readonly amount: bigint }): bigint {
+  return transfer.kind === 'adjustment' ? totalChange(transfer) : transfer.amount;
 }

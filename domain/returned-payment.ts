@@ -46,7 +46,7 @@ export function withSuspension(payment: ReturnedPayment): ReturnedPayment {
 }
 
 /** The part of the credited amount that the account owes. */
-export function dueOf({ refunded, disputes }: ReturnedPayment, credited: PicoUsd): PicoUsd {
+export function amountDue({ refunded, disputes }: ReturnedPayment, credited: PicoUsd): PicoUsd {
   const lost = [...disputes.values()].reduce((sum, { amount, isWon }) => sum + (isWon ? 0n : amount), 0n);
   return smaller(refunded + lost, credited);
 }

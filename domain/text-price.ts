@@ -249,7 +249,7 @@ function outputTokenLimit(
  * Returns the cost at list price that a failed request may have caused the operator: an upstream that did not answer in
  * time may have generated as much as was held. `db/queries/margins.ts` sums the same.
  */
-export function possibleLossOf(
+export function computePossibleLoss(
   { errorCode, upstream }: { readonly errorCode: string | null; readonly upstream: object | null },
   held: PicoUsd,
 ): PicoUsd {

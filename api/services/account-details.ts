@@ -5,7 +5,7 @@ import { recordAccountAction } from '../../db/queries/operator-actions.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { addUp } from './finance/dual-control.ts';
+import { recordManualAdjustment } from './finance/dual-control.ts';
 import type { ApiServices } from './services.ts';
 
 /** @returns the id of the account @throws ServiceError `idempotency_conflict` if another account has the external id */
@@ -20,7 +20,12 @@ export async function createAccount(
       await insertAccount(transaction, { ...details, id });
       if (signupCredit === 0n) return;
       const transferId = await grantSignupCredit(transaction, id, signupCredit);
-      await addUp(transaction, services, { id: transferId, accountId: id, amount: signupCredit, author });
+      await recordManualAdjustment(transaction, services, {
+        id: transferId,
+        accountId: id,
+        amount: signupCredit,
+        author,
+      });
     }),
   );
   return id;

@@ -5,7 +5,7 @@ import { acceptAutoTopUp, claimTopUps, endTopUp, type TopUpAttempt } from '../..
 import type { PicoUsd } from '../../domain/money.ts';
 import { repeat, type Repetition } from '../../domain/repeat.ts';
 import { CardRefusedError, type CheckoutPages } from '../../providers/checkout.ts';
-import { orUnavailable, payableOn, type CheckoutServices } from './checkout.ts';
+import { orUnavailable, requireCheckout, type CheckoutServices } from './checkout.ts';
 import { creditPayment } from './credit-once.ts';
 
 const PAUSE_MS = 5_000;
@@ -18,7 +18,7 @@ export function openAutoTopUp(
 ): Promise<string> {
   const billing = `${services.publicUrl}/console/accounts/${order.accountId}/billing`;
   const urls = { returnUrl: billing, savedUrl: `${billing}/automatic` };
-  return orUnavailable(payableOn(services).openCard({ ...order, ...urls }));
+  return orUnavailable(requireCheckout(services).openCard({ ...order, ...urls }));
 }
 
 /** Starts the top-ups that the customer agreed to on the page, once. Does nothing until the page has a card. */
@@ -27,7 +27,7 @@ export async function confirmAutoTopUp(
   accountId: string,
   checkoutId: string,
 ): Promise<void> {
-  const card = await orUnavailable(payableOn(services).findCard(checkoutId));
+  const card = await orUnavailable(requireCheckout(services).findCard(checkoutId));
   if (card?.accountId === accountId) await acceptAutoTopUp(services.database, checkoutId, card);
 }
 

@@ -12,7 +12,7 @@ export function openCheckout(
   order: { readonly accountId: string; readonly amount: PicoUsd; readonly description: string },
 ): Promise<string> {
   const returnUrl = `${services.publicUrl}/console/accounts/${order.accountId}/billing`;
-  return orUnavailable(payableOn(services).open({ ...order, returnUrl }));
+  return orUnavailable(requireCheckout(services).open({ ...order, returnUrl }));
 }
 
 /**
@@ -25,13 +25,13 @@ export async function findCheckoutUrl(
   accountId: string,
   id: string,
 ): Promise<string | null> {
-  const found = await orUnavailable(payableOn(services).find(id));
+  const found = await orUnavailable(requireCheckout(services).find(id));
   if (found?.accountId !== accountId) throw noSuchPage();
   return found.url;
 }
 
 /** @throws ServiceError `not_found` where no payments are taken */
-export function payableOn({ checkout }: Pick<CheckoutServices, 'checkout'>): CheckoutPages {
+export function requireCheckout({ checkout }: Pick<CheckoutServices, 'checkout'>): CheckoutPages {
   if (!checkout) throw noSuchPage();
   return checkout;
 }

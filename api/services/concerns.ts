@@ -5,7 +5,7 @@ import { listPendingCorrections } from '../../db/queries/corrections.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
-import { findLosses } from './price-lists.ts';
+import { findSalesBelowCost } from './price-lists.ts';
 import type { ApiServices } from './services.ts';
 
 export type Concern =
@@ -68,7 +68,7 @@ async function readConcerns(services: ApiServices) {
     readLedgerHealth(database),
     listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
     listPendingCorrections(database, MAX_COUNT),
-    findLosses(services),
+    findSalesBelowCost(services),
   ]);
   return {
     backlog,

@@ -113,14 +113,14 @@ export async function setPriceList(
 }
 
 /** Sales below cost by the catalogue (`list` is null), and by versions of price lists that are in force or planned. */
-export interface Losses {
+export interface SalesBelowCost {
   readonly list: string | null;
   readonly count: number;
   /** The first model and price. */
   readonly example: string;
 }
 
-export async function findLosses({ database, catalogue }: Services): Promise<readonly Losses[]> {
+export async function findSalesBelowCost({ database, catalogue }: Services): Promise<readonly SalesBelowCost[]> {
   const versions = await listCurrentVersions(database, MAX_JUDGED);
   return [null, ...versions.map((version) => new PriceList(version))].flatMap((list) => {
     const found = soldBelowCost(catalogue, list);

@@ -13,7 +13,7 @@ export const UNAVAILABLE_REASONS = ['not_allowed', 'top_up_required', 'disabled'
 export type UnavailableReason = (typeof UNAVAILABLE_REASONS)[number];
 
 /** The first reason for which calls of the model are refused; null if there is none. */
-export function whyUnavailable(
+export function findUnavailableReason(
   model: MediaModel | TextModel,
   { key, account }: { readonly key: KeyGroup; readonly account: { readonly toppedUpAt: Date | null } },
   {

@@ -5,7 +5,7 @@ import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 import { type Acknowledgement, findLatestReport, listAcknowledgements } from './acknowledgements.ts';
 
-export interface ClosedMonth extends Books {
+export interface ClosedMonth extends MonthTotals {
   /** Such as `2026-10`. */
   readonly month: string;
   readonly closedAt: Date;
@@ -38,7 +38,7 @@ export type MonthRefusal =
   | { readonly reason: 'bill not compared'; readonly vendor: string };
 
 /** The transfers of a month, summed. */
-export interface Books {
+export interface MonthTotals {
   /** The number of transfers. */
   readonly transfers: number;
   /** The sum of the transfers of each kind. */
@@ -134,12 +134,12 @@ export async function listAcknowledged(database: Database): Promise<readonly Ack
 }
 
 /** Reads the current sums of a month. */
-export async function readBooks(database: Database, month: Month): Promise<Books> {
+export async function readMonthTotals(database: Database, month: Month): Promise<MonthTotals> {
   const { rows } = await database.raw<{ rows: Pick<ClosedMonthRow, 'transfers' | 'amounts'>[] }>(
     'SELECT transfers, amounts FROM books_of_month(?::date)',
     [`${month.name}-01`],
   );
-  return toBooks(onlyRow(rows));
+  return toMonthTotals(onlyRow(rows));
 }
 
 /** The closed months, latest first. */
@@ -167,10 +167,10 @@ async function lastClosed(database: Database): Promise<Month | null> {
 }
 
 function toClosedMonth(row: ClosedMonthRow): ClosedMonth {
-  return { ...camelCased(row), ...toBooks(row) };
+  return { ...camelCased(row), ...toMonthTotals(row) };
 }
 
-function toBooks({ transfers, amounts }: Pick<ClosedMonthRow, 'transfers' | 'amounts'>): Books {
+function toMonthTotals({ transfers, amounts }: Pick<ClosedMonthRow, 'transfers' | 'amounts'>): MonthTotals {
   return {
     transfers: Number(transfers),
     amounts: new Map(Object.entries(amounts).map(([kind, amount]) => [kind, picoUsd(amount)])),

@@ -11,7 +11,7 @@ import { streamPages } from '../stream-pages.ts';
 import type { Transfer } from './transfers.ts';
 
 /** A transfer, with its account and its task or text request. */
-export interface BookedTransfer extends Omit<Transfer, 'openedAt'>, SummedTokens<string | null> {
+export interface ExportedTransfer extends Omit<Transfer, 'openedAt'>, SummedTokens<string | null> {
   readonly accountName: string;
   readonly externalId: string | null;
   /** `image`, `video` or `text`; null if the transfer is for no request. */
@@ -30,7 +30,7 @@ export interface BookedTransfer extends Omit<Transfer, 'openedAt'>, SummedTokens
   readonly message: string | null;
 }
 
-type Row = Omit<BookedTransfer, 'amount' | 'signupAmount' | 'cost'> & {
+type Row = Omit<ExportedTransfer, 'amount' | 'signupAmount' | 'cost'> & {
   readonly amount: string;
   readonly signupAmount: string;
   readonly cost: string | null;
@@ -46,8 +46,8 @@ export function firstTransferIdOf(moment: Date): string {
 }
 
 /** Streams the transfers of a month, ordered by id. */
-export function streamMonth(database: Database, month: Month): AsyncIterable<BookedTransfer> {
-  return streamPages(async (after: BookedTransfer | undefined, limit) => {
+export function streamMonth(database: Database, month: Month): AsyncIterable<ExportedTransfer> {
+  return streamPages(async (after: ExportedTransfer | undefined, limit) => {
     const { rows } = await database.raw<{ rows: Row[] }>(PAGE, {
       from: month.from,
       to: month.to,

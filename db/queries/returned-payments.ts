@@ -1,7 +1,7 @@
 /** Payments that were returned to their payer: see `db/migrations/0003-ledger.ts`. */
 import { type PicoUsd, smaller } from '../../domain/money.ts';
 import {
-  dueOf,
+  amountDue,
   mustSuspend,
   type PaymentReturn,
   type ReturnedPayment,
@@ -88,7 +88,7 @@ async function moveDifference(
   const { accountId, amount: credited } = payment;
   await lockAccount(transaction, accountId);
   const account = await findAccount(transaction, accountId);
-  const due = dueOf(returned, credited) - returned.taken;
+  const due = amountDue(returned, credited) - returned.taken;
   const taken = due > 0n ? smaller(due, account?.fundedAvailable ?? 0n) : due;
   if (taken === 0n) return { accountId, taken, transferId: null };
   const reason = `${reference} ${taken > 0n ? 'went back to its payer' : 'was won in a dispute'}`;

@@ -10,7 +10,7 @@ import { firstTransferIdOf, MAX_CHAIN_MS } from './month-export.ts';
 import { streamPages } from '../stream-pages.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
 
-export interface BooksOfAccount {
+export interface AccountBalances {
   readonly available: PicoUsd;
   readonly reserved: PicoUsd;
 }
@@ -25,9 +25,9 @@ export interface Activity {
 
 /** For each balance, opening plus activity equals closing. */
 export interface Statement {
-  readonly opening: BooksOfAccount;
+  readonly opening: AccountBalances;
   readonly activity: readonly Activity[];
-  readonly closing: BooksOfAccount;
+  readonly closing: AccountBalances;
 }
 
 type PeriodRow = RowOf<Activity, 'transfers'> & { readonly part: 'before' | 'within' };
@@ -76,8 +76,8 @@ function toActivity({ kind, transfers, available, reserved }: PeriodRow): Activi
   return { kind, transfers: Number(transfers), available: picoUsd(available), reserved: picoUsd(reserved) };
 }
 
-function sumOf(books: readonly BooksOfAccount[]): BooksOfAccount {
-  return books.reduce(
+function sumOf(balances: readonly AccountBalances[]): AccountBalances {
+  return balances.reduce(
     (total, { available, reserved }) => ({
       available: total.available + available,
       reserved: total.reserved + reserved,

@@ -1,5 +1,5 @@
 /** Rows of the ledger. A trigger moves the balances when a row is inserted: see `db/migrations/0003-ledger.ts`. */
-import { type Book, moveOf, type TransferKind } from '../../domain/ledger.ts';
+import { type LedgerAccount, findPosting, type TransferKind } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
@@ -13,8 +13,8 @@ export interface Transfer {
   readonly openedAt: Date;
   readonly createdAt: Date;
   readonly kind: TransferKind;
-  readonly debit: Book;
-  readonly credit: Book;
+  readonly debit: LedgerAccount;
+  readonly credit: LedgerAccount;
   readonly amount: PicoUsd;
   /** The part of `amount` that is signup or promo credit. */
   readonly signupAmount: PicoUsd;
@@ -46,7 +46,7 @@ type TransferRow = RowOf<Transfer>;
 export async function insertTransfer(database: Database, transfer: NewTransfer): Promise<void> {
   const { taken, resolves, createdAt = database.fn.now(), signupAmount = 0n, ...fields } = transfer;
   await database('transfers').insert({
-    ...columnsOf({ ...fields, ...moveOf(transfer.kind, taken), createdAt, signupAmount }),
+    ...columnsOf({ ...fields, ...findPosting(transfer.kind, taken), createdAt, signupAmount }),
     opened_at: resolves?.openedAt ?? createdAt,
     pending_id: resolves?.reservationId,
   });

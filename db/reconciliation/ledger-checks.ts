@@ -1,5 +1,5 @@
 /** Checks whether the ledger, the balances and the tasks agree. */
-import { CHANGE, CHARGES, signOf } from '../ledger-sql.ts';
+import { CHANGE, CHARGES, balanceSign } from '../ledger-sql.ts';
 import { sqlCheck } from './check.ts';
 
 /** How long storing a result may continue after the deadline. */
@@ -14,7 +14,7 @@ export const LEDGER_CHECKS = [
     sql: /* sql */ `
       WITH signed AS (
         SELECT *, amount - signup_amount AS funded_amount,
-          ${signOf('available')} AS to_available, ${signOf('reserved')} AS to_reserved
+          ${balanceSign('available')} AS to_available, ${balanceSign('reserved')} AS to_reserved
         FROM transfers
       ), movements AS (
         SELECT account_id,

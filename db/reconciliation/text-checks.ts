@@ -3,7 +3,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { PriceList } from '../../domain/price-list.ts';
 import { priceText, type TextPricing } from '../../domain/pricing.ts';
 import { type Database, picoUsd } from '../database.ts';
-import { CHANGE, signOf } from '../ledger-sql.ts';
+import { CHANGE, balanceSign } from '../ledger-sql.ts';
 import { STALLED_PROCESS_DEAD_AFTER_SECONDS } from '../text-money/dead-processes.ts';
 import { listAllPriceListVersions } from '../queries/price-lists.ts';
 import { listTextRateCards } from '../queries/rate-cards.ts';
@@ -39,7 +39,7 @@ export const TEXT_CHECKS: readonly Check[] = [
     sql: /* sql */ `
       WITH moved AS (
         SELECT allowance_id AS id, account_id, sum(${CHANGE.reserved}) AS amount,
-          sum(${signOf('reserved')} * signup_amount) AS signup_amount
+          sum(${balanceSign('reserved')} * signup_amount) AS signup_amount
         FROM transfers WHERE allowance_id IS NOT NULL GROUP BY allowance_id, account_id
       )
       SELECT coalesce(kept.id, moved.id) AS subject,

@@ -5,7 +5,7 @@ import {
   affordableOutputTokens,
   chargedUsage,
   holdAmounts,
-  possibleLossOf,
+  computePossibleLoss,
   priceConsumption,
   usedTokens,
 } from '../../domain/text-price.ts';
@@ -28,7 +28,7 @@ export async function holdText(
   function settle(outcome: TextOutcome, held: HeldText): Promise<void> {
     const settlement = toSettlement(charge, bound, hold, outcome);
     const upstream = outcome.upstream?.provider ?? 'none';
-    const possibleLoss = possibleLossOf(settlement, held.amount);
+    const possibleLoss = computePossibleLoss(settlement, held.amount);
     if (possibleLoss > 0n) metrics.textPossiblyLost(upstream, possibleLoss);
     if (settlement.price.clamped) {
       metrics.usageClamped(upstream);

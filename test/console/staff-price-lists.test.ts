@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { findLosses, setPriceList } from '../../api/services/price-lists.ts';
+import { findSalesBelowCost, setPriceList } from '../../api/services/price-lists.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { readRules, writeRules } from '../../console/pages/staff/price-lists/rules.ts';
 import { textsIn } from '../../console/texts/texts.ts';
@@ -84,12 +84,12 @@ describe('price lists in the console of the staff', () => {
 
   it('are listed as problems if they sell below cost, once an account uses them', async () => {
     const services = { database: app.database, catalogue: loadCatalogue('catalogue/vendors.yaml') };
-    expect(await findLosses(services)).to.deep.equal([]);
+    expect(await findSalesBelowCost(services)).to.deep.equal([]);
     await createPriceList(app.database, 'cheap', { factor: '0.01', rules: [], author: 'Ada', reason: 'a test' });
-    expect(await findLosses(services), 'nobody pays by it').to.deep.equal([]);
+    expect(await findSalesBelowCost(services), 'nobody pays by it').to.deep.equal([]);
     const { accountId } = customer;
     await setPriceList(services, { accountId, list: 'cheap', author: 'Ada', reason: 'a test' });
-    const [loss, ...others] = await findLosses(services);
+    const [loss, ...others] = await findSalesBelowCost(services);
     expect(others).to.deep.equal([]);
     expect(loss).to.include({ list: 'cheap@1' });
     expect(loss?.example).to.match(/ < [\d.]+ USD$/);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Database } from '../../db/database.ts';
 import { TASK_ERROR_CODES } from '../../domain/errors.ts';
-import { moveOf, TRANSFERS } from '../../domain/ledger.ts';
+import { findPosting, TRANSFERS } from '../../domain/ledger.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { TASK_STATUSES } from '../../domain/task.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../domain/webhook-event.ts';
@@ -29,7 +29,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     const check = await constraintOf('transfers_books', 'transfers');
     // The items of an array of text, such as `{"topup payments available",…}`.
     const allowed = [...check.matchAll(/"(\w+ \w+ \w+)"/g)].map(([, move]) => move);
-    const moves = [...Object.entries(TRANSFERS), ['adjustment', moveOf('adjustment', true)] as const];
+    const moves = [...Object.entries(TRANSFERS), ['adjustment', findPosting('adjustment', true)] as const];
     expect(allowed).to.have.members(moves.map(([kind, { debit, credit }]) => `${kind} ${debit} ${credit}`));
   });
 

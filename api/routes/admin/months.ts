@@ -16,7 +16,7 @@ import { orAllRows, sendAll, sendLines } from '../../exports.ts';
 import { arrayOf, object } from '../../../domain/json-schema.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { closeMonth as close } from '../../services/finance/close-month.ts';
-import { MONTH_LINE, revenueOfBooks, streamMonthLines } from '../../services/finance/month-rows.ts';
+import { MONTH_LINE, sumRevenue, streamMonthLines } from '../../services/finance/month-rows.ts';
 import { closeMonthSchema } from './schema.ts';
 
 export const ACKNOWLEDGED_FINDING = nested<AcknowledgedFinding>({
@@ -38,7 +38,7 @@ const CLOSED_MONTH = resource<ClosedMonth>(
     closed_at: field.isoTime('closedAt', 'When the month was closed'),
     author: field.text('author', 'Who closed the month'),
     transfers: field.count('transfers', 'The number of transfers'),
-    revenue_usd: field.exactUsd(revenueOfBooks, 'The amount charged'),
+    revenue_usd: field.exactUsd(sumRevenue, 'The amount charged'),
     amounts_usd: field.json(object({}, 'The sums of the transfers by kind, in USD, exact'))(({ amounts }) =>
       Object.fromEntries([...amounts].map(([kind, amount]) => [kind, formatUsd(amount)])),
     ),

@@ -2,7 +2,7 @@
 import type { Database } from '../../../db/database.ts';
 import {
   type Activity,
-  type BooksOfAccount,
+  type AccountBalances,
   type Refund,
   type RefundFilter,
   type Statement,
@@ -16,7 +16,7 @@ import { historyUrl, type HistoryLinks } from '../../history-link.ts';
 import { BALANCE_ENTRY } from '../balance/present.ts';
 import { TEXT_REQUEST } from '../usage/present.ts';
 
-const BOOKS = nested<BooksOfAccount>({
+const BOOKS = nested<AccountBalances>({
   available_usd: field.exactUsd('available', 'The amount available to spend'),
   reserved_usd: field.exactUsd('reserved', 'The amount held for running tasks and requests'),
   total_usd: field.exactUsd(({ available, reserved }) => available + reserved, 'The sum of available and reserved'),
@@ -51,7 +51,7 @@ export const STATEMENT = resource<StatementOfPeriod>(
 );
 
 /** A line of a statement: the opening balance, the changes by one kind of transfer, or the closing balance. */
-export interface StatementLine extends BooksOfAccount {
+export interface StatementLine extends AccountBalances {
   readonly line: string;
   readonly transfers: number | null;
 }

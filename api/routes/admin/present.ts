@@ -6,7 +6,7 @@ import type { StoredBudget } from '../../../db/queries/end-user-budgets.ts';
 import type { StoredSubmission } from '../../../db/queries/submissions.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
 import { LIMIT_PERIODS, renewalOf } from '../../../domain/api-key.ts';
-import { changeBy, signedAmount } from '../../../domain/ledger.ts';
+import { totalChange, signedAmount } from '../../../domain/ledger.ts';
 import { TASK } from '../../../domain/task-object.ts';
 import type { Task } from '../../../domain/task.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -155,7 +155,7 @@ export const TRANSFER = resource<Transfer>(
     credit: field.text('credit', 'The ledger account that was credited'),
     amount_usd: field.usd(signedAmount, 'The amount. Negative only for a correction that took money'),
     change_usd: field.usd(
-      changeBy,
+      totalChange,
       'The change of the balance, including the amount held. The column adds up to the balance',
     ),
     signup_usd: field.usd('signupAmount', 'The part that is signup credit'),

@@ -11,7 +11,7 @@ import { TASK } from '../../../domain/task-object.ts';
 import { answerChat } from '../../services/chat.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { withPrices } from '../../services/customer-prices.ts';
-import { whyUnavailable } from '../../services/unavailable-model.ts';
+import { findUnavailableReason } from '../../services/unavailable-model.ts';
 import type { Context } from '../../state.ts';
 import { createValidator } from '../../validation.ts';
 import { EXAMPLE_PICTURE_NAME } from '../docs/example-picture.ts';
@@ -45,7 +45,7 @@ export async function search(
 ) {
   const prices = await services.findPrices(caller.account, services.clock.nowMs());
   const found = capabilitiesIn(services)
-    .filter((model) => whyUnavailable(model, caller, services) === null)
+    .filter((model) => findUnavailableReason(model, caller, services) === null)
     .map((model) => withPrices(model, prices))
     .map((model) => ({ model, capability: describe(model, services) }))
     .filter(({ capability }) => kind === undefined || capability.kind === kind)
@@ -98,7 +98,7 @@ export async function inspect({ capability_id: id }: Inspect, caller: Caller, se
 
 function modelOf(id: string, caller: Caller, services: ApiServices): Model {
   const model = capabilitiesIn(services).find((one) => one.id === id);
-  if (model !== undefined && whyUnavailable(model, caller, services) !== 'not_allowed') return model;
+  if (model !== undefined && findUnavailableReason(model, caller, services) !== 'not_allowed') return model;
   throw new ServiceError(
     'not_found',
     `There is no capability "${id.slice(0, 100)}". POST /v1/capabilities/search finds some.`,

@@ -8,7 +8,7 @@ import { resource } from '../../../domain/resource/resource.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import type { ApiServices } from '../../services/services.ts';
-import { whyUnavailable } from '../../services/unavailable-model.ts';
+import { findUnavailableReason } from '../../services/unavailable-model.ts';
 
 const METHODS = ['generateContent', 'streamGenerateContent'];
 
@@ -50,6 +50,6 @@ export const getNativeModel = endpoint({
 
 function modelsFor(caller: Caller, services: ApiServices): readonly TextModel[] {
   return [...services.catalogue.textModels.values()].filter(
-    (model) => answersFormat(model, 'generate-content') && whyUnavailable(model, caller, services) === null,
+    (model) => answersFormat(model, 'generate-content') && findUnavailableReason(model, caller, services) === null,
   );
 }

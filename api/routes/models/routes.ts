@@ -7,7 +7,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { aFlag } from '../../endpoint/query.ts';
 import { arrayOf, exactly, object } from '../../../domain/json-schema.ts';
 import { withPrices } from '../../services/customer-prices.ts';
-import { whyUnavailable } from '../../services/unavailable-model.ts';
+import { findUnavailableReason } from '../../services/unavailable-model.ts';
 import { MODEL_SCHEMA, presentModel } from './present.ts';
 
 export const listModels = endpoint({
@@ -26,7 +26,10 @@ export const listModels = endpoint({
   handle: async ({ caller, query: { all = false } }, services) => {
     const { catalogue, clock } = services;
     const prices = await services.findPrices(caller.account, clock.nowMs());
-    const judged = allModels(catalogue).map((model) => ({ model, reason: whyUnavailable(model, caller, services) }));
+    const judged = allModels(catalogue).map((model) => ({
+      model,
+      reason: findUnavailableReason(model, caller, services),
+    }));
     const listed = judged.filter(({ reason }) => all || reason === null);
     const data = listed.map(({ model, reason }) => presentModel(withPrices(model, prices), catalogue, reason));
     return { object: 'list', data };
@@ -46,6 +49,6 @@ export const getModel = endpoint({
       throw new ServiceError('not_found', 'There is no such model for this API key. GET /v1/models lists its models.');
     }
     const prices = await services.findPrices(caller.account, clock.nowMs());
-    return presentModel(withPrices(model, prices), catalogue, whyUnavailable(model, caller, services));
+    return presentModel(withPrices(model, prices), catalogue, findUnavailableReason(model, caller, services));
   },
 });

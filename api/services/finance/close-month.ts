@@ -32,7 +32,7 @@ export async function closeMonth(
 }
 
 /** Explains in a sentence why an open month cannot be closed now; null if it can. */
-export async function whyNotToClose(database: Database, month: Month): Promise<string | null> {
+export async function findClosingObstacle(database: Database, month: Month): Promise<string | null> {
   const refusal = await findMonthRefusal(database, month);
   return refusal && sentenceFor(refusal, month);
 }

@@ -54,7 +54,7 @@ export async function adjustAlone<Moved extends { readonly id: string; readonly 
     database.transaction(async (transaction) => {
       await lockAccount(transaction, adjustment.accountId);
       const moved = await move(transaction);
-      if (moved.applied) await addUp(transaction, dualControl, { ...adjustment, id: moved.id });
+      if (moved.applied) await recordManualAdjustment(transaction, dualControl, { ...adjustment, id: moved.id });
       return moved;
     }),
   );
@@ -65,7 +65,7 @@ export async function adjustAlone<Moved extends { readonly id: string; readonly 
  *
  * @throws SecondApprovalRequiredError if the sum is too large: the transaction must be rolled back
  */
-export async function addUp(
+export async function recordManualAdjustment(
   transaction: Database,
   dualControl: DualControl,
   { accountId, amount, ...moved }: ManualAdjustment & Pick<UnapprovedAdjustment, 'id'>,

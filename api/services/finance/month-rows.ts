@@ -1,9 +1,9 @@
 /** A month's transfers as rows of its export, with usage, revenue, cost and margin. */
 import type { Database } from '../../../db/database.ts';
-import { type AcknowledgedFinding, type Books, findClosedMonth } from '../../../db/queries/closed-months.ts';
+import { type AcknowledgedFinding, type MonthTotals, findClosedMonth } from '../../../db/queries/closed-months.ts';
 import { type FailedTextAttempt, streamFailedAttempts } from '../../../db/queries/failed-text-attempts.ts';
-import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
-import { changeBy, isCharge, signedAmount, TRANSFERS } from '../../../domain/ledger.ts';
+import { type ExportedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
+import { totalChange, isCharge, signedAmount, TRANSFERS } from '../../../domain/ledger.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import type { Month } from '../../../domain/month.ts';
 import { SUMMED_TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
@@ -16,21 +16,21 @@ const CHARGES: ReadonlySet<string> = new Set(
 );
 
 /** The amount that accounts were charged in a month. */
-export function revenueOfBooks({ amounts }: Books): PicoUsd {
+export function sumRevenue({ amounts }: MonthTotals): PicoUsd {
   return [...amounts].reduce((total, [kind, amount]) => total + (CHARGES.has(kind) ? amount : 0n), 0n);
 }
 
 /** The amount that a transfer charges; null for a transfer that is not a charge. */
-function revenueOf({ kind, amount }: BookedTransfer): PicoUsd | null {
+function revenueOf({ kind, amount }: ExportedTransfer): PicoUsd | null {
   return CHARGES.has(kind) ? amount : null;
 }
 
 /** Revenue less cost; null if the cost is unknown. */
-function marginOf(transfer: BookedTransfer): PicoUsd | null {
+function marginOf(transfer: ExportedTransfer): PicoUsd | null {
   return transfer.cost === null ? null : (revenueOf(transfer) ?? 0n) - transfer.cost;
 }
 
-const BOOKED = nested<BookedTransfer>({
+const BOOKED = nested<ExportedTransfer>({
   created_at: field.isoTime('createdAt'),
   id: field.id('transfer')('id'),
   kind: field.text('kind'),
@@ -41,7 +41,7 @@ const BOOKED = nested<BookedTransfer>({
   external_id: field.text.orNull('externalId'),
   api_key_id: field.id('apiKey').orNull('apiKeyId'),
   amount_usd: field.exactUsd(signedAmount),
-  change_usd: field.exactUsd(changeBy),
+  change_usd: field.exactUsd(totalChange),
   signup_usd: field.exactUsd('signupAmount'),
   revenue_usd: field.exactUsd.orNull(revenueOf),
   cost_usd: field.exactUsd.orNull('cost'),
@@ -69,7 +69,7 @@ const BOOKED = nested<BookedTransfer>({
  * A line of a month's export: a transfer; after them, an attempt of a text request that failed at the operator's cost;
  * and a finding that was acknowledged when the month was closed.
  */
-export type MonthLine = BookedTransfer | FailedTextAttempt | AcknowledgedFinding;
+export type MonthLine = ExportedTransfer | FailedTextAttempt | AcknowledgedFinding;
 
 const ACKNOWLEDGED_FIELDS: Readonly<Record<string, (finding: AcknowledgedFinding) => string | Date>> = {
   created_at: ({ acknowledgedAt }) => new Date(acknowledgedAt),

@@ -14,7 +14,7 @@ import { TableCard } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { countDays, daysOf, type NamedPeriod, periodBefore, readPeriod } from './period.ts';
 import { requestPages } from './requests.tsx';
-import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
+import { sortByCost, type NamedSum, sumBy, sumOf } from './sums.ts';
 import { usePage, useQuery, useTexts } from '../../html/page-context.ts';
 
 /** The parameters of the query that narrow the usage, each with the value that a row has for it. */
@@ -164,7 +164,7 @@ function Usage({ rows, before, days, keys }: UsageProps) {
         title={common.byModel}
         by="model"
         head={texts.fields.model}
-        sums={dearestFirst(sumBy(rows, NARROWED_BY.model))}
+        sums={sortByCost(sumBy(rows, NARROWED_BY.model))}
         nameOf={(name) => name}
       />
       <SumTable
@@ -172,7 +172,7 @@ function Usage({ rows, before, days, keys }: UsageProps) {
         title={words.byKey}
         by="key"
         head={fields.key}
-        sums={dearestFirst(sumBy(rows, NARROWED_BY.key))}
+        sums={sortByCost(sumBy(rows, NARROWED_BY.key))}
         nameOf={nameOfKey}
       />
       <SumTable

@@ -28,7 +28,7 @@ export function sumOf(rows: readonly UsageCounts[]): UsageCounts {
 }
 
 /** Sorts sums by cost, highest first. */
-export function dearestFirst(sums: readonly NamedSum[]): readonly NamedSum[] {
+export function sortByCost(sums: readonly NamedSum[]): readonly NamedSum[] {
   return sums.toSorted((one, other) => Number(other.charged > one.charged) - Number(other.charged < one.charged));
 }
 

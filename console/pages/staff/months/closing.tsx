@@ -1,14 +1,14 @@
 /** Asks before closing a month, and shows the amounts that closing freezes. */
 import { ACKNOWLEDGED_FINDING } from '../../../../api/routes/admin/months.ts';
-import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
-import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
+import { closeMonth, findClosingObstacle } from '../../../../api/services/finance/close-month.ts';
+import { sumRevenue } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import {
   type AcknowledgedFinding,
-  type Books,
+  type MonthTotals,
   findClosedMonth,
   listAcknowledged,
-  readBooks,
+  readMonthTotals,
 } from '../../../../db/queries/closed-months.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import * as field from '../../../../domain/resource/field.ts';
@@ -35,7 +35,7 @@ export const closingPages = [
   ),
 ];
 
-type Booked = Books['amounts'] extends Iterable<infer Entry> ? Entry : never;
+type Booked = MonthTotals['amounts'] extends Iterable<infer Entry> ? Entry : never;
 
 const BOOKED = nested<Booked>({ amount_usd: field.usd(([, amount]: Booked) => amount) });
 
@@ -43,9 +43,9 @@ const BOOKED = nested<Booked>({ amount_usd: field.usd(([, amount]: Booked) => am
 async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
   const month = monthIn(visit);
   if (await findClosedMonth(reports, month.name)) return { kind: 'redirect', path: pathOfMonth(visit) };
-  const [reason, books, acknowledged] = await Promise.all([
-    whyNotToClose(reports, month),
-    readBooks(reports, month),
+  const [reason, totals, acknowledged] = await Promise.all([
+    findClosingObstacle(reports, month),
+    readMonthTotals(reports, month),
     listAcknowledged(reports),
   ]);
   const refusal = reason === null ? null : new ServiceError('idempotency_conflict', reason);
@@ -75,13 +75,13 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promi
     <TableCard
       title={words.books}
       of={BOOKED}
-      rows={[...books.amounts]}
+      rows={[...totals.amounts]}
       none={words.nothingBooked}
       columns={[[common.what, ([kind]) => names[kind] ?? kind], 'amount_usd']}
     >
-      <p class="hint">{words.booksAre(books.transfers.toLocaleString(language))}</p>
+      <p class="hint">{words.booksAre(totals.transfers.toLocaleString(language))}</p>
       <p>
-        {fields.revenue_usd}: <ExactMoney amount={revenueOfBooks(books)} />
+        {fields.revenue_usd}: <ExactMoney amount={sumRevenue(totals)} />
       </p>
     </TableCard>,
   );

@@ -10,7 +10,7 @@ import { monthName } from '../../../html/months.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { type PageResult, showPage, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import { listMonths, overviewOf } from './months.ts';
+import { listMonths, readMonthOverview } from './months.ts';
 
 /** The number of months on a page. */
 const MONTHS_SHOWN = 12;
@@ -82,7 +82,7 @@ export function receivedIn({ customersMoney }: MonthSums): PicoUsd {
 }
 
 /** The credit of customers at the end of a month, or now, which the operator owes them. */
-export function owedAfter({ customersMoney: { closing } }: MonthSums): PicoUsd {
+export function customerLiability({ customersMoney: { closing } }: MonthSums): PicoUsd {
   return closing.available + closing.reserved;
 }
 
@@ -95,7 +95,9 @@ export async function showMonths(visit: UserVisit, services: ApiServices): Promi
   const before = query.get('cursor') ?? '~';
   const [all, closed] = await Promise.all([listMonths(services), listClosedMonths(services.reports)]);
   const found = all.filter(({ name }) => name < before);
-  const months = await Promise.all(found.slice(0, MONTHS_SHOWN).map((month) => overviewOf(month, closed, services)));
+  const months = await Promise.all(
+    found.slice(0, MONTHS_SHOWN).map((month) => readMonthOverview(month, closed, services)),
+  );
   const next = found.length > MONTHS_SHOWN ? (months.at(-1)?.month.name ?? null) : null;
   const { months: words, fields, titles, common } = texts;
   return showPage(
@@ -122,7 +124,7 @@ export async function showMonths(visit: UserVisit, services: ApiServices): Promi
         ],
         ...earningColumns(texts, (name) => fields[name]),
         [fields.received_usd, ({ sums }) => <KnownMoney amount={sums && receivedIn(sums)} />, 'number'],
-        [fields.owed_usd, ({ sums }) => <KnownMoney amount={sums && owedAfter(sums)} />, 'number'],
+        [fields.owed_usd, ({ sums }) => <KnownMoney amount={sums && customerLiability(sums)} />, 'number'],
       ]}
     >
       <p class="hint">{words.explained}</p>

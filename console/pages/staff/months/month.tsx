@@ -23,17 +23,17 @@ import {
   earningColumns,
   type EarningName,
   EARNINGS,
-  owedAfter,
+  customerLiability,
   percentOfMargin,
   receivedIn,
 } from './list.tsx';
-import { type MonthOverview, overviewOf } from './months.ts';
+import { type MonthOverview, readMonthOverview } from './months.ts';
 
 export async function showMonth(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const month = monthIn(visit);
   const closed = await findClosedMonth(services.reports, month.name);
   const [overview, bills] = await Promise.all([
-    overviewOf(month, closed ? [closed] : [], services),
+    readMonthOverview(month, closed ? [closed] : [], services),
     listVendorBills(services.reports, month),
   ]);
   const { sums, state } = overview;
@@ -117,7 +117,7 @@ function Totals({ overview, sums }: { overview: MonthOverview; sums: MonthSums }
     [fields.cost_usd, total.cost, null],
     [fields.margin_usd, total.margin, marginHints.join('; ') || null],
     [fields.received_usd, receivedIn(sums), words.receivedHint],
-    [fields.owed_usd, owedAfter(sums), words.owedHint],
+    [fields.owed_usd, customerLiability(sums), words.owedHint],
   ] as const;
   return (
     <div class="grid">

@@ -1,6 +1,6 @@
 /** Months with their states and earnings. */
 import { closableFrom } from '../../../../api/services/finance/close-month.ts';
-import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
+import { sumRevenue } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { findOldestAccount } from '../../../../db/queries/accounts.ts';
 import { type ClosedMonth, listClosedMonths } from '../../../../db/queries/closed-months.ts';
@@ -36,19 +36,19 @@ export async function listMonths({ reports, clock }: ApiServices): Promise<reado
   return monthsBetween(first, now).flatMap((name) => parseMonth(name) ?? []);
 }
 
-export async function overviewOf(
+export async function readMonthOverview(
   month: Month,
   closedMonths: readonly ClosedMonth[],
   { clock, sumMonth }: ApiServices,
 ): Promise<MonthOverview> {
   const closed = closedMonths.find(({ month: name }) => name === month.name) ?? null;
   const sums = await sumMonth(month.name, closed !== null);
-  const isDetached = closed !== null && revenueOfBooks(closed) > 0n && sums.total.revenue === 0n;
+  const isDetached = closed !== null && sumRevenue(closed) > 0n && sums.total.revenue === 0n;
   return {
     month,
     state: stateOf(month, closed, clock.nowMs()),
     closed,
-    revenue: closed ? revenueOfBooks(closed) : sums.total.revenue,
+    revenue: closed ? sumRevenue(closed) : sums.total.revenue,
     sums: isDetached ? null : sums,
   };
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import { presentModel } from '../../../../api/routes/models/present.ts';
-import { whyUnavailable } from '../../../../api/services/unavailable-model.ts';
+import { findUnavailableReason } from '../../../../api/services/unavailable-model.ts';
 import { CATALOGUE } from '../../../support/catalogue.ts';
 import { allModels, type MediaModel, type TextModel } from '../../../../catalogue/types.ts';
 import { baseUrlsAt } from '../../../../providers/text/settings.ts';
@@ -267,7 +267,7 @@ function whyIn(
   { models, hasToppedUp = true, isDisabled = false, hasRoute = true }: Situation,
 ): string | null {
   const order = { model: model.id, kind: 'disable', reason: 'r', author: 'a', createdAt: new Date() } as const;
-  return whyUnavailable(
+  return findUnavailableReason(
     model,
     { key: { models: models ?? null }, account: { toppedUpAt: hasToppedUp ? new Date() : null } },
     { models: { disabledBy: () => (isDisabled ? order : null) }, upstreams: { hasRoute: () => hasRoute } },
