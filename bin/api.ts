@@ -10,10 +10,10 @@ import { listen } from '../net/http-server.ts';
 import { createMailer } from '../net/mailer.ts';
 import { watchDatabaseState } from '../telemetry/database-gauges.ts';
 import { startRelay } from '../temporal/relay.ts';
-import { explainEnd, RECORDING_MS, stopOnSignal } from './parts/process.ts';
+import { printFatalErrors, RECORDING_MS, stopOnSignal } from './parts/process.ts';
 import { openServing } from './parts/serving.ts';
 
-explainEnd();
+printFatalErrors();
 const config = loadConfig();
 const { log, tracing, web, text, watch, dependencies } = await openServing('api', config, config.text.cutoffMs);
 const { database, metrics } = dependencies;

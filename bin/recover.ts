@@ -14,7 +14,7 @@ import { findMissingResults, findMissingUploads, tasksWithFiles } from '../db/re
 import { connectionOptions } from '../temporal/connection.ts';
 import { DELIVERY_DECISIONS, recoverDeliveries } from '../temporal/recovery/recover-deliveries.ts';
 import { recoverTasks, TASK_DECISIONS } from '../temporal/recovery/recover-tasks.ts';
-import { cancelLeftJobs } from '../temporal/recovery/left-jobs.ts';
+import { cancelOrphanedJobs } from '../temporal/recovery/orphaned-jobs.ts';
 import {
   findUnknownWorkflows,
   terminateUnknown,
@@ -101,7 +101,7 @@ export async function recover(
   // Read before any task is restarted.
   const since = options.since ?? (await findNewestTaskTime(dependencies.database)) ?? new Date(0);
   await handleTasks(dependencies, options, print);
-  await handleLeftJobs(dependencies, options, print);
+  await handleOrphanedJobs(dependencies, options, print);
   await handleDeliveries(dependencies, options, print);
   await handleUnknown(dependencies, { ...options, since }, print);
   if (options.filesSince !== null) await checkFiles(dependencies, options.filesSince, print);
@@ -118,9 +118,16 @@ async function handleTasks({ database, client }: RecoveryDependencies, { isDryRu
   tally.summary('unfinished tasks', print);
 }
 
-async function handleLeftJobs({ database, client }: RecoveryDependencies, { isDryRun }: RecoveryOptions, print: Print) {
+async function handleOrphanedJobs(
+  { database, client }: RecoveryDependencies,
+  { isDryRun }: RecoveryOptions,
+  print: Print,
+) {
   let count = 0;
-  for await (const taskId of cancelLeftJobs({ database, client, workflows: createWorkflowAccess(client) }, isDryRun)) {
+  for await (const taskId of cancelOrphanedJobs(
+    { database, client, workflows: createWorkflowAccess(client) },
+    isDryRun,
+  )) {
     count += 1;
     print(`${taskId}  its job is cancelled at the provider: the task failed, and no workflow says that it was`);
   }

@@ -4,9 +4,9 @@
  */
 import cluster from 'node:cluster';
 import { loadConfig } from '../config.ts';
-import { explainEnd } from './parts/process.ts';
+import { printFatalErrors } from './parts/process.ts';
 
-explainEnd();
+printFatalErrors();
 const config = loadConfig();
 // The primary does not load the code that serves requests.
 if (config.text.processes > 1 && cluster.isPrimary) {

@@ -25,10 +25,10 @@ import { listen, type RunningServer } from '../net/http-server.ts';
 import { startWithRetries } from './parts/start-with-retries.ts';
 import { watchOperatorFiles } from './parts/watch-operator-files.ts';
 import type { OperatorFiles } from './parts/operator-files.ts';
-import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
+import { createLog, printFatalErrors, stopOnSignal } from './parts/process.ts';
 import { createInputReader } from '../temporal/activities/media-task/read-inputs.ts';
 import { fileRenderers, limitedProviders, openMediaUpstreams, providerLimits } from './parts/providers.ts';
-import { keepSchedules } from '../temporal/schedules.ts';
+import { maintainSchedules } from '../temporal/schedules.ts';
 import { createStatusApp } from './parts/status-app.ts';
 import { openStorage } from './parts/storage.ts';
 import { connectionOptions } from '../temporal/connection.ts';
@@ -41,7 +41,7 @@ import { providerWorkerSettings, versioned, workerSettings } from './parts/worke
 /** A reconciliation keeps one connection while it queries over another. */
 const BACKGROUND_CONNECTIONS = 4;
 
-explainEnd();
+printFatalErrors();
 const config = loadConfig();
 const log = createLog('worker', config);
 const metrics = createMetrics();
@@ -123,7 +123,7 @@ const status = config.worker.port === undefined ? null : await openStatus(config
 await workers.run(workerSettings(activities, await workflows(), limits, graceOf()));
 log.info({ task_queues: workers.taskQueues(), ...config.worker.version }, 'polling');
 files.onChange(applyUpstreams);
-const schedules = keepSchedules(temporal, log);
+const schedules = maintainSchedules(temporal, log);
 
 stopOnSignal(log, Math.max(graceMs, config.renderGraceMs) + 10_000, async () => {
   await schedules.stop();

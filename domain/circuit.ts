@@ -24,14 +24,14 @@ export function circuitState<Cause>(
 }
 
 /** A circuit as operators see it: `resting` is open, and `probing` is half-open or probed. */
-export interface ShownCircuit<Cause> {
+export interface CircuitStatus<Cause> {
   readonly state: 'ok' | 'resting' | 'probing';
   readonly cause: Cause | null;
   readonly sinceMs: number | null;
   readonly untilMs: number | null;
 }
 
-export function showCircuit<Cause>(opening: Opening<Cause> | null, nowMs: number): ShownCircuit<Cause> {
+export function describeCircuit<Cause>(opening: Opening<Cause> | null, nowMs: number): CircuitStatus<Cause> {
   if (opening === null) return { state: 'ok', cause: null, sinceMs: null, untilMs: null };
   return { state: nowMs < opening.untilMs ? 'resting' : 'probing', ...opening };
 }

@@ -23,12 +23,12 @@ const TASK_PRIORITY = 3;
 const EXTRA_PRIORITY = 4;
 
 /** The fairness and priority of a workflow, its steps and children in a queue: accounts take turns. */
-export interface Share {
+export interface TaskPriority {
   readonly fairnessKey: string;
   readonly priorityKey: number;
 }
 
 /** @param isExtra true for test events and redeliveries, which come after the events of tasks */
-export function shareOf(accountId: string, { isExtra = false } = {}): Share {
+export function toPriority(accountId: string, { isExtra = false } = {}): TaskPriority {
   return { fairnessKey: accountId, priorityKey: isExtra ? EXTRA_PRIORITY : TASK_PRIORITY };
 }

@@ -1,9 +1,9 @@
 /** The simulator process, which stands in for the upstreams. */
 import { loadSimulatorConfig } from '../config.ts';
 import { createSimulator } from './simulator/simulator.ts';
-import { createLog, explainEnd, stopOnSignal } from '../bin/parts/process.ts';
+import { createLog, printFatalErrors, stopOnSignal } from '../bin/parts/process.ts';
 
-explainEnd();
+printFatalErrors();
 const config = loadSimulatorConfig();
 const log = createLog('simulator', config);
 const simulator = createSimulator({ apiKey: config.simulator.key, callbackSecret: config.simulator.key });

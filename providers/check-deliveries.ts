@@ -10,7 +10,7 @@ import type { KindTraits, MediaAdapter, RenderRequest } from './media/adapter.ts
 import { fingerprintOf } from './media/json.ts';
 import { JobRefusedError } from './media/outcomes.ts';
 import { assertInRange } from './media/range.ts';
-import { wordFor } from './media/resolutions.ts';
+import { findVendorResolution } from './media/resolutions.ts';
 
 /** One value that clients can choose, its place in the file, and a request with the value. */
 interface Choice {
@@ -106,7 +106,7 @@ function videoDimensions(
   };
   const prices = `usd_per_${pricing.per}`;
   // `resolutionFindings` reports resolutions that the vendor has no word for.
-  const known = Object.keys(pricing.byResolution).filter((one) => !words || wordFor(words, one) !== null);
+  const known = Object.keys(pricing.byResolution).filter((one) => !words || findVendorResolution(words, one) !== null);
   const lengths: readonly (readonly [FieldPath, number])[] =
     durationSeconds.values?.map((seconds, index) => [['durations_seconds', index], seconds] as const) ??
     (['min', 'max'] as const).map((end) => [['duration_seconds', end], durationSeconds[end]] as const);

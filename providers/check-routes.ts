@@ -12,7 +12,7 @@ import { deliveryFindings } from './check-deliveries.ts';
 import type { KindTraits, MediaAdapter } from './media/adapter.ts';
 import { lookUp } from './media/json.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS } from './media/protocols.ts';
-import { wordFor } from './media/resolutions.ts';
+import { findVendorResolution } from './media/resolutions.ts';
 import type { Upstreams } from './upstreams.ts';
 
 /** The upstreams that routes may name, by name; the value is null if the entry of the upstream is invalid. */
@@ -120,7 +120,7 @@ function resolutionFindings(
   return ['usd_per_second', 'usd_per_video'].flatMap((prices) => {
     const sold = isObject(entry[prices]) ? Object.keys(entry[prices]) : [];
     return sold
-      .filter((resolution) => isVideoResolution(resolution) && wordFor(words, resolution) === null)
+      .filter((resolution) => isVideoResolution(resolution) && findVendorResolution(words, resolution) === null)
       .map((resolution) => {
         const at = [...path, prices, resolution];
         const known = Object.keys(words).join(', ');

@@ -17,10 +17,10 @@ export interface Probe {
   /** The status, or why there was no answer. */
   readonly detail: string;
   /** The models of routes that the upstream no longer has. */
-  readonly endedModels: readonly EndedModel[];
+  readonly endedModels: readonly RetiredModel[];
 }
 
-export interface EndedModel {
+export interface RetiredModel {
   readonly model: string;
   /** For example `2026-10-22`; null if the upstream only no longer lists the model. */
   readonly endedOn: string | null;
@@ -73,7 +73,7 @@ function endedModels(
   { adapter }: MediaUpstreamSettings,
   models: readonly string[],
   answer: Answer | null,
-): readonly EndedModel[] {
+): readonly RetiredModel[] {
   const listed = answer && isSuccess(answer) ? (adapter.modelsIn?.(answer.document) ?? null) : null;
   return models.flatMap((model) => {
     const endedOn = lookUp(adapter.endedModels ?? {}, model) ?? null;
@@ -122,7 +122,7 @@ const CREDENTIALS: Readonly<Record<UpstreamFormatName, (key: string) => Readonly
 async function judge(
   { upstream, address, key }: { readonly upstream: string; readonly address: string; readonly key: string },
   ask: () => Promise<Answer>,
-  endedIn: (answer: Answer | null) => readonly EndedModel[] = () => [],
+  endedIn: (answer: Answer | null) => readonly RetiredModel[] = () => [],
 ): Promise<Probe> {
   const subject = { upstream, address, key: key.slice(-4) };
   try {

@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { claimDeliveriesToStart, type DeliveryToStart, markDeliveriesStarted } from '../db/queries/deliveries.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
-import { shareOf, TASK_QUEUES } from '../domain/task-queues.ts';
+import { toPriority, TASK_QUEUES } from '../domain/task-queues.ts';
 import { ENDPOINT_TEST_EVENT } from '../domain/webhook-event.ts';
 import type { webhookDelivery } from './workflows/webhook-delivery.ts';
 
@@ -74,7 +74,7 @@ async function startOrSignal(
       workflowId: id,
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       taskQueue: TASK_QUEUES.webhooks,
-      priority: shareOf(accountId, { isExtra: isTest || isAgain }),
+      priority: toPriority(accountId, { isExtra: isTest || isAgain }),
       args: [{ deliveryId: id, firstAttempt, ...(isTest && { attemptQueue: TASK_QUEUES.webhookTests }) }],
       staticSummary: `Deliver ${eventType} to a webhook endpoint${isAgain ? ' again' : ''}`,
       typedSearchAttributes: new TypedSearchAttributes([

@@ -55,7 +55,7 @@ export async function ensureSchedules(client: Client): Promise<void> {
 }
 
 /** Creates missing schedules, now and for as long as the process runs. */
-export function keepSchedules(client: Client, log: Logger, pauseMs = PAUSE_MS): Repetition {
+export function maintainSchedules(client: Client, log: Logger, pauseMs = PAUSE_MS): Repetition {
   const onError = (error: unknown): void => log.error({ err: error }, 'the schedules could not be created');
   return repeat(() => ensureSchedules(client), { pauseMs, onError });
 }

@@ -7,7 +7,7 @@ import type { Database } from '../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../db/database-clock.ts';
 import { findTaskStartTimes, markWorkflowsStarted, type TaskToStart } from '../db/queries/tasks.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
-import { shareOf, TASK_QUEUES } from '../domain/task-queues.ts';
+import { toPriority, TASK_QUEUES } from '../domain/task-queues.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { mediaTask } from './workflows/media-task.ts';
 import { createStartWindow } from './start-window.ts';
@@ -127,7 +127,7 @@ export async function startWorkflow(client: Client, task: TaskToStart): Promise<
       // After a workflow that was terminated or failed, another may be started: see `recovery/`.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
       taskQueue: TASK_QUEUES.media,
-      priority: shareOf(task.accountId),
+      priority: toPriority(task.accountId),
       args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString() }],
       staticSummary: `Render a${task.kind === 'image' ? 'n image' : ' video'} with ${task.model}`,
       staticDetails: `Task \`${task.id}\` of account \`${task.accountId}\`, created by request \`${task.requestId}\`.`,

@@ -28,7 +28,7 @@ export type UpstreamHealth = (Omit<TextCircuitState, 'cause'> | Omit<MediaCircui
   };
 
 /** Adds the calls of all processes to circuits. A circuit is open if it is open in any process. */
-export async function joinFleet(
+export async function mergeFleetHealth(
   database: Database,
   circuits: readonly CircuitState[],
   nowMs: number,

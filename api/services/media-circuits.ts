@@ -3,7 +3,7 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import { listMediaHealth, type ModelHealth } from '../../db/queries/media-outcomes.ts';
 import { listUpstreamOverrides, type UpstreamOverride } from '../../db/queries/upstream-overrides.ts';
-import { showCircuit, type ShownCircuit } from '../../domain/circuit.ts';
+import { describeCircuit, type CircuitStatus } from '../../domain/circuit.ts';
 import type { MediaFault } from '../../domain/media-health.ts';
 import type { MediaRoute } from '../../domain/media-route.ts';
 import { MEDIA_APIS } from '../../providers/media/protocols.ts';
@@ -19,7 +19,7 @@ export interface MediaVendor {
 }
 
 /** The circuit of one route to a media model. */
-export interface MediaCircuitState extends ShownCircuit<MediaFault | 'operator'> {
+export interface MediaCircuitState extends CircuitStatus<MediaFault | 'operator'> {
   readonly name: string;
   /** Null for an upstream that is not configured. */
   readonly protocol: string | null;
@@ -70,10 +70,10 @@ function stateOf(
   health: ModelHealth | undefined,
   override: UpstreamOverride | undefined,
   nowMs: number,
-): ShownCircuit<MediaFault | 'operator'> {
+): CircuitStatus<MediaFault | 'operator'> {
   const closedUntilMs = override?.until?.getTime() ?? 0;
   if (override && closedUntilMs > nowMs) {
     return { state: 'resting', cause: 'operator', sinceMs: override.createdAt.getTime(), untilMs: closedUntilMs };
   }
-  return showCircuit(health?.opening ?? null, nowMs);
+  return describeCircuit(health?.opening ?? null, nowMs);
 }

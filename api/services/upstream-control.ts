@@ -7,7 +7,7 @@ import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { listUpstreamOverrides } from '../../db/queries/upstream-overrides.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { TextCircuitState } from '../../providers/text/circuit-state.ts';
-import { joinFleet, type UpstreamHealth } from './fleet-health.ts';
+import { mergeFleetHealth, type UpstreamHealth } from './fleet-health.ts';
 import { listMediaCircuits, type MediaVendor } from './media-circuits.ts';
 import type { OpenCircuit } from '../../db/queries/upstream-calls.ts';
 import { repeat } from '../../domain/repeat.ts';
@@ -55,7 +55,7 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
     list: async () => {
       await calls.flush();
       const circuits = await listMediaCircuits(database, catalogue(), media(), clock.nowMs());
-      return joinFleet(database, [...listText(), ...circuits], clock.nowMs());
+      return mergeFleetHealth(database, [...listText(), ...circuits], clock.nowMs());
     },
     listText,
     hasRoute: (model) => upstreams.list(model.routes).some(({ cause }) => cause !== 'operator'),

@@ -8,7 +8,7 @@ import { OperatorError } from '../../domain/operator-error.ts';
 import { PriceList, type PriceRules } from '../../domain/price-list.ts';
 import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { knownUpstreams } from '../../providers/check-routes.ts';
-import { type EndedModel, type Probe, probeUpstreams } from '../../providers/probe.ts';
+import { type RetiredModel, type Probe, probeUpstreams } from '../../providers/probe.ts';
 import type { Upstreams } from '../../providers/upstreams.ts';
 import { checkFiles, configuredPaths, type FilePaths, sortPaths } from '../parts/operator-files.ts';
 import { simulatedUpstreams } from '../parts/providers.ts';
@@ -115,7 +115,7 @@ function describeProbe({ upstream, address, key, verdict, detail }: Probe): stri
 }
 
 function describeEnded({ upstream }: Probe) {
-  return ({ model, endedOn }: EndedModel): string =>
+  return ({ model, endedOn }: RetiredModel): string =>
     endedOn === null
       ? `${upstream}: the model ${model} of a route is not among those that it lists`
       : `${upstream}: the model ${model} of a route ended on ${endedOn}`;

@@ -29,7 +29,7 @@ const MAX_CAUSES = 4;
 const UNREACHABLE_CODES: ReadonlySet<number> = new Set([4, 14]);
 
 /** Makes pino's `hooks`, which look for errors in the fields `err` and `error`. */
-export function foldOutages({ overAfterMs = OVER_AFTER_MS, reportEveryMs = REPORT_EVERY_MS } = {}): {
+export function collapseRepeatedErrors({ overAfterMs = OVER_AFTER_MS, reportEveryMs = REPORT_EVERY_MS } = {}): {
   readonly logMethod: LogMethod;
 } {
   const episodes = new Map<Outage, Episode>();

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { pino, type Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
-import { foldOutages } from './outages.ts';
+import { collapseRepeatedErrors } from './outages.ts';
 
 /** How long a stopping process waits for an unavailable database, to record what it has delivered. */
 export const RECORDING_MS = 30_000;
@@ -13,7 +13,7 @@ export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logge
   return pino({
     name,
     level: config.logLevel,
-    hooks: foldOutages(),
+    hooks: collapseRepeatedErrors(),
     redact: [
       // PostgreSQL quotes the refused row, which may contain a client's prompt.
       '*.detail',
@@ -27,7 +27,7 @@ export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logge
 }
 
 /** Makes a process that dies print the reason: a sentence if the operator has to fix something. */
-export function explainEnd(): void {
+export function printFatalErrors(): void {
   process.on('uncaughtException', (error) => {
     console.error(error instanceof OperatorError ? error.message : inspect(error));
     process.exit(1);

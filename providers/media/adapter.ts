@@ -10,7 +10,7 @@ import type { RenderInputs, TaskKind } from '../../domain/task.ts';
 import type { CallbackFormat } from './callbacks.ts';
 import type { Authorization } from './credentials.ts';
 import type { SubmissionError } from './outcomes.ts';
-import type { ResolutionWords } from './resolutions.ts';
+import type { VendorResolutions } from './resolutions.ts';
 import type { ResultFile } from './result-file.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from './vendor-http.ts';
 
@@ -63,7 +63,7 @@ export interface KindTraits {
   readonly poll: PollPace;
   readonly range: RenderRange;
   /** The vendor's words for the resolutions of videos that it renders; absent if it takes any resolution, or pixels. */
-  readonly resolutions?: ResolutionWords;
+  readonly resolutions?: VendorResolutions;
   /** Whether the vendor charges for jobs that moderation stopped. */
   readonly isRefusalBilled?: boolean;
 }

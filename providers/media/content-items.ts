@@ -28,6 +28,9 @@ export function contentItems(request: RenderRequest): readonly JsonObject[] {
 }
 
 /** Whether a listed task was made since a submission; `created_at` is in seconds. */
-export function isMadeSince({ created_at: createdAt }: JsonObject, { since }: Pick<SentSubmission, 'since'>): boolean {
+export function isCreatedSince(
+  { created_at: createdAt }: JsonObject,
+  { since }: Pick<SentSubmission, 'since'>,
+): boolean {
   return typeof createdAt === 'number' && createdAt * 1000 >= since.getTime();
 }

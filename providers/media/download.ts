@@ -2,7 +2,7 @@
 import { request, type Dispatcher } from 'undici';
 import { USER_AGENT } from '../../domain/user-agent.ts';
 import type { ResultDownload } from './result-file.ts';
-import { asUnreachable, flattenHeaders, isVerdict, unlessAborted, unreachableBy } from './exchange.ts';
+import { toUnreachableError, flattenHeaders, isVerdict, unlessAborted, unreachableBy } from './exchange.ts';
 import { JobRefusedError } from './outcomes.ts';
 
 /** The dispatcher and headers for a link. */
@@ -83,7 +83,7 @@ function streamOf(body: ResponseBody): ReadableStream<Uint8Array> {
           if (done === true) controller.close();
           else if (value instanceof Uint8Array) controller.enqueue(value);
         } catch (error) {
-          controller.error(asUnreachable(error));
+          controller.error(toUnreachableError(error));
         }
       },
       cancel() {

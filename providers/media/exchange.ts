@@ -80,11 +80,11 @@ export async function unlessAborted<Result>(signal: AbortSignal, action: () => P
     return await action();
   } catch (error) {
     signal.throwIfAborted();
-    throw asUnreachable(error);
+    throw toUnreachableError(error);
   }
 }
 
-export function asUnreachable(error: unknown): ProviderUnreachableError {
+export function toUnreachableError(error: unknown): ProviderUnreachableError {
   if (error instanceof ProviderUnreachableError) return error;
   return new ProviderUnreachableError('the upstream could not be reached', { cause: error });
 }

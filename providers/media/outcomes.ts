@@ -6,7 +6,7 @@
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { NotTakenCause } from '../../domain/media-health.ts';
 import type { VendorCost } from '../../domain/media-route.ts';
-import { messageFor, wordsOf } from './words.ts';
+import { messageFor, cleanVendorMessage } from './words.ts';
 
 /** The upstream refused the job. The same request would be refused again. */
 export class JobRefusedError extends Error {
@@ -77,7 +77,7 @@ export type SubmissionError = JobRefusedError | NotTakenError | OutcomeUnknownEr
 
 /** Cleans up a message, which may contain an upstream's own words: messages are stored and shown to operators. */
 function lineOf(message: string): string {
-  return wordsOf(message) ?? 'the upstream gave no reason';
+  return cleanVendorMessage(message) ?? 'the upstream gave no reason';
 }
 
 /** Reads a string that an upstream must send. @throws OutcomeUnknownError */
@@ -88,5 +88,5 @@ export function textOf(value: unknown, what: string): string {
 
 /** Whether a value can be stored and sent as a name: printable text on one line, of at most 500 characters. */
 export function isName(value: unknown): value is string {
-  return typeof value === 'string' && wordsOf(value) === value;
+  return typeof value === 'string' && cleanVendorMessage(value) === value;
 }

@@ -21,11 +21,11 @@ const MESSAGES: Readonly<Record<TaskErrorCode, string>> = {
 
 /** @param words the upstream's words, if the adapter knows that they reveal nothing about the operator */
 export function messageFor(code: TaskErrorCode, words?: unknown): string {
-  return (CODES_WITH_WORDS.includes(code) ? wordsOf(words) : null) ?? MESSAGES[code];
+  return (CODES_WITH_WORDS.includes(code) ? cleanVendorMessage(words) : null) ?? MESSAGES[code];
 }
 
 /** Cleans up another party's words: one line, of limited length, without control characters. */
-export function wordsOf(value: unknown): string | null {
+export function cleanVendorMessage(value: unknown): string | null {
   if (typeof value !== 'string') return null;
   const clean = value
     .slice(0, MAX_WORDS_LENGTH)

@@ -159,13 +159,13 @@ export class Answer implements Dispatcher.DispatchHandler {
 const SILENCES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 /** The client's error for an upstream that was silent for too long; null for any other error. */
-export function silenceOf(error: unknown): UpstreamError | null {
+export function toTimeoutError(error: unknown): UpstreamError | null {
   return SILENCES.has(codeOf(error)) ? new UpstreamError(SILENT, { cause: error }) : null;
 }
 
 function failureOfBody(cause: Error): ServiceError {
   const broken = 'The answer of the model was cut short; send the request again.';
-  return silenceOf(cause) ?? new ServiceError('result_transfer_failed', broken, { cause });
+  return toTimeoutError(cause) ?? new ServiceError('result_transfer_failed', broken, { cause });
 }
 
 export function codeOf(error: unknown): string {

@@ -4,7 +4,7 @@ import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import { codeOf } from './answer.ts';
 import type { AnswerReader, FailedAttempt, PreparedRequest } from './attempt.ts';
-import { fieldNamesOf, lineForOperators, wordsForClient } from './vendor-words.ts';
+import { fieldNamesOf, lineForOperators, redactVendorMessage } from './vendor-words.ts';
 import { shownKey } from './circuit-state.ts';
 import type { Candidate } from './candidates.ts';
 
@@ -93,7 +93,7 @@ export function describeAttempt(
  */
 export function errorForClient(error: unknown, body: unknown): unknown {
   if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
-  const words = wordsForClient(error.vendorMessage, fieldNamesOf(body));
+  const words = redactVendorMessage(error.vendorMessage, fieldNamesOf(body));
   if (words === '') return error;
   return new ServiceError('bad_request', `${error.message} It said: ${words}`, { cause: error });
 }

@@ -1,5 +1,5 @@
 /** The circuits of text upstreams, for operators. */
-import type { ShownCircuit } from '../../domain/circuit.ts';
+import type { CircuitStatus } from '../../domain/circuit.ts';
 import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { UPSTREAM_FAULTS, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { OutOfService } from './overrides.ts';
@@ -9,7 +9,7 @@ import type { Candidate } from './candidates.ts';
 export const CIRCUIT_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
 
 /** The circuit of one candidate for a model. */
-export interface TextCircuitState extends ShownCircuit<(typeof CIRCUIT_CAUSES)[number]> {
+export interface TextCircuitState extends CircuitStatus<(typeof CIRCUIT_CAUSES)[number]> {
   readonly name: string;
   readonly format: UpstreamFormatName;
   /** The upstream's name for the model. */
@@ -28,7 +28,7 @@ export function shownKey(key: string): string {
 /** @param outOfService the operator's override that took the upstream out of service, if any */
 export function stateOf(
   { route: { provider, format, model }, key }: Candidate,
-  circuit: ShownCircuit<UpstreamFault>,
+  circuit: CircuitStatus<UpstreamFault>,
   outOfService: OutOfService | null,
 ): TextCircuitState {
   const shown =

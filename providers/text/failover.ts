@@ -2,7 +2,7 @@
 import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 import type { FailedAttempt } from './attempt.ts';
-import { shareFault, type CandidateHealth } from './health-board.ts';
+import { hasSharedFault, type CandidateHealth } from './health-board.ts';
 import type { UpstreamRoute, Candidate } from './candidates.ts';
 
 const MAX_ATTEMPTS = 3;
@@ -76,7 +76,7 @@ export class Failover<Route extends UpstreamRoute> {
     this.#failures.push({ candidate, error });
     this.#again = isTransient && !this.#hasRetried ? candidate : null;
     // Also excludes all candidates that share the faulty part.
-    this.#left = this.#left.filter((other) => !shareFault(candidate, other, fault));
+    this.#left = this.#left.filter((other) => !hasSharedFault(candidate, other, fault));
     return true;
   }
 

@@ -1,5 +1,5 @@
 /** The circuits of text upstreams in this process: which are open, why and until when. */
-import { type CircuitState, type Opening, showCircuit, type ShownCircuit } from '../../domain/circuit.ts';
+import { type CircuitState, type Opening, describeCircuit, type CircuitStatus } from '../../domain/circuit.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 import { type Call, Health } from './health.ts';
 import type { Candidate } from './candidates.ts';
@@ -29,7 +29,7 @@ function partsOf({ route: { provider, format, model }, key }: Candidate): Readon
 }
 
 /** Whether two candidates share the part that a fault concerns. */
-export function shareFault(one: Candidate, other: Candidate, fault: UpstreamFault): boolean {
+export function hasSharedFault(one: Candidate, other: Candidate, fault: UpstreamFault): boolean {
   const part = PART_OF_FAULT[fault];
   return partsOf(one)[part] === partsOf(other)[part];
 }
@@ -120,8 +120,8 @@ export class CandidateHealth {
     for (const [, health] of this.#parts) health.reset();
   }
 
-  circuit(nowMs: number): ShownCircuit<UpstreamFault> {
-    return showCircuit(this.#latestOpening(), nowMs);
+  circuit(nowMs: number): CircuitStatus<UpstreamFault> {
+    return describeCircuit(this.#latestOpening(), nowMs);
   }
 
   #latestOpening(): Opening<UpstreamFault> | null {
@@ -167,14 +167,14 @@ export class CandidateCall {
   /**
    * The upstream failed; only the first failure counts.
    *
-   * @param askedWaitMs the wait that the upstream asked for; null if it asked for none
+   * @param requestedWaitMs the wait that the upstream requested; null if it requested none
    */
-  failed(fault: UpstreamFault, nowMs: number, askedWaitMs: number | null): void {
+  failed(fault: UpstreamFault, nowMs: number, requestedWaitMs: number | null): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     const isCertain = this.#candidate.met(fault, this.#account);
     for (const { part, health, call } of this.#calls) {
-      if (isCertain && part === PART_OF_FAULT[fault]) health.failed(call, fault, nowMs, askedWaitMs);
+      if (isCertain && part === PART_OF_FAULT[fault]) health.failed(call, fault, nowMs, requestedWaitMs);
       else if (part === 'address') health.recordStart(call);
       else health.released(call);
     }

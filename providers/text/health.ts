@@ -94,11 +94,11 @@ export class Health {
     this.#close();
   }
 
-  /** @param askedWaitMs the wait that the upstream asked for; null if it asked for none */
-  failed(call: Call, fault: UpstreamFault, nowMs: number, askedWaitMs: number | null): void {
+  /** @param requestedWaitMs the wait that the upstream requested; null if it requested none */
+  failed(call: Call, fault: UpstreamFault, nowMs: number, requestedWaitMs: number | null): void {
     const wasProbe = this.#probe?.call === call;
     this.released(call);
-    if (askedWaitMs !== null) return this.#openFor(fault, nowMs, Math.min(askedWaitMs, MAX_ASKED_WAIT_MS));
+    if (requestedWaitMs !== null) return this.#openFor(fault, nowMs, Math.min(requestedWaitMs, MAX_ASKED_WAIT_MS));
     if (this.#isOld(call)) return;
     if (this.#opening !== null) {
       // Any other request was sent while the circuit was open, for lack of an alternative, and proves nothing new.

@@ -10,7 +10,7 @@ import { orderCandidates, type UpstreamRoute } from './candidates.ts';
 import type { HealthBoard } from './health-board.ts';
 import type { Overrides } from './overrides.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
-import type { UpstreamsInUse } from './upstream-set.ts';
+import type { UpstreamSnapshot } from './upstream-set.ts';
 
 /** Limits the whole call. */
 const LIMIT_MS = 2_000;
@@ -50,7 +50,7 @@ export class InputCounter {
   /** Lets the vendor of the best candidate in service count. The outcome does not affect the candidate's health. */
   async count<Route extends UpstreamRoute>(
     { routes, affinity, prepare }: CountCall<Route>,
-    upstreams: UpstreamsInUse,
+    upstreams: UpstreamSnapshot,
   ): Promise<number | null> {
     const nowMs = this.#nowMs();
     const candidates = orderCandidates(routes, (route) => upstreams.keysOf(route), affinity);

@@ -10,7 +10,7 @@ import { type CountCall, InputCounter } from './input-counter.ts';
 import { HealthBoard } from './health-board.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import { createUpstreamEndpoint } from './upstream-endpoint.ts';
-import { type OpenEndpoint, UpstreamSet, type UpstreamsInUse } from './upstream-set.ts';
+import { type OpenEndpoint, UpstreamSet, type UpstreamSnapshot } from './upstream-set.ts';
 import { Failover } from './failover.ts';
 import { stateOf, type TextCircuitState } from './circuit-state.ts';
 import { orderCandidates, type UpstreamRoute, type Candidate } from './candidates.ts';
@@ -87,7 +87,7 @@ export function createTextUpstreams(
 
   async function serve<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
     call: TextCall<Route, Prepared>,
-    upstreams: UpstreamsInUse,
+    upstreams: UpstreamSnapshot,
   ): Promise<void> {
     const startedAtMs = nowMs();
     const keysOf = (route: Route): readonly string[] => upstreams.keysOf(route);
@@ -146,7 +146,7 @@ export function createTextUpstreams(
 }
 
 /** The distinct candidates of the routes. */
-function candidatesOf(routes: readonly UpstreamRoute[], upstreams: UpstreamsInUse): readonly Candidate[] {
+function candidatesOf(routes: readonly UpstreamRoute[], upstreams: UpstreamSnapshot): readonly Candidate[] {
   const candidates = routes.flatMap((route) => upstreams.keysOf(route).map((key) => ({ route, key })));
   return [
     ...new Map(

@@ -4,7 +4,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { byteLengthOf, writeJson } from '../../text/json/write.ts';
 import type { UpstreamFormat, UpstreamRequest } from '../../text/wire-format.ts';
 import { FAILED, UNREACHABLE, UpstreamError } from '../../text/upstream-errors.ts';
-import { type Answer, codeOf, silenceOf } from './answer.ts';
+import { type Answer, codeOf, toTimeoutError } from './answer.ts';
 
 export interface UpstreamEndpoint {
   /**
@@ -128,5 +128,5 @@ const UNREACHED = new Set([
 
 function failureOfCall(cause: unknown): UpstreamError {
   if (UNREACHED.has(codeOf(cause))) return new UpstreamError(UNREACHABLE, { cause });
-  return silenceOf(cause) ?? new UpstreamError(FAILED, { cause });
+  return toTimeoutError(cause) ?? new UpstreamError(FAILED, { cause });
 }

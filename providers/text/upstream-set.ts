@@ -10,7 +10,7 @@ type Target = Pick<UpstreamRoute, 'provider' | 'format'>;
 export type OpenEndpoint = (settings: TextUpstreamSettings, format: UpstreamFormatName) => UpstreamEndpoint;
 
 /** The upstreams of one request. They stay the same until the request ends, even when the operator changes the files. */
-export interface UpstreamsInUse {
+export interface UpstreamSnapshot {
   /** Undefined if no upstream serves the route. */
   endpointOf(route: Target): UpstreamEndpoint | undefined;
   /** Empty if no upstream serves the route. */
@@ -25,7 +25,7 @@ interface Shared {
 }
 
 /** The upstreams between two changes of the operator's file. */
-class Edition implements UpstreamsInUse {
+class Edition implements UpstreamSnapshot {
   readonly endpoints: ReadonlyMap<string, Shared>;
   /** The requests that use this edition, and one more while the edition is current. */
   users = 1;
@@ -64,12 +64,12 @@ export class UpstreamSet {
     this.#current = this.#editionOf(settings, new Map());
   }
 
-  get current(): UpstreamsInUse {
+  get current(): UpstreamSnapshot {
     return this.#current;
   }
 
   /** Runs a request with the current upstreams, and keeps their connections open until the request ends. */
-  async during<Result>(request: (upstreams: UpstreamsInUse) => Promise<Result>): Promise<Result> {
+  async during<Result>(request: (upstreams: UpstreamSnapshot) => Promise<Result>): Promise<Result> {
     const edition = this.#current;
     edition.users += 1;
     try {

@@ -70,7 +70,7 @@ export function lineForOperators(message: string, secrets: readonly string[]): s
  *
  * @param sentFields the names of all fields in the client's body
  */
-export function wordsForClient(message: string, sentFields: ReadonlySet<string>): string {
+export function redactVendorMessage(message: string, sentFields: ReadonlySet<string>): string {
   const line = beginningOf(message)
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim();

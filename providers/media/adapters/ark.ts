@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
-import { contentItems, isMadeSince } from '../content-items.ts';
+import { contentItems, isCreatedSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { failed, running } from '../job-state.ts';
@@ -21,7 +21,7 @@ import {
   textOf,
 } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
-import { requiredWordFor } from '../resolutions.ts';
+import { requireVendorResolution } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
@@ -90,7 +90,7 @@ export const ark: MediaAdapter = {
     for (let page = 1; page <= MAX_PAGES; page += 1) {
       const query = { page_num: page, page_size: PAGE_SIZE, 'filter.model': sent.request.model };
       const items = listOf(objectOf(documentOf(await http.ask({ path: TASKS, query }, signal)))['items']);
-      const recent = items.map(objectOf).filter((item) => isMadeSince(item, sent));
+      const recent = items.map(objectOf).filter((item) => isCreatedSince(item, sent));
       found.push(...recent.map(({ id }) => textOf(id, 'task id')));
       if (recent.length < PAGE_SIZE) return found;
     }
@@ -118,7 +118,8 @@ function pathOf(jobId: string): string {
 
 function videoOf(request: RenderRequest): JsonObject {
   const { model, durationSeconds: duration, aspectRatio: ratio, callbackUrl: callback_url } = request;
-  const resolution = request.resolution === undefined ? undefined : requiredWordFor(RESOLUTIONS, request.resolution);
+  const resolution =
+    request.resolution === undefined ? undefined : requireVendorResolution(RESOLUTIONS, request.resolution);
   const optional = { ratio, resolution, duration, callback_url };
   return {
     model,

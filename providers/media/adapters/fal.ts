@@ -22,7 +22,7 @@ import type { ResultFile } from '../result-file.ts';
 import { assertEd25519 } from '../signatures/ed25519.ts';
 import { jobVerdictFor } from '../vendor-codes.ts';
 import type { VendorAnswer, VendorHttp } from '../vendor-http.ts';
-import { wordsOf } from '../words.ts';
+import { cleanVendorMessage } from '../words.ts';
 import { falModelTypes, falRequestTypes } from './fal-codes.ts';
 
 /** Each model has its own fields: the route maps them. */
@@ -76,7 +76,7 @@ const callbacks: CallbackFormat = {
     await assertEd25519(message, headerOf(headers, 'x-fal-webhook-signature'), keys);
     const id = objectOf(parseCallbackBody(rawBody))['request_id'];
     const app = query.get('app');
-    return { jobId: app !== null && typeof id === 'string' && wordsOf(id) === id ? `${app}|${id}` : null };
+    return { jobId: app !== null && typeof id === 'string' && cleanVendorMessage(id) === id ? `${app}|${id}` : null };
   },
 };
 

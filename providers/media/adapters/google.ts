@@ -14,9 +14,9 @@ import { failed, running } from '../job-state.ts';
 import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE, IMAGE_RATIOS, ratioFor } from '../range.ts';
-import { requiredWordFor } from '../resolutions.ts';
+import { requireVendorResolution } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
-import { claimsOf } from '../signatures/json-web-token.ts';
+import { verifyJsonWebToken } from '../signatures/json-web-token.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
 import { googleNumbers, googleReasons } from './google-codes.ts';
@@ -62,7 +62,7 @@ const callbacks: CallbackFormat = {
   keysUrl: 'https://generativelanguage.googleapis.com/.well-known/jwks.json',
   async read({ headers, rawBody }, { keys, nowMs }) {
     assertRecent(headerOf(headers, 'webhook-timestamp'), nowMs);
-    await claimsOf(headerOf(headers, 'webhook-signature').replace(SIGNATURE_VERSION, ''), keys, nowMs);
+    await verifyJsonWebToken(headerOf(headers, 'webhook-signature').replace(SIGNATURE_VERSION, ''), keys, nowMs);
     const { id } = objectOf(objectOf(parseCallbackBody(rawBody))['data']);
     return { jobId: typeof id === 'string' && OPERATION.test(id) ? id : null };
   },
@@ -109,7 +109,7 @@ export const google: MediaAdapter = {
 
 function videoOf(request: RenderRequest): JsonObject {
   const { prompt, taskId, durationSeconds, aspectRatio, resolution, callbackUrl } = request;
-  const word = resolution === undefined ? {} : { resolution: requiredWordFor(RESOLUTIONS, resolution) };
+  const word = resolution === undefined ? {} : { resolution: requireVendorResolution(RESOLUTIONS, resolution) };
   return {
     instances: [{ prompt, ...framesOf(request) }],
     parameters: { sampleCount: 1, durationSeconds, aspectRatio, ...word },

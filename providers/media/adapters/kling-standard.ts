@@ -9,7 +9,7 @@ import type { JobState, RenderRequest } from '../adapter.ts';
 import { running } from '../job-state.ts';
 import { endIn, listOf, objectOf, PLAIN_AMOUNT, withParams } from '../json.ts';
 import { ProviderUnreachableError, textOf } from '../outcomes.ts';
-import { requiredWordFor } from '../resolutions.ts';
+import { requireVendorResolution } from '../resolutions.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from '../vendor-http.ts';
 import { acceptedData, failedFor, filesAt, framesOf, tooMuch, unreadable, withDefined } from './kling-answers.ts';
 
@@ -84,7 +84,7 @@ function settingsOf({ imagesAs, images = [], resolution = '720p', ...request }: 
   const isFramed = imagesAs !== 'references' && images.length > 0;
   const { aspectRatio, durationSeconds: duration } = request;
   return withDefined({
-    resolution: requiredWordFor(RESOLUTIONS, resolution),
+    resolution: requireVendorResolution(RESOLUTIONS, resolution),
     duration,
     aspect_ratio: isFramed ? undefined : aspectRatio,
   });

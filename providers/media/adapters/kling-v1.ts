@@ -8,7 +8,7 @@ import { running } from '../job-state.ts';
 import { endIn, listOf, objectOf, withParams } from '../json.ts';
 import { textOf } from '../outcomes.ts';
 import { ratioFor } from '../range.ts';
-import { requiredWordFor } from '../resolutions.ts';
+import { requireVendorResolution } from '../resolutions.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from '../vendor-http.ts';
 import { imageTierOf } from '../../../domain/image-size.ts';
 import {
@@ -99,7 +99,7 @@ function fieldsOf(request: RenderRequest): JsonObject {
     model_name,
     prompt,
     duration: String(durationSeconds),
-    mode: requiredWordFor(MODES, resolution),
+    mode: requireVendorResolution(MODES, resolution),
     ...framingOf(request),
   };
 }

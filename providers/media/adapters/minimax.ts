@@ -5,17 +5,17 @@
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
-import { contentItems, hasReferences, isMadeSince } from '../content-items.ts';
+import { contentItems, hasReferences, isCreatedSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf } from '../exchange.ts';
 import { failed, running } from '../job-state.ts';
 import { costIn, endIn, listOf, objectOf, withParams } from '../json.ts';
 import { ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
-import { requiredWordFor } from '../resolutions.ts';
+import { requireVendorResolution } from '../resolutions.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
-import { wordsOf } from '../words.ts';
+import { cleanVendorMessage } from '../words.ts';
 import { minimaxCodes, minimaxStatuses } from './minimax-codes.ts';
 
 const SUBMISSIONS = 'v2/video_generation';
@@ -72,7 +72,7 @@ export const minimax: MediaAdapter = {
     for (let page = 1; page <= MAX_PAGES; page += 1) {
       const query = { page_num: page, page_size: PAGE_SIZE, 'filter.model': sent.request.model };
       const items = itemsOf(documentOf(await http.ask({ path: TASKS, query }, signal)));
-      const recent = items.filter((item) => isMadeSince(item, sent));
+      const recent = items.filter((item) => isCreatedSince(item, sent));
       found.push(...recent.map(({ id }) => textOf(id, 'task id')));
       // The vendor may shorten pages, so only an older task, or an empty page, proves that no newer task is missing.
       if (items.length === 0 || recent.length < items.length) return found;
@@ -106,7 +106,7 @@ function videoOf(request: RenderRequest): JsonObject {
   return {
     model,
     content: contentItems(request),
-    resolution: requiredWordFor(RESOLUTIONS, resolution),
+    resolution: requireVendorResolution(RESOLUTIONS, resolution),
     ...(durationSeconds !== undefined && { duration: durationSeconds }),
     ...(aspectRatio !== undefined && !isFramed && { ratio: aspectRatio }),
   };
@@ -150,6 +150,6 @@ function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
 }
 
 function refusalBy(means: CodeMeaning, words: unknown, answer: VendorAnswer): SubmissionError {
-  const said = `the upstream answered ${answer.status}: ${wordsOf(words) ?? 'no reason'}`;
+  const said = `the upstream answered ${answer.status}: ${cleanVendorMessage(words) ?? 'no reason'}`;
   return submissionErrorFor(means, { said, words, retryAfterMs: retryAfterMs(answer) });
 }

@@ -20,7 +20,7 @@ import type { ResultFile } from '../result-file.ts';
 import { assertStandardWebhook } from '../signatures/standard-webhooks.ts';
 import { retryAfterMs, type VendorAnswer, type VendorCall, type VendorHttp } from '../vendor-http.ts';
 import { jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
-import { wordsOf } from '../words.ts';
+import { cleanVendorMessage } from '../words.ts';
 import { replicateCodes, replicateStatuses } from './replicate-codes.ts';
 
 const PREDICTIONS = 'v1/predictions';
@@ -62,7 +62,7 @@ const callbacks: CallbackFormat = {
   read(callback, { secret, nowMs }) {
     assertStandardWebhook(callback, secret, nowMs);
     const { id } = objectOf(parseCallbackBody(callback.rawBody));
-    return { jobId: typeof id === 'string' && wordsOf(id) === id ? id : null };
+    return { jobId: typeof id === 'string' && cleanVendorMessage(id) === id ? id : null };
   },
 };
 
@@ -209,7 +209,7 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   const { title, detail, invalid_fields: fields } = document;
   const means = replicateStatuses.meaningOf(status);
   if (means !== 'bad_request') {
-    const said = `the upstream answered ${status}: ${wordsOf(title) ?? 'no reason'}`;
+    const said = `the upstream answered ${status}: ${cleanVendorMessage(title) ?? 'no reason'}`;
     return means && submissionErrorFor(means, { said, retryAfterMs: waitMsOf(answer) });
   }
   const words = JSON.stringify(fields ?? detail ?? '');

@@ -14,7 +14,7 @@ const MIN_MODULUS_BITS = 2048;
  * @returns the token's claims
  * @throws InvalidCallbackError
  */
-export async function claimsOf(token: string, keys: PublishedKeys, nowMs: number): Promise<JsonObject> {
+export async function verifyJsonWebToken(token: string, keys: PublishedKeys, nowMs: number): Promise<JsonObject> {
   const [header = '', payload = '', signature = '', ...others] = token.split('.');
   const { alg, kid } = documentIn(header);
   if (alg !== 'RS256' || others.length > 0) throw new InvalidCallbackError('the signature is not an RS256 token');

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Task } from '../../../domain/task.ts';
 import type { JobState } from '../../../providers/media/adapter.ts';
-import { askedWaitMs } from './asked-wait.ts';
+import { requestedWaitMs } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createHeartbeat, sleepWithHeartbeat } from './liveness.ts';
 import type { MediaUpstream } from '../../../providers/media/upstream.ts';
@@ -51,8 +51,9 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
       if (lost(state.state === 'unknown')) {
         throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
       }
-      const askedMs = 'error' in state ? askedWaitMs(state.error, task.deadlineAt.getTime() - clock.nowMs()) : 0;
-      await sleepWithHeartbeat(context, Math.max(pauseMs, askedMs), () => beat(said));
+      const requestedMs =
+        'error' in state ? requestedWaitMs(state.error, task.deadlineAt.getTime() - clock.nowMs()) : 0;
+      await sleepWithHeartbeat(context, Math.max(pauseMs, requestedMs), () => beat(said));
       pauseMs = Math.min(pauseMs * 2, everyMs);
     }
   };

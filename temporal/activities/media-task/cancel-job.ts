@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { listResultFiles } from '../../../db/queries/result-files.ts';
 import { listSubmissions } from '../../../db/queries/submissions.ts';
 import { CANCEL_LIMIT_MS } from '../../../domain/step-limits.ts';
-import { retryWhenAsked } from './asked-wait.ts';
+import { retryAfterRequestedWait } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createClosing } from './recover.ts';
 
@@ -17,7 +17,7 @@ export function createCancelJob(dependencies: MediaTaskDependencies) {
   const close = createClosing(dependencies);
 
   return async (taskId: string, jobIdOfWorkflow?: string): Promise<void> =>
-    cancel(taskId, jobIdOfWorkflow).catch((error: unknown) => retryWhenAsked(error, CANCEL_LIMIT_MS));
+    cancel(taskId, jobIdOfWorkflow).catch((error: unknown) => retryAfterRequestedWait(error, CANCEL_LIMIT_MS));
 
   async function cancel(taskId: string, jobIdOfWorkflow?: string): Promise<void> {
     const task = await loadTask(database, taskId);

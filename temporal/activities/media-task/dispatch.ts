@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { createHandOver } from './hand-over.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { whileHeartbeating } from './liveness.ts';
-import { queueHere, type RouteSteps } from './routes.ts';
+import { currentQueue, type RouteSteps } from './routes.ts';
 
 /** The task continues with another route, whose steps run elsewhere. */
 export interface NextRoute {
@@ -19,8 +19,8 @@ export function createDispatch(dependencies: MediaTaskDependencies) {
   const handOver = createHandOver(dependencies);
 
   return async (taskId: string): Promise<string | NextRoute> =>
-    whileHeartbeating(Context.current(), async (say) => {
-      const handedOver = await handOver(taskId, { answers: 'job', ...queueHere() }, say);
+    whileHeartbeating(Context.current(), async (heartbeat) => {
+      const handedOver = await handOver(taskId, { answers: 'job', ...currentQueue() }, heartbeat);
       if (handedOver.state === 'waiting') return handedOver.jobId;
       if (handedOver.state === 'moving') return { nextRoute: handedOver.steps };
       throw new Error(`the upstream answered task ${taskId} with files instead of a job`);

@@ -8,7 +8,7 @@ import { isTaskErrorCode } from '../../../domain/errors.ts';
 import type { GeneratedMedia } from '../../../domain/task.ts';
 import { NotTakenError } from '../../../providers/media/outcomes.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
-import type { Say } from './liveness.ts';
+import type { Heartbeat } from './liveness.ts';
 import { createRecovery } from './recover.ts';
 import { type RouteSteps, stepsOf } from './routes.ts';
 import { createSubmit, type Submitted } from './submit.ts';
@@ -18,7 +18,7 @@ import { createFailover } from './failover.ts';
 const NO_JOB = 'the upstream has no job for it';
 
 /** How far the task came. */
-export type HandedOver =
+export type HandOverResult =
   | Submitted
   /** An earlier attempt stored the files. */
   | { readonly state: 'stored'; readonly files: readonly GeneratedMedia[] }
@@ -37,7 +37,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
    * @param here the work of the calling step, and its queue
    * @throws ApplicationFailure with the code of a final refusal; one that is retried while no upstream accepts the job
    */
-  return async function handOver(taskId: string, here: RouteSteps, say: Say): Promise<HandedOver> {
+  return async function handOver(taskId: string, here: RouteSteps, heartbeat: Heartbeat): Promise<HandOverResult> {
     for (;;) {
       const task = await loadTask(database, taskId);
       throwIfFailed(task);
@@ -50,7 +50,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       if (last?.outcome === 'refused') throw refusedEarlier(last);
       if (last?.outcome === 'unknown' && !isSentAgain(submissions)) throw unavailable();
       if (last?.outcome === null) {
-        const outcome = await recover(task, last, say);
+        const outcome = await recover(task, last, heartbeat);
         if (outcome === 'not_taken') await failover.throwUnlessElsewhere(task, new NotTakenError(NO_JOB));
         continue;
       }
@@ -71,7 +71,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
   }
 }
 
-function storedEarlier({ files }: StoredSubmission): HandedOver {
+function storedEarlier({ files }: StoredSubmission): HandOverResult {
   if (files) return { state: 'stored', files };
   throw transferFailed();
 }

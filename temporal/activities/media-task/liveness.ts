@@ -3,12 +3,12 @@ import type { Context } from '@temporalio/activity';
 import { HEARTBEAT_MS } from '../../../domain/step-limits.ts';
 
 /** Shows operators the progress of a step. */
-export type Say = (details: object) => void;
+export type Heartbeat = (details: object) => void;
 
 const FIRST_HEARTBEAT_MS = 2_000;
 
 /** Sends heartbeats once an activity has run for a while: most end before that, and each heartbeat costs the server. */
-export function createHeartbeat(context: Context): Say {
+export function createHeartbeat(context: Context): Heartbeat {
   const firstBeatAt = Date.now() + FIRST_HEARTBEAT_MS;
   return (details) => {
     if (Date.now() >= firstBeatAt) context.heartbeat(details);
@@ -26,11 +26,11 @@ export async function sleepWithHeartbeat(context: Context, milliseconds: number,
 /**
  * Keeps the worker alive during work that may be silent for long: a download or a write has its own limit on silence.
  *
- * @param work calls `say` with progress for operators
+ * @param work calls `heartbeat` with progress for operators
  */
 export async function whileHeartbeating<Result>(
   context: Context,
-  work: (say: Say) => Promise<Result>,
+  work: (heartbeat: Heartbeat) => Promise<Result>,
 ): Promise<Result> {
   let details: object = {};
   const beat = createHeartbeat(context);

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { type StoredSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
 import { STORE_LIMIT_MS } from '../../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../../domain/task.ts';
-import { retryWhenAsked } from './asked-wait.ts';
+import { retryAfterRequestedWait } from './requested-wait.ts';
 import { readVerdict } from './await-result.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createCostRecorder } from './record-cost.ts';
@@ -10,14 +10,14 @@ import { createClosing, createForgottenJobFinder } from './recover.ts';
 import { throwIfFailed } from './task-failure.ts';
 
 /** The files or the job of a task whose deadline has passed. */
-export type Rechecked =
+export type RecheckResult =
   /** The stored files of the task. */
   | { readonly state: 'stored'; readonly files: readonly GeneratedMedia[] }
   /** The job ended in time; its files are not stored yet. */
   | { readonly state: 'rendered'; readonly jobId: string }
   | { readonly state: 'nothing' };
 
-const NOTHING: Rechecked = { state: 'nothing' };
+const NOTHING: RecheckResult = { state: 'nothing' };
 
 /**
  * Looks once more at a task whose deadline has passed: Temporal or all workers may have been unavailable when its render
@@ -33,7 +33,7 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
   const findForgotten = createForgottenJobFinder(dependencies);
   const recordCost = createCostRecorder(dependencies);
 
-  return async (taskId: string, jobIdOfWorkflow?: string): Promise<Rechecked> => {
+  return async (taskId: string, jobIdOfWorkflow?: string): Promise<RecheckResult> => {
     const task = await loadTask(database, taskId);
     throwIfFailed(task);
     const last = (await listSubmissions(database, taskId)).at(-1);
@@ -44,7 +44,7 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
     const upstream = upstreamOf(dependencies, task);
     const state = await upstream
       .status(jobId, Context.current().cancellationSignal)
-      .catch((error: unknown) => retryWhenAsked(error, STORE_LIMIT_MS));
+      .catch((error: unknown) => retryAfterRequestedWait(error, STORE_LIMIT_MS));
     if (state.state === 'unknown') throw new Error('The upstream does not know the job at the moment.');
     if (state.state === 'failed') {
       const verdict = await readVerdict(state, { task, upstream, recordCost });

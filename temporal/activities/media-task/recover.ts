@@ -19,9 +19,9 @@ import type { SubmissionOutcome } from '../../../domain/media-route.ts';
 import type { Task } from '../../../domain/task.ts';
 import type { KindTraits, Recovery, SentSubmission } from '../../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../../providers/media/upstream.ts';
-import { askedWaitMs } from './asked-wait.ts';
+import { requestedWaitMs } from './requested-wait.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import type { Say } from './liveness.ts';
+import type { Heartbeat } from './liveness.ts';
 import { createOutcomeRecorder } from './record-outcome.ts';
 import { renderRequestOf } from './render-request.ts';
 import { unavailableButMayRender } from './task-failure.ts';
@@ -51,13 +51,17 @@ const RIVALS_WITHIN_MS = 10 * 60_000;
 const MISSES_UNTIL_BELIEVED = 2;
 
 /** Determines and records the outcome of the submission. @throws ApplicationFailure when giving up */
-export type Recover = (task: Task, submission: StoredSubmission, say: Say) => Promise<SubmissionOutcome | null>;
+export type Recover = (
+  task: Task,
+  submission: StoredSubmission,
+  heartbeat: Heartbeat,
+) => Promise<SubmissionOutcome | null>;
 
 export function createRecovery(dependencies: MediaTaskDependencies): Recover {
   const { database, upstreams, clock, providerPatienceMs } = dependencies;
   const recordOutcome = createOutcomeRecorder(dependencies);
 
-  return async (task, submission, say) => {
+  return async (task, submission, heartbeat) => {
     const context = Context.current();
     const upstream = upstreams.get(submission.provider);
     const traits = upstream?.traitsOf(task.kind);
@@ -79,9 +83,9 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
       if (told !== null) return told;
       const isHopeless = found.state === 'cannot tell' && !isTold;
       if (isHopeless || ageOf(submission, clock) > limitMs) return giveUp(task, submission, traits);
-      say({ submission: submission.attempt, outcome: 'unknown', lookUp: found.state });
-      const askedMs = askedWaitMs(found.error, limitMs - ageOf(submission, clock));
-      await context.sleep(Math.max(Math.min(PAUSE_MS, providerPatienceMs / 4), askedMs));
+      heartbeat({ submission: submission.attempt, outcome: 'unknown', lookUp: found.state });
+      const requestedMs = requestedWaitMs(found.error, limitMs - ageOf(submission, clock));
+      await context.sleep(Math.max(Math.min(PAUSE_MS, providerPatienceMs / 4), requestedMs));
     }
   };
 

@@ -2,14 +2,14 @@ import { Context } from '@temporalio/activity';
 import { recordFiles } from '../../../db/queries/submissions.ts';
 import { STORE_LIMIT_MS } from '../../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../../domain/task.ts';
-import { askedWaitMs } from './asked-wait.ts';
+import { requestedWaitMs } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
 import type { NextRoute } from './dispatch.ts';
-import { createHandOver, type HandedOver } from './hand-over.ts';
-import { type Say, whileHeartbeating } from './liveness.ts';
+import { createHandOver, type HandOverResult } from './hand-over.ts';
+import { type Heartbeat, whileHeartbeating } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
 import { createOutcomeRecorder } from './record-outcome.ts';
-import { queueHere } from './routes.ts';
+import { currentQueue } from './routes.ts';
 import { createFileStorer, resultFaultOf, WrongFileError } from './store-files.ts';
 import { transferFailed } from './task-failure.ts';
 import { untilWritten } from './until-written.ts';
@@ -31,15 +31,15 @@ export function createRender(dependencies: MediaTaskDependencies) {
   const recordCost = createCostRecorder(dependencies);
 
   return async (taskId: string): Promise<readonly GeneratedMedia[] | NextRoute> =>
-    whileHeartbeating(Context.current(), async (say) => {
-      const handedOver = await handOver(taskId, { answers: 'files', ...queueHere() }, say);
+    whileHeartbeating(Context.current(), async (heartbeat) => {
+      const handedOver = await handOver(taskId, { answers: 'files', ...currentQueue() }, heartbeat);
       if (handedOver.state === 'stored') return handedOver.files;
       if (handedOver.state === 'moving') return { nextRoute: handedOver.steps };
       if (handedOver.state === 'waiting') throw new Error(`the upstream answered task ${taskId} with a job`);
       const { submission, answer, upstream } = handedOver;
       const endedAt = new Date(clock.nowMs());
       const task = await untilWritten(() => loadTask(database, taskId));
-      const media = await keep(task, { submission, upstream, answer }, say);
+      const media = await keep(task, { submission, upstream, answer }, heartbeat);
       await untilWritten(() => recordFiles(database, submission, { files: media, endedAt }));
       metrics.submissionSettled(submission.provider, { outcome: 'accepted', learntFrom: 'the answer' });
       await recordCost(task, answer.cost ?? null);
@@ -50,17 +50,17 @@ export function createRender(dependencies: MediaTaskDependencies) {
   async function keep(
     task: Task,
     { submission, upstream, answer }: Answered,
-    say: Say,
+    heartbeat: Heartbeat,
   ): Promise<readonly GeneratedMedia[]> {
     const context = Context.current();
     const startedAt = performance.now();
     for (;;) {
       try {
-        return await storeFiles(task, upstream, answer.files, say);
+        return await storeFiles(task, upstream, answer.files, heartbeat);
       } catch (error) {
         const forMs = performance.now() - startedAt;
         const pauseMs = pauseAfter(error, forMs);
-        const askedMs = askedWaitMs(error, STORE_LIMIT_MS - forMs);
+        const requestedMs = requestedWaitMs(error, STORE_LIMIT_MS - forMs);
         if (pauseMs === null) {
           const detail = error instanceof Error ? error.message : String(error);
           const settlement = { outcome: 'accepted', learntFrom: 'the answer', detail } as const;
@@ -68,8 +68,8 @@ export function createRender(dependencies: MediaTaskDependencies) {
           await recordCost(task, answer.cost ?? null);
           throw transferFailed();
         }
-        say({ storing: 'again', after: String(error) });
-        await context.sleep(Math.max(pauseMs, askedMs));
+        heartbeat({ storing: 'again', after: String(error) });
+        await context.sleep(Math.max(pauseMs, requestedMs));
       }
     }
   }
@@ -83,4 +83,4 @@ export function createRender(dependencies: MediaTaskDependencies) {
   }
 }
 
-type Answered = Pick<Extract<HandedOver, { state: 'answered' }>, 'submission' | 'upstream' | 'answer'>;
+type Answered = Pick<Extract<HandOverResult, { state: 'answered' }>, 'submission' | 'upstream' | 'answer'>;

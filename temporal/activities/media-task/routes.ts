@@ -96,7 +96,7 @@ function namesOf(routes: readonly MediaRoute[]): string {
 }
 
 /** The queue of the calling step, as in {@link RouteSteps}. */
-export function queueHere(): Pick<RouteSteps, 'taskQueue'> {
+export function currentQueue(): Pick<RouteSteps, 'taskQueue'> {
   const { taskQueue } = Context.current().info;
   return taskQueue === TASK_QUEUES.media ? {} : { taskQueue };
 }

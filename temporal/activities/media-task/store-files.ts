@@ -13,7 +13,7 @@ import { inspectMedia } from '../../../storage/media-inspector.ts';
 import { peek } from '../../../storage/peek.ts';
 import { ObjectTooLargeError } from '../../../storage/storage.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import type { Say } from './liveness.ts';
+import type { Heartbeat } from './liveness.ts';
 
 /** Larger results are refused rather than stored. */
 const MAX_RESULT_BYTES = 2 * 2 ** 30;
@@ -37,7 +37,7 @@ export function createFileStorer({ database, storage }: Pick<MediaTaskDependenci
     task: Task,
     upstream: MediaUpstream,
     files: readonly ResultFile[],
-    say: Say,
+    heartbeat: Heartbeat,
   ): Promise<readonly GeneratedMedia[]> => {
     const folder = `results/${task.id}/${randomBytes(10).toString('hex')}`;
     const keys: string[] = [];
@@ -47,7 +47,7 @@ export function createFileStorer({ database, storage }: Pick<MediaTaskDependenci
       if (wanted.length > MAX_FILES) throw new WrongFileError(`The model's result has more than ${MAX_FILES} files.`);
       const media: GeneratedMedia[] = [];
       for (const [index, file] of wanted.entries()) {
-        media.push(await storeFile({ task, upstream, file, name: `${folder}/${index}`, keys, say }));
+        media.push(await storeFile({ task, upstream, file, name: `${folder}/${index}`, keys, heartbeat }));
       }
       return media;
     } catch (error) {
@@ -57,10 +57,10 @@ export function createFileStorer({ database, storage }: Pick<MediaTaskDependenci
     }
   };
 
-  async function storeFile({ task, upstream, file, name, keys, say }: FileToStore): Promise<GeneratedMedia> {
+  async function storeFile({ task, upstream, file, name, keys, heartbeat }: FileToStore): Promise<GeneratedMedia> {
     const signal = Context.current().cancellationSignal;
     const download = await upstream.fetchResult(file, signal);
-    const { head, body } = await peek(counted(download.body, name, say), FILE_TYPE_BYTES);
+    const { head, body } = await peek(counted(download.body, name, heartbeat), FILE_TYPE_BYTES);
     const type = detectFileType(head);
     if (!type) {
       await download.body.cancel().catch(() => undefined);
@@ -95,7 +95,7 @@ interface FileToStore {
   readonly name: string;
   /** Receives the key before anything is written under it. */
   readonly keys: string[];
-  readonly say: Say;
+  readonly heartbeat: Heartbeat;
 }
 
 /** A video model produces one video (contract 2.2): extras such as a still are not fetched. All images are. */
@@ -117,11 +117,15 @@ export function resultFaultOf(error: unknown): ResultFaultError | null {
   return null;
 }
 
-async function* counted(body: AsyncIterable<Uint8Array>, file: string, say: Say): AsyncGenerator<Uint8Array> {
+async function* counted(
+  body: AsyncIterable<Uint8Array>,
+  file: string,
+  heartbeat: Heartbeat,
+): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
-    say({ file, bytes });
+    heartbeat({ file, bytes });
     yield chunk;
   }
 }

@@ -10,7 +10,7 @@ import { listSubmissions, recordStoredFiles } from '../../../db/queries/submissi
 import type { GeneratedMedia, Task } from '../../../domain/task.ts';
 import type { JobState } from '../../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../../providers/media/upstream.ts';
-import { askedWaitMs } from './asked-wait.ts';
+import { requestedWaitMs } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { whileHeartbeating } from './liveness.ts';
 import { createFileStorer, resultFaultOf, ResultFaultError, WrongFileError } from './store-files.ts';
@@ -75,10 +75,10 @@ function createResultStorer(dependencies: MediaTaskDependencies) {
     const context = Context.current();
     const earlier = readFaults(context.info.heartbeatDetails);
     const startedAt = performance.now();
-    return whileHeartbeating(context, async (say) => {
-      say(earlier);
+    return whileHeartbeating(context, async (heartbeat) => {
+      heartbeat(earlier);
       const { results, endedAt } = await readResult(upstream, jobId);
-      const files = await storeFiles(task, upstream, results, (progress) => say({ ...earlier, ...progress }));
+      const files = await storeFiles(task, upstream, results, (progress) => heartbeat({ ...earlier, ...progress }));
       await recordStoredFiles(database, task.id, { files, endedAt: endedAt ?? null });
       return files;
     }).catch((error: unknown) => {
@@ -100,8 +100,8 @@ function createResultStorer(dependencies: MediaTaskDependencies) {
       fault instanceof WrongFileError ? faults.faults >= MAX_WRONG_FILES : faults.faultyMs > patienceMs(fault);
     if (isFinal) return { failure: taskFailure('result_transfer_failed', fault.message), faults };
     // A wait that a busy upstream asks for does not count as contradiction.
-    const askedMs = askedWaitMs(error, task.deadlineAt.getTime() - clock.nowMs());
-    return { failure: failedAttempt(fault.message, fault.name, Math.max(pauseMs, askedMs)), faults };
+    const requestedMs = requestedWaitMs(error, task.deadlineAt.getTime() - clock.nowMs());
+    return { failure: failedAttempt(fault.message, fault.name, Math.max(pauseMs, requestedMs)), faults };
   }
 
   function patienceMs(fault: ResultFaultError): number {

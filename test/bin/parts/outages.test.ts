@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { foldOutages } from '../../../bin/parts/outages.ts';
+import { collapseRepeatedErrors } from '../../../bin/parts/outages.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 
@@ -9,7 +9,10 @@ const AWAY = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { c
 describe('the log of a process while the database is unavailable', () => {
   function open(settings: { overAfterMs: number; reportEveryMs?: number }) {
     const lines: Record<string, unknown>[] = [];
-    const log = pino({ hooks: foldOutages(settings) }, { write: (line) => void lines.push(JSON.parse(line)) });
+    const log = pino(
+      { hooks: collapseRepeatedErrors(settings) },
+      { write: (line) => void lines.push(JSON.parse(line)) },
+    );
     return { log, lines };
   }
 

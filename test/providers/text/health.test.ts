@@ -22,13 +22,17 @@ function newHealth(): Health {
   return new Health(() => 0);
 }
 
-function fail(health: Health, nowMs: number, { fault = 'failed', askedWaitMs = null, times = 1 }: Failing = {}): void {
-  for (let count = 0; count < times; count += 1) health.failed(health.start(nowMs), fault, nowMs, askedWaitMs);
+function fail(
+  health: Health,
+  nowMs: number,
+  { fault = 'failed', requestedWaitMs = null, times = 1 }: Failing = {},
+): void {
+  for (let count = 0; count < times; count += 1) health.failed(health.start(nowMs), fault, nowMs, requestedWaitMs);
 }
 
 interface Failing {
   readonly fault?: UpstreamFault;
-  readonly askedWaitMs?: number | null;
+  readonly requestedWaitMs?: number | null;
   readonly times?: number;
 }
 
@@ -140,11 +144,11 @@ describe('the health of a part of an upstream', () => {
   it('keeps its circuit open for the requested time, whatever the failure, up to an hour', () => {
     for (const fault of UPSTREAM_FAULTS) {
       const health = newHealth();
-      fail(health, NOW_MS, { fault, askedWaitMs: 7_000 });
+      fail(health, NOW_MS, { fault, requestedWaitMs: 7_000 });
       expect(health.opening?.untilMs).to.equal(NOW_MS + 7_000);
-      fail(health, NOW_MS, { fault, askedWaitMs: 1_000 });
+      fail(health, NOW_MS, { fault, requestedWaitMs: 1_000 });
       expect(health.opening?.untilMs, 'a shorter wait does not cut it short').to.equal(NOW_MS + 7_000);
-      fail(health, NOW_MS, { fault, askedWaitMs: 10 * MAX_ASKED_WAIT_MS });
+      fail(health, NOW_MS, { fault, requestedWaitMs: 10 * MAX_ASKED_WAIT_MS });
       expect(health.opening?.untilMs).to.equal(NOW_MS + MAX_ASKED_WAIT_MS);
     }
   });
@@ -206,7 +210,7 @@ describe('the health of a part of an upstream', () => {
       outcome: fc.constantFrom(...OUTCOMES),
       of: fc.nat(),
       fault: fc.constantFrom(...UPSTREAM_FAULTS),
-      askedWaitMs: fc.option(fc.nat(2 * MINUTE_MS), { freq: 4 }),
+      requestedWaitMs: fc.option(fc.nat(2 * MINUTE_MS), { freq: 4 }),
     });
     type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -224,7 +228,7 @@ describe('the health of a part of an upstream', () => {
         for (let count = 0; count < one.starts; count += 1) calls.push(health.start(nowMs));
         const [call] = calls.length === 0 ? [] : calls.splice(one.of % calls.length, 1);
         if (call === undefined) continue;
-        if (one.outcome === 'failed') health.failed(call, one.fault, nowMs, one.askedWaitMs);
+        if (one.outcome === 'failed') health.failed(call, one.fault, nowMs, one.requestedWaitMs);
         else if (one.outcome === 'ended') health.ended(call, nowMs);
         else health[one.outcome](call);
         look(health, nowMs, one);
@@ -253,14 +257,14 @@ describe('the health of a part of an upstream', () => {
       fc.assert(
         fc.property(history, chance, (steps, random) => {
           let untilMs = 0;
-          play(steps, random, (health, nowMs, { outcome, askedWaitMs }) => {
+          play(steps, random, (health, nowMs, { outcome, requestedWaitMs }) => {
             const { opening } = health;
             if (outcome === 'recordStart' || outcome === 'ended') untilMs = 0;
             const openUntilMs = opening?.untilMs ?? 0;
             expect(openUntilMs).to.be.at.least(untilMs);
             // An answer to a request from before the opening changes nothing.
             if (outcome === 'failed' && openUntilMs > untilMs) {
-              expect(openUntilMs - nowMs).to.be.at.most(Math.max(MAX_OPEN_MS, askedWaitMs ?? 0));
+              expect(openUntilMs - nowMs).to.be.at.most(Math.max(MAX_OPEN_MS, requestedWaitMs ?? 0));
             }
             untilMs = openUntilMs;
           });

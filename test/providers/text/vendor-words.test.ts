@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { fieldNamesOf, lineForOperators, wordsForClient } from '../../../providers/text/vendor-words.ts';
+import { fieldNamesOf, lineForOperators, redactVendorMessage } from '../../../providers/text/vendor-words.ts';
 
 const KEY = 'k-9d2c';
 
@@ -65,7 +65,7 @@ describe('the message of an upstream', () => {
     ] as const) {
       it(`is passed on where it is about the request: ${shown}`, () => {
         // contract 7.2:27
-        expect(wordsForClient(message, fields)).to.equal(shown);
+        expect(redactVendorMessage(message, fields)).to.equal(shown);
       });
     }
 
@@ -81,7 +81,7 @@ describe('the message of an upstream', () => {
     ]) {
       it(`is withheld where it is about the operator, or empty: ${message}`, () => {
         // contract 7.2:27
-        expect(wordsForClient(message, fields)).to.equal('');
+        expect(redactVendorMessage(message, fields)).to.equal('');
       });
     }
 
@@ -96,7 +96,7 @@ describe('the message of an upstream', () => {
     ]) {
       it(`names no vendor, account, host or id: ${message}`, () => {
         // contract 7.2:27
-        expect(wordsForClient(message, fields)).to.not.match(
+        expect(redactVendorMessage(message, fields)).to.not.match(
           /openai|aws|arn|bedrock|eu-west|1234567890|gpt|acme|9xYz|0a1b|4bf9|amzn|8f1c|10\.0|8080|gw|@/i,
         );
       });
@@ -105,10 +105,10 @@ describe('the message of an upstream', () => {
     it('consists of known words, numbers and sent fields, whatever the upstream writes', () => {
       fc.assert(
         fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (noise) => {
-          const shown = wordsForClient(`the value of temperature must be at most 2 ${noise}`, new Set());
+          const shown = redactVendorMessage(`the value of temperature must be at most 2 ${noise}`, new Set());
           expect(shown.length).to.be.at.most(301);
           for (const word of shown.match(/[\p{L}_$]{3,}/gu) ?? []) {
-            expect(wordsForClient(`${word} ${word}`, new Set())).to.equal(`${word} ${word}`);
+            expect(redactVendorMessage(`${word} ${word}`, new Set())).to.equal(`${word} ${word}`);
           }
         }),
       );

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { ensureSchedules, keepSchedules } from '../../../temporal/schedules.ts';
+import { ensureSchedules, maintainSchedules } from '../../../temporal/schedules.ts';
 import { uploadImage } from '../../support/files.ts';
 import { call, useTestStack } from '../../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../../support/tasks.ts';
@@ -111,7 +111,7 @@ describe('the reconciliation workflow', function () {
   it('is put on its schedule again when the schedule is lost while a worker runs', async () => {
     const schedule = stack.temporal.schedule.getHandle(SCHEDULE);
     await schedule.delete();
-    const keeper = keepSchedules(stack.temporal, pino({ level: 'silent' }), 10);
+    const keeper = maintainSchedules(stack.temporal, pino({ level: 'silent' }), 10);
     await until(() => schedule.describe().catch(() => undefined));
     await schedule.delete();
     await until(() => schedule.describe().catch(() => undefined));
