@@ -4,7 +4,7 @@ import { mediaBelowCost, type PriceBelowCost, textBelowCost } from '../domain/be
 import { parametersIn } from '../domain/model-parameters.ts';
 import type { PriceList } from '../domain/price-list.ts';
 import type { Finding, OperatorFile } from './operator-file.ts';
-import { writtenModels } from './written-models.ts';
+import { readUncheckedModels } from './unchecked-models.ts';
 import { allModels, type Catalogue, type MediaModel, type TextModel } from './types.ts';
 
 export interface SoldBelowCost extends PriceBelowCost {
@@ -38,7 +38,7 @@ function mediaOf(model: MediaModel, prices: PriceList | null): readonly SoldBelo
 
 /** Returns a warning for each price of the catalogue that is below cost, at the place of its model. */
 export function findPricesBelowCost(file: OperatorFile, catalogue: Catalogue): readonly Finding[] {
-  const places = new Map(writtenModels(file.document).map(({ entry, path }) => [entry['id'], path]));
+  const places = new Map(readUncheckedModels(file.document).map(({ entry, path }) => [entry['id'], path]));
   return soldBelowCost(catalogue, null).map((loss) =>
     file.finding(places.get(loss.model) ?? [], describeLoss(loss), { severity: 'warning' }),
   );

@@ -1,14 +1,14 @@
 /** Finds prices and costs in a catalogue file that have no effect, and prices of zero. */
 import { isObject } from '../domain/json.ts';
-import { type FieldPath, writePath } from '../domain/fill-in.ts';
+import { type FieldPath, writePath } from '../domain/substitute-variables.ts';
 import { choose } from './schema-findings.ts';
 import type { Finding, OperatorFile } from './operator-file.ts';
-import type { WrittenModel, WrittenRoute } from './written-models.ts';
+import type { UncheckedModel, UncheckedRoute } from './unchecked-models.ts';
 
 /** The key for any other resolution. */
 const ANY_RESOLUTION = '*';
 
-export function findIdlePrices(file: OperatorFile, model: WrittenModel): readonly Finding[] {
+export function findIdlePrices(file: OperatorFile, model: UncheckedModel): readonly Finding[] {
   const zeros = zeroPrices(file, model);
   if (model.kind === 'text') return [...zeros, ...idleTiers(file, model), ...pricesOfFree(file, model)];
   return [...zeros, ...model.routes.flatMap((route) => idleCosts(file, model, route))];
@@ -25,7 +25,7 @@ const PAID_PRICES: readonly FieldPath[] = [
 ];
 const ZERO = /^0*(\.0*)?$/;
 
-function zeroPrices(file: OperatorFile, { kind, path, entry }: WrittenModel): readonly Finding[] {
+function zeroPrices(file: OperatorFile, { kind, path, entry }: UncheckedModel): readonly Finding[] {
   return PAID_PRICES.flatMap((steps) => {
     const price = steps.reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), entry);
     const prices: [FieldPath, unknown][] = isObject(price)
@@ -41,7 +41,7 @@ function zeroPrices(file: OperatorFile, { kind, path, entry }: WrittenModel): re
   });
 }
 
-function idleTiers(file: OperatorFile, { path, entry }: WrittenModel): readonly Finding[] {
+function idleTiers(file: OperatorFile, { path, entry }: UncheckedModel): readonly Finding[] {
   const { context_tokens: context, tiers } = entry;
   if (typeof context !== 'number' || !Array.isArray(tiers)) return [];
   return tiers.flatMap((tier: unknown, index) => {
@@ -54,7 +54,7 @@ function idleTiers(file: OperatorFile, { path, entry }: WrittenModel): readonly 
   });
 }
 
-function pricesOfFree(file: OperatorFile, { path, entry }: WrittenModel): readonly Finding[] {
+function pricesOfFree(file: OperatorFile, { path, entry }: UncheckedModel): readonly Finding[] {
   if (entry['free'] !== true) return [];
   return ['tiers', 'peaks']
     .filter((name) => Array.isArray(entry[name]) && entry[name].length > 0)
@@ -66,8 +66,8 @@ function pricesOfFree(file: OperatorFile, { path, entry }: WrittenModel): readon
 
 function idleCosts(
   file: OperatorFile,
-  model: WrittenModel,
-  { path, entry: { cost } }: WrittenRoute,
+  model: UncheckedModel,
+  { path, entry: { cost } }: UncheckedRoute,
 ): readonly Finding[] {
   if (!isObject(cost)) return [];
   const costPath = [...path, 'cost'];
@@ -96,7 +96,7 @@ function idleCosts(
 }
 
 /** The resolutions with a price; empty if one price applies to all resolutions. */
-function resolutionsOf({ entry }: WrittenModel): readonly string[] {
+function resolutionsOf({ entry }: UncheckedModel): readonly string[] {
   const prices = entry['usd_per_second'] ?? entry['usd_per_video'] ?? entry['usd_per_image'];
   return isObject(prices) ? Object.keys(prices) : [];
 }

@@ -21,7 +21,7 @@ import { WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
 import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
 import { NO_PARAMETERS } from '../domain/model-parameters.ts';
 import { camelCased } from '../domain/field-names.ts';
-import { type ReadVariable, writePath } from '../domain/fill-in.ts';
+import { type ReadVariable, writePath } from '../domain/substitute-variables.ts';
 import { toAnswerTimeouts } from './answer-timeouts.ts';
 import { findIdlePrices } from './check-prices.ts';
 import {
@@ -35,7 +35,7 @@ import { findParameterFaults, toPriceModifiers } from './parameters.ts';
 import { checkAgainst, type Checked } from './schema-findings.ts';
 import { EMBEDDINGS } from '../domain/policy.ts';
 import { toCostPricing, toEmbeddingsPricing, toTextPricing } from './text-pricing.ts';
-import { type WrittenModel, writtenModels } from './written-models.ts';
+import { type UncheckedModel, readUncheckedModels } from './unchecked-models.ts';
 import type { Catalogue, ImageModel, MediaModelBase, TextModel, TextRoute, VideoModel } from './types.ts';
 
 /** The catalogue file is invalid. The message names the file and the path of each field to correct. */
@@ -93,7 +93,7 @@ function catalogueIn(file: OperatorFile): Catalogue {
 /** Checks a catalogue without its upstreams. Returns all findings, and the catalogue if there are only warnings. */
 export function checkCatalogue(file: OperatorFile): Checked<Catalogue> {
   const { value, findings } = checkAgainst(file, catalogueSchema);
-  const models = writtenModels(file.document);
+  const models = readUncheckedModels(file.document);
   const all = [
     ...findings,
     ...repeatedIds(file, models),
@@ -107,7 +107,7 @@ export function checkCatalogue(file: OperatorFile): Checked<Catalogue> {
 }
 
 /** Finds ids that occur twice, across all kinds of models. One of the two models would be unreachable. */
-function repeatedIds(file: OperatorFile, models: readonly WrittenModel[]): readonly Finding[] {
+function repeatedIds(file: OperatorFile, models: readonly UncheckedModel[]): readonly Finding[] {
   const known = new Set<unknown>();
   return models.flatMap(({ path, entry: { id } }) => {
     if (typeof id !== 'string' || !known.has(id)) {

@@ -16,7 +16,7 @@ import {
   parseDocument,
   type YAMLMap,
 } from 'yaml';
-import { type FieldPath, fillIn, type ReadVariable, writePath } from '../domain/fill-in.ts';
+import { type FieldPath, substituteVariables, type ReadVariable, writePath } from '../domain/substitute-variables.ts';
 
 /** A fault in a file. */
 export interface Finding {
@@ -85,7 +85,7 @@ export function parseOperatorFile(text: string, name: string, readVariable: Read
   const finding: OperatorFile['finding'] = (path, message, { severity = 'error', at = 'value' } = {}) =>
     findingAt(offsetOf(parsed, path, at), message, severity);
   const written = withBraces(parsed.toJS());
-  const { filled, missing } = fillIn(written, readVariable);
+  const { filled, missing } = substituteVariables(written, readVariable);
   return {
     name,
     document: filled,

@@ -1,6 +1,6 @@
 /** The part of a catalogue file that defines a media model's own input fields (docs/catalogue.md). */
 import Joi from 'joi';
-import { type FieldPath, writePath } from '../domain/fill-in.ts';
+import { type FieldPath, writePath } from '../domain/substitute-variables.ts';
 import { FIELD_INPUTS, type ParameterNames } from '../domain/media-route.ts';
 import { acceptsScalar, type ModelParameters } from '../domain/model-parameters.ts';
 import type { PicoUsd } from '../domain/money.ts';

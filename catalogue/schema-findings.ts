@@ -1,6 +1,6 @@
 /** Converts the errors of a schema to sentences that name the accepted values of each field. */
 import Joi from 'joi';
-import { type FieldPath, writePath } from '../domain/fill-in.ts';
+import { type FieldPath, writePath } from '../domain/substitute-variables.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import { nearest } from './nearest.ts';
 import type { Finding, OperatorFile } from './operator-file.ts';

@@ -49,7 +49,7 @@ interface StoredResult {
 const UNKNOWN: StoredResult = { kind: 'unknown', to: '', html: '', session: null, attempt: null };
 
 /** Draws a page in its frame. */
-export type Draw = (result: Extract<PageResult, { kind: 'page' | 'part' }>) => string;
+export type PageRenderer = (result: Extract<PageResult, { kind: 'page' | 'part' }>) => string;
 
 /** @throws ServiceError `bad_request` for a form without an id */
 export function formToSend(page: Page, { context, form, path }: Visit): FormToSend {
@@ -59,7 +59,7 @@ export function formToSend(page: Page, { context, form, path }: Visit): FormToSe
 }
 
 /** Returns the outcome of an earlier request with the form, or null for a new form. Waits for a request in progress. */
-export async function earlierOutcome(
+export async function findEarlierOutcome(
   visit: Visit,
   services: ApiServices,
   form: FormToSend,
@@ -88,11 +88,11 @@ export async function once(
     form,
     draw,
     act,
-  }: { readonly form: FormToSend; readonly draw: Draw; readonly act: () => PageResult | Promise<PageResult> },
+  }: { readonly form: FormToSend; readonly draw: PageRenderer; readonly act: () => PageResult | Promise<PageResult> },
 ): Promise<PageResult> {
   const { database, encryption } = services;
   if (!(await insertSentForm(database, form.id, form.digest))) {
-    return (await earlierOutcome(visit, services, form)) ?? once(visit, services, { form, draw, act });
+    return (await findEarlierOutcome(visit, services, form)) ?? once(visit, services, { form, draw, act });
   }
   const keep = async (kept: StoredResult): Promise<void> => {
     const userId = kept.session === null ? (visit.session?.user.id ?? null) : null;
@@ -135,7 +135,7 @@ export function statusOf(result: PageResult, { context }: Visit): number {
   return result.status ?? result.refused?.problem?.status ?? 200;
 }
 
-function toKept(result: PageResult, draw: Draw): StoredResult {
+function toKept(result: PageResult, draw: PageRenderer): StoredResult {
   const session = 'session' in result ? tokenOf(result.session) : null;
   const attempt = 'attempt' in result ? tokenOf(result.attempt) : null;
   const kept = { ...UNKNOWN, session, attempt };

@@ -5,7 +5,12 @@
 import type { Child } from 'hono/jsx';
 import type { Membership, User } from '../db/queries/users.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { mayAsMember, mayAsStaff, type MemberPermission, type StaffPermission } from '../domain/roles.ts';
+import {
+  hasMemberPermission,
+  hasStaffPermission,
+  type MemberPermission,
+  type StaffPermission,
+} from '../domain/roles.ts';
 import type { Context } from '../api/state.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Form } from './form.ts';
@@ -100,7 +105,7 @@ export function showPage(title: string, ...content: Child[]): Extract<PageResult
 }
 
 /** Returns the object that a page shows. @throws ServiceError `not_found` */
-export function existing<Thing>(thing: Thing | null | undefined): Thing {
+export function requireFound<Thing>(thing: Thing | null | undefined): Thing {
   if (thing === null || thing === undefined)
     throw new ServiceError('not_found', 'The page was not found. Check the address.');
   return thing;
@@ -227,23 +232,23 @@ const PLACES = [
 ];
 
 /** Defines pages of an account for its members and for operators. Their paths follow the path of the account. */
-export function inBothPlaces(pagesIn: (place: (typeof PLACES)[number]) => readonly Page[]): readonly Page[] {
+export function forMembersAndStaff(pagesIn: (place: (typeof PLACES)[number]) => readonly Page[]): readonly Page[] {
   return PLACES.flatMap(pagesIn);
 }
 
 /** Whether a page is for operators. */
-export function isOfStaff({ path }: Visit): boolean {
+export function isStaffPage({ path }: Visit): boolean {
   return path.startsWith('/console/staff/');
 }
 
 /** Whether an operator has a permission. For parts of a page that not all operators see. */
-export function may({ user: { staffRole } }: UserVisit, permission: StaffPermission): boolean {
-  return mayAsStaff(staffRole, permission);
+export function hasPermission({ user: { staffRole } }: UserVisit, permission: StaffPermission): boolean {
+  return hasStaffPermission(staffRole, permission);
 }
 
-/** Whether the visitor of a page of {@link inBothPlaces} has the permission, as a member or as an operator. */
-export function mayHere(visit: UserVisit, [ofMembers, ofStaff]: Permissions): boolean {
-  if (isOfStaff(visit)) return may(visit, ofStaff);
+/** Whether the visitor of a page of {@link forMembersAndStaff} has the permission, as a member or as an operator. */
+export function hasPermissionHere(visit: UserVisit, [ofMembers, ofStaff]: Permissions): boolean {
+  if (isStaffPage(visit)) return hasPermission(visit, ofStaff);
   const membership = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
-  return membership !== undefined && mayAsMember(membership.role, ofMembers);
+  return membership !== undefined && hasMemberPermission(membership.role, ofMembers);
 }

@@ -8,7 +8,7 @@ import { findAccountNames } from '../db/queries/search.ts';
 import { recordAdminAction } from '../db/queries/admin-tokens.ts';
 import { listMemberships, type Membership } from '../db/queries/users.ts';
 import { ServiceError, toServiceError } from '../domain/errors.ts';
-import { mayAsMember, mayAsStaff } from '../domain/roles.ts';
+import { hasMemberPermission, hasStaffPermission } from '../domain/roles.ts';
 import { isStorable } from '../api/validation.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Context, RequestState } from '../api/state.ts';
@@ -17,7 +17,7 @@ import { Form, readForm, readFormWithFile } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
 import { withAccountNames } from './html/linked-ids.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
-import { earlierOutcome, formToSend, once, statusOf } from './once.ts';
+import { findEarlierOutcome, formToSend, once, statusOf } from './once.ts';
 import { type Cookie, everybody, type PageResult, type Page, type UserVisit, type Visit } from './page.ts';
 import { PAGES } from './pages.ts';
 import { mountStatus } from './status.tsx';
@@ -130,7 +130,7 @@ async function formOf({ maxFileBytes, receives }: Page, request: IncomingMessage
 async function resultOfForm(page: Page, visit: Visit, services: ApiServices): Promise<PageResult> {
   const form = page.changesNothing ? null : formToSend(page, visit);
   // Precedes the check of the session, since the first request may have opened a new session, such as a sign-in.
-  const earlier = form && (await earlierOutcome(visit, services, form));
+  const earlier = form && (await findEarlierOutcome(visit, services, form));
   if (earlier) return earlier;
   const token = page.receives === 'file' ? visit.context.get('x-form-token') : visit.form.exact('form_token');
   if (visit.session && !isFormToken(visit.session, token)) throw forgedForm();
@@ -168,7 +168,7 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<Op
   if (page.access === 'staff') {
     const { staffRole } = session.user;
     if (staffRole === null) throw nothingHere();
-    if (!mayAsStaff(staffRole, page.permission)) throw notForRole();
+    if (!hasStaffPermission(staffRole, page.permission)) throw notForRole();
     return async () => {
       if (page.method === 'post') await noteStaffAction(services.database, page, userVisit);
       return page.handle(userVisit, services);
@@ -176,7 +176,7 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<Op
   }
   const account = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
   if (!account) throw nothingHere();
-  if (!mayAsMember(account.role, page.permission)) throw notForRole();
+  if (!hasMemberPermission(account.role, page.permission)) throw notForRole();
   return () => page.handle({ ...userVisit, account }, services);
 }
 

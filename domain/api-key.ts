@@ -56,7 +56,7 @@ const SENTENCES = {
 };
 
 /** 401 `missing_api_key` or `invalid_api_key`, with a message that says what is wrong. */
-export function refusedKey(refusal: KeyRefusal): ServiceError {
+export function keyRefusalError(refusal: KeyRefusal): ServiceError {
   return new ServiceError(refusal === 'key_missing' ? 'missing_api_key' : 'invalid_api_key', SENTENCES[refusal]);
 }
 
@@ -69,10 +69,10 @@ export function assertUsable(
   { suspendedAt }: { readonly suspendedAt: Date | null },
   now: Date,
 ): void {
-  if (deletedAt) throw refusedKey('key_deleted');
-  if (suspendedAt) throw refusedKey('account_suspended');
-  if (disabledAt) throw refusedKey('key_disabled');
-  if (expiresAt && expiresAt <= now) throw refusedKey('key_expired');
+  if (deletedAt) throw keyRefusalError('key_deleted');
+  if (suspendedAt) throw keyRefusalError('account_suspended');
+  if (disabledAt) throw keyRefusalError('key_disabled');
+  if (expiresAt && expiresAt <= now) throw keyRefusalError('key_expired');
 }
 
 /**
@@ -91,7 +91,7 @@ export type KeyLimit = Pick<KeyState, 'usageLimit' | 'limitPeriod'>;
 
 /** Returns the error for a spent limit: 401 if it never renews, 402 if it renews. */
 export function exhaustedKey(key: KeyLimit, now: Date): ServiceError {
-  if (key.limitPeriod === null) return refusedKey('key_exhausted');
+  if (key.limitPeriod === null) return keyRefusalError('key_exhausted');
   const message = `Nothing is left of ${describeLimit(key, now)}. Wait until then, or raise the limit.`;
   return new ServiceError('insufficient_credits', message);
 }

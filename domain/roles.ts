@@ -36,12 +36,12 @@ const MEMBER_PERMISSIONS = {
 export type MemberPermission = keyof typeof MEMBER_PERMISSIONS;
 
 /** @param role null for users who are not staff */
-export function mayAsStaff(role: AdminRole | null, permission: StaffPermission): boolean {
+export function hasStaffPermission(role: AdminRole | null, permission: StaffPermission): boolean {
   const roles: readonly (AdminRole | null)[] = STAFF_PERMISSIONS[permission];
   return roles.includes(role);
 }
 
-export function mayAsMember(role: MemberRole, permission: MemberPermission): boolean {
+export function hasMemberPermission(role: MemberRole, permission: MemberPermission): boolean {
   const roles: readonly MemberRole[] = MEMBER_PERMISSIONS[permission];
   return roles.includes(role);
 }

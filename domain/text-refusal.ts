@@ -1,5 +1,12 @@
 /** The refusals of a hold for a text request, and their messages: contract 5 and 7.2. */
-import { type Budget, describeLimit, exhaustedKey, type KeyLimit, type KeyRefusal, refusedKey } from './api-key.ts';
+import {
+  type Budget,
+  describeLimit,
+  exhaustedKey,
+  type KeyLimit,
+  type KeyRefusal,
+  keyRefusalError,
+} from './api-key.ts';
 import { describeEndUserBudget } from './end-user.ts';
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
@@ -38,12 +45,12 @@ interface RequestedHold {
 }
 
 const ERRORS: Readonly<Record<HoldRefusal, (hold: RequestedHold, refused: RefusedHold) => ServiceError>> = {
-  key_deleted: () => refusedKey('key_deleted'),
-  key_disabled: () => refusedKey('key_disabled'),
-  key_expired: () => refusedKey('key_expired'),
+  key_deleted: () => keyRefusalError('key_deleted'),
+  key_disabled: () => keyRefusalError('key_disabled'),
+  key_expired: () => keyRefusalError('key_expired'),
   key_exhausted: ({ keyLimit }) => exhaustedKey(keyLimit, new Date()),
-  account_suspended: () => refusedKey('account_suspended'),
-  never_topped_up: ({ model }) => neverToppedUp(model),
+  account_suspended: () => keyRefusalError('account_suspended'),
+  never_topped_up: ({ model }) => topUpRequiredError(model),
   key_limit: (hold, refused) =>
     tooDear(hold, `${usdLeft(refused)} is left of ${describeLimit(hold.keyLimit, new Date())}`, 'raise the limit'),
   end_user_limit: (hold, refused) =>
@@ -66,7 +73,7 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: RequestedHold, refused: Refuse
 };
 
 /** 401, 402, 403, 429 or 503, with a message that says what to change. */
-export function refusedHold(hold: RequestedHold, refused: RefusedHold): ServiceError {
+export function holdRefusalError(hold: RequestedHold, refused: RefusedHold): ServiceError {
   return ERRORS[refused.refusal](hold, refused);
 }
 
@@ -82,7 +89,7 @@ export function isTopUpRequired({
 }
 
 /** The error for an account that never topped up, for a model that signup credit cannot pay for. */
-export function neverToppedUp(model: string): ServiceError {
+export function topUpRequiredError(model: string): ServiceError {
   const message = `Signup credit pays for the free models only. Top up the account once to unlock ${model}.`;
   return new ServiceError('forbidden', message);
 }

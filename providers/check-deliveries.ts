@@ -1,8 +1,8 @@
 /** Checks that an upstream can deliver everything that a model sells, by preparing requests without sending them. */
 import type { Finding, OperatorFile } from '../catalogue/operator-file.ts';
 import type { ImageModel, VideoModel } from '../catalogue/types.ts';
-import type { WrittenModel } from '../catalogue/written-models.ts';
-import { type FieldPath, writePath } from '../domain/fill-in.ts';
+import type { UncheckedModel } from '../catalogue/unchecked-models.ts';
+import { type FieldPath, writePath } from '../domain/substitute-variables.ts';
 import { newId } from '../domain/ids.ts';
 import { imageSizeFor } from '../domain/image-size.ts';
 import { imageRoleOf, type RankedRoute } from '../domain/media-route.ts';
@@ -30,7 +30,7 @@ const DEADLINE = new Date('2100-01-01');
 /** @param path the path of the model in the file */
 export function deliveryFindings(
   file: OperatorFile,
-  { path }: WrittenModel,
+  { path }: UncheckedModel,
   model: VideoModel | ImageModel,
   route: RankedRoute,
   adapter: MediaAdapter,

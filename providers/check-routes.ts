@@ -1,9 +1,9 @@
 /** Checks that the upstreams can serve everything that the routes of a catalogue sell. */
 import { choose } from '../catalogue/schema-findings.ts';
 import type { Finding, OperatorFile } from '../catalogue/operator-file.ts';
-import { type WrittenModel, type WrittenRoute, writtenModels } from '../catalogue/written-models.ts';
+import { type UncheckedModel, type UncheckedRoute, readUncheckedModels } from '../catalogue/unchecked-models.ts';
 import type { Catalogue } from '../catalogue/types.ts';
-import { writePath } from '../domain/fill-in.ts';
+import { writePath } from '../domain/substitute-variables.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TaskKind } from '../domain/task.ts';
 import { isVideoResolution } from '../domain/video-size.ts';
@@ -30,7 +30,7 @@ export function knownUpstreams({ media, text }: Upstreams): KnownUpstreams {
 }
 
 /** @param document a parsed file of upstreams, not validated */
-export function writtenUpstreams(document: unknown): KnownUpstreams {
+export function readUncheckedUpstreams(document: unknown): KnownUpstreams {
   const { media, text } = isObject(document) ? document : {};
   return { media: new Map(named(media, adapterOf)), text: new Map(named(text, formatsOf)) };
 }
@@ -59,7 +59,7 @@ export function checkRoutes(
   upstreams: KnownUpstreams,
   catalogue: Catalogue | null = null,
 ): readonly Finding[] {
-  return writtenModels(file.document).flatMap((model) =>
+  return readUncheckedModels(file.document).flatMap((model) =>
     model.routes.flatMap((route, index) => {
       const { provider } = route.entry;
       if (typeof provider !== 'string' || file.unsetPaths.has(writePath([...route.path, 'provider']))) return [];
@@ -74,7 +74,7 @@ export function checkRoutes(
 /** Reports what a valid catalogue sells through a route and the upstream cannot deliver. */
 function soldFindings(
   file: OperatorFile,
-  written: WrittenModel,
+  written: UncheckedModel,
   { provider, index }: { readonly provider: string; readonly index: number },
   { upstreams, catalogue }: { readonly upstreams: KnownUpstreams; readonly catalogue: Catalogue | null },
 ): readonly Finding[] {
@@ -86,8 +86,8 @@ function soldFindings(
 
 function routeFindings(
   file: OperatorFile,
-  model: WrittenModel,
-  route: WrittenRoute & { readonly provider: string },
+  model: UncheckedModel,
+  route: UncheckedRoute & { readonly provider: string },
   upstreams: KnownUpstreams,
 ): readonly Finding[] {
   const { kind } = model;
@@ -112,7 +112,7 @@ function routeFindings(
 /** Reports resolutions on sale that the upstream has no word for. */
 function resolutionFindings(
   file: OperatorFile,
-  { path, entry }: WrittenModel,
+  { path, entry }: UncheckedModel,
   provider: string,
   { resolutions: words }: KindTraits,
 ): readonly Finding[] {
@@ -132,7 +132,7 @@ function resolutionFindings(
 
 function formatFindings(
   file: OperatorFile,
-  { path, entry: { format }, provider }: WrittenRoute & { readonly provider: string },
+  { path, entry: { format }, provider }: UncheckedRoute & { readonly provider: string },
   spoken: readonly string[] | null,
 ): readonly Finding[] {
   if (spoken === null || typeof format !== 'string' || spoken.includes(format)) return [];

@@ -15,7 +15,7 @@ interface Call {
 const RECIPIENT = /^functions\.(.+)$/;
 
 /** Whether a call with this name may be a wrapper. Only its complete arguments show whether it is. */
-export function mayWrapCalls(name: string): boolean {
+export function canWrapCalls(name: string): boolean {
   return name === 'multi_tool_use.parallel' || name === 'parallel';
 }
 
@@ -25,7 +25,7 @@ export function mayWrapCalls(name: string): boolean {
  * @param id the beginning of the parts' ids
  */
 export function* eventsOfCall(call: Call, id: string, choice = 0): Generator<StreamEvent, void, undefined> {
-  const wrapped = mayWrapCalls(call.name) ? wrappedCalls(call.arguments) : [];
+  const wrapped = canWrapCalls(call.name) ? wrappedCalls(call.arguments) : [];
   const calls = wrapped.map((each, index) => ({ ...each, callId: index === 0 ? call.callId : '' }));
   for (const [index, { callId, name, arguments: text }] of (calls.length === 0 ? [call] : calls).entries()) {
     const partId = `${id}-${index}`;

@@ -89,7 +89,7 @@ export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
   function assertIds(given: Readonly<Record<string, string>>, caller: Caller | null): void {
     for (const { name, id } of parameters) {
       const value = given[name] ?? '';
-      if (id !== undefined && !isId(id, value)) throw noSuch(id, caller);
+      if (id !== undefined && !isId(id, value)) throw notFoundError(id, caller);
       if (!isStorable(value)) throw new ServiceError('not_found', `There is no such ${name}. Check the path.`);
     }
   }
@@ -102,7 +102,7 @@ export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
 }
 
 /** The error for an id that does not exist. @param caller the account that was searched; null when all accounts were */
-export function noSuch(resource: Resource, caller: Caller | null = null): ServiceError {
+export function notFoundError(resource: Resource, caller: Caller | null = null): ServiceError {
   const message = caller
     ? `There is no such ${NOUNS[resource]} in this account. Check the id and the key.`
     : `There is no such ${NOUNS[resource]}. Check the id.`;

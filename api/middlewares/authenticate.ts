@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../db/database-clock.ts';
 import type { ApiKey, Caller } from '../../db/queries/api-keys.ts';
-import { assertNotExhausted, assertUsable, refusedKey } from '../../domain/api-key.ts';
+import { assertNotExhausted, assertUsable, keyRefusalError } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { bearerTokenOf } from '../../net/bearer-token.ts';
 import type { Context } from '../state.ts';
@@ -40,7 +40,7 @@ export function createAuthenticator(authentication: Authentication): Authenticat
   return async (context) => {
     const apiKey = credentialOf(context, places);
     const caller = apiKey.length <= MAX_KEY_LENGTH ? await findCaller(apiKey) : null;
-    if (!caller) throw refusedKey('key_unknown');
+    if (!caller) throw keyRefusalError('key_unknown');
     assertUsable(caller.key, caller.account, new Date(clock.nowMs()));
     if (!canBeExhausted && !isRead(context)) assertNotExhausted(caller.key);
     assertAllowedAddress(caller.key, context.ip, forText ? 'access_denied' : 'forbidden');

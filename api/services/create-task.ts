@@ -9,18 +9,18 @@ import { recallAllowances } from '../../db/queries/allowances.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { listEndUserBudgets } from '../../db/queries/end-user-budgets.ts';
 import { type CreateOutcome, createTasks, findTaskRefusal, type NewTask } from '../../db/queries/tasks.ts';
-import { describeLimit, exhaustedKey, type KeyLimit, refusedKey } from '../../domain/api-key.ts';
+import { describeLimit, exhaustedKey, type KeyLimit, keyRefusalError } from '../../domain/api-key.ts';
 import { describeEndUserBudget } from '../../domain/end-user.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { drawRoutes, routesWith } from '../../domain/media-route.ts';
 import { TASK, type TypicalSeconds } from '../../domain/task-object.ts';
-import { neverToppedUp } from '../../domain/text-refusal.ts';
+import { topUpRequiredError } from '../../domain/text-refusal.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidatedMediaRequest } from '../media-request.ts';
-import { claimLost, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
+import { claimLostError, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
 import { OWN_START_MS, type TaskStarter } from '../../temporal/task-starter.ts';
 import { uploadsIn } from './uploads.ts';
 
@@ -147,7 +147,7 @@ export function createAffordabilityCheck(database: Database, { concurrentTasks }
 
 /** Runs one check of the transaction in advance, before inputs are fetched. @throws ServiceError 403 `forbidden` */
 export function assertToppedUp({ account }: Caller, model: string): void {
-  if (account.toppedUpAt === null) throw neverToppedUp(model);
+  if (account.toppedUpAt === null) throw topUpRequiredError(model);
 }
 
 type NewTaskWithoutClaim = Omit<NewTask, 'idempotency' | 'uploadIds' | 'nextStartAt'>;
@@ -237,15 +237,15 @@ function insufficientCredits({ price }: Pick<NewTask, 'price'>, shortage: string
 const REFUSALS: Readonly<
   Record<Exclude<Refusal, 'end_user_limit'>, (task: Pick<NewTask, 'model' | 'price'>, key: KeyLimit) => ServiceError>
 > = {
-  claim_lost: claimLost,
-  key_deleted: () => refusedKey('key_deleted'),
-  key_disabled: () => refusedKey('key_disabled'),
-  key_expired: () => refusedKey('key_expired'),
+  claim_lost: claimLostError,
+  key_deleted: () => keyRefusalError('key_deleted'),
+  key_disabled: () => keyRefusalError('key_disabled'),
+  key_expired: () => keyRefusalError('key_expired'),
   key_exhausted: (_task, key) => exhaustedKey(key, new Date()),
-  account_suspended: () => refusedKey('account_suspended'),
+  account_suspended: () => keyRefusalError('account_suspended'),
   key_limit: (task, key) =>
     insufficientCredits(task, `is left of ${describeLimit(key, new Date())}`, 'Raise the limit.'),
-  never_topped_up: ({ model }) => neverToppedUp(model),
+  never_topped_up: ({ model }) => topUpRequiredError(model),
   insufficient_credits: (task) => insufficientCredits(task, 'the balance', 'Top up.'),
   too_many_tasks: () =>
     new ServiceError(

@@ -1,10 +1,10 @@
 import type { Database } from '../../db/database.ts';
 import { type Account, findAccount } from '../../db/queries/accounts.ts';
-import { noSuch } from '../endpoint/path.ts';
+import { notFoundError } from '../endpoint/path.ts';
 
 /** The account with this id. @throws ServiceError `not_found` */
 export async function existingAccount(database: Database, accountId: string): Promise<Account> {
   const account = await findAccount(database, accountId);
-  if (!account) throw noSuch('account');
+  if (!account) throw notFoundError('account');
   return account;
 }

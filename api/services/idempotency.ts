@@ -100,7 +100,7 @@ async function createUnder(
 }
 
 /** The error for a claim whose lease expired, so that another request took it over. */
-export function claimLost(): ServiceError {
+export function claimLostError(): ServiceError {
   return new ServiceError('idempotency_conflict', 'Another request with this Idempotency-Key has taken over.');
 }
 

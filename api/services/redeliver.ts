@@ -3,7 +3,7 @@ import type { Caller } from '../../db/queries/api-keys.ts';
 import { type Delivery, type DeliveryFilter, findDelivery, requestRedeliveries } from '../../db/queries/deliveries.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
-import { noSuch } from '../endpoint/path.ts';
+import { notFoundError } from '../endpoint/path.ts';
 
 /**
  * Sends one delivery again.
@@ -17,13 +17,13 @@ export async function redeliverOne(
   filter: DeliveryFilter & { readonly deliveryId: string },
   caller: Caller | null,
 ): Promise<Delivery> {
-  if (!(await findDelivery(database, filter))) throw noSuch('delivery', caller);
+  if (!(await findDelivery(database, filter))) throw notFoundError('delivery', caller);
   if ((await requestRedeliveries(database, { ...filter, limit: 1 })).count === 0) {
     throw badRequest(
       `The delivery cannot be sent again: its endpoint is disabled or deleted, or it has had ${WEBHOOKS.maxAttempts} attempts.`,
     );
   }
   const delivery = await findDelivery(database, filter);
-  if (!delivery) throw noSuch('delivery', caller);
+  if (!delivery) throw notFoundError('delivery', caller);
   return delivery;
 }

@@ -7,7 +7,12 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import { type FilesConfig, readVariable } from '../../config.ts';
 import { isObject } from '../../domain/json.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
-import { checkRoutes, type KnownUpstreams, knownUpstreams, writtenUpstreams } from '../../providers/check-routes.ts';
+import {
+  checkRoutes,
+  type KnownUpstreams,
+  knownUpstreams,
+  readUncheckedUpstreams,
+} from '../../providers/check-routes.ts';
 import { checkUpstreams, type Upstreams } from '../../providers/upstreams.ts';
 import { simulatedUpstreams } from './providers.ts';
 
@@ -37,7 +42,7 @@ export function checkFiles(paths: FilePaths, standIn: KnownUpstreams | null): Ch
   };
   const catalogue = files.catalogue && checkCatalogue(files.catalogue);
   const upstreams = files.upstreams && checkUpstreams(files.upstreams);
-  const known = files.upstreams ? writtenUpstreams(files.upstreams.document) : standIn;
+  const known = files.upstreams ? readUncheckedUpstreams(files.upstreams.document) : standIn;
   const losses = files.catalogue && catalogue?.value ? findPricesBelowCost(files.catalogue, catalogue.value) : [];
   const routes = files.catalogue && known ? checkRoutes(files.catalogue, known, catalogue?.value ?? null) : [];
   return {

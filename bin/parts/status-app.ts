@@ -1,7 +1,7 @@
 /** The Koa application of a process that serves no clients: liveness, readiness and metrics. */
 import Koa, { type Context } from 'koa';
 import type { Logger } from 'pino';
-import { refusedKey } from '../../domain/api-key.ts';
+import { keyRefusalError } from '../../domain/api-key.ts';
 import { errorHeaders, presentError } from '../../domain/error-envelope.ts';
 import { methodNotAllowed, ServiceError, toServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
@@ -31,7 +31,7 @@ export function createStatusApp({ metrics, metricsToken, log, ...dependencies }:
     },
     '/metrics': async (context) => {
       const token = bearerTokenOf(context.headers);
-      if (token === undefined) throw refusedKey('key_missing');
+      if (token === undefined) throw keyRefusalError('key_missing');
       if (!isMetricsToken(token)) throw new ServiceError('invalid_api_key', METRICS_REFUSAL);
       context.set('Content-Type', METRICS_CONTENT_TYPE);
       context.body = await metrics.render();

@@ -120,7 +120,7 @@ export function Empty({ children }: { children: Child }) {
 }
 
 /** Content, with a note below if there is one. */
-export function Noted({ note, children }: { note: Child; children: Child }) {
+export function WithNote({ note, children }: { note: Child; children: Child }) {
   return (
     <>
       {children}
@@ -311,7 +311,7 @@ export function Check({ name, value, label, isChecked }: CheckProps) {
 }
 
 /** The look of a button; by default, that of the main button. */
-export type Look = 'quiet' | 'danger' | '';
+export type ButtonVariant = 'quiet' | 'danger' | '';
 
 interface FormProps {
   readonly action: string;
@@ -323,7 +323,7 @@ interface FormProps {
   readonly [data: `data-${string}` | `hx-${string}`]: string;
   /** The text of the button at the end. A form without this text has its own buttons. */
   readonly submit?: string;
-  readonly look?: Look;
+  readonly look?: ButtonVariant;
   readonly children?: Child;
 }
 
@@ -351,7 +351,7 @@ export function Form({ action, submit, look, children, ...rest }: FormProps) {
 interface FormButtonProps {
   readonly action: string;
   readonly label: string;
-  readonly look?: Look;
+  readonly look?: ButtonVariant;
   readonly question?: string;
   /** The values that the form sends. */
   readonly entries?: Readonly<Record<string, string>>;
@@ -377,7 +377,7 @@ export function FormButton({ action, label, look = 'quiet', question, entries = 
 }
 
 /** A link that looks like a button. */
-export function ButtonLink({ href, label, look }: { href: string; label: Child; look?: Look }) {
+export function ButtonLink({ href, label, look }: { href: string; label: Child; look?: ButtonVariant }) {
   return (
     <a class={look ? `button ${look}` : 'button'} href={href}>
       {label}

@@ -1,5 +1,5 @@
 import type { WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
-import { Noted } from './components.tsx';
+import { WithNote } from './components.tsx';
 import { Chosen } from './resource-table.tsx';
 
 /** Shows whether an endpoint is enabled, failing or disabled, and why it is disabled. */
@@ -10,8 +10,8 @@ export function EndpointState({
 }) {
   const isDisabled = disabledAt !== null;
   return (
-    <Noted note={isDisabled ? disabledReason : null}>
+    <WithNote note={isDisabled ? disabledReason : null}>
       <Chosen name="state" value={isDisabled ? 'disabled' : failingSince ? 'failing' : 'enabled'} />
-    </Noted>
+    </WithNote>
   );
 }

@@ -3,7 +3,7 @@
 import type { Child } from 'hono/jsx';
 import { renderToString } from 'hono/jsx/dom/server';
 import type { Membership, User } from '../../db/queries/users.ts';
-import { mayAsMember, type MemberPermission } from '../../domain/roles.ts';
+import { hasMemberPermission, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Form, Problem } from './components.tsx';
 import { Icon, type IconName } from './icon.tsx';
@@ -207,7 +207,7 @@ function Navigation({ signedIn }: { signedIn: SignedIn }) {
 function AccountEntries({ accountId, accountName, role }: Membership) {
   const groups = ACCOUNT_GROUPS.map((group) => ({
     ...group,
-    entries: group.entries.filter(({ permission = 'see' }) => mayAsMember(role, permission)),
+    entries: group.entries.filter(({ permission = 'see' }) => hasMemberPermission(role, permission)),
   }));
   return <Groups title={accountName} path={`/console/accounts/${accountId}`} groups={groups} />;
 }

@@ -23,7 +23,7 @@ export function NewPassword() {
   );
 }
 
-export function faultWords({ welcome }: Texts, fault: NonNullable<ReturnType<typeof passwordFault>>): string {
+export function passwordFaultText({ welcome }: Texts, fault: NonNullable<ReturnType<typeof passwordFault>>): string {
   if (fault === 'different') return welcome.different;
   return fault === 'too short' ? welcome.tooShort(PASSWORD_LENGTH.min) : welcome.tooLong(PASSWORD_LENGTH.max);
 }

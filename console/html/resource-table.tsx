@@ -3,7 +3,7 @@ import type { Child } from 'hono/jsx';
 import type { Field } from '../../domain/resource/field.ts';
 import type { Fields } from '../../domain/resource/resource.ts';
 import type { Texts } from '../texts/texts.ts';
-import { Badge, Card, Empty, ExactMoney, Facts, Noted, Pages, Time, type Tone } from './components.tsx';
+import { Badge, Card, Empty, ExactMoney, Facts, WithNote, Pages, Time, type Tone } from './components.tsx';
 import { type CellClass, chosenColumns, type Column, ColumnMenu, type Columns } from './columns.tsx';
 import { AnyId } from './linked-ids.tsx';
 import { usePage, useTexts } from './page-context.ts';
@@ -119,7 +119,9 @@ function cellsOf<Row>(column: Column<Row>, { of, notes }: CellProps<Row>, texts:
   return {
     title,
     show: (row) => (
-      <Noted note={note && valueOf(of.fields, note, row, texts)}>{valueOf(of.fields, show, row, texts) ?? '–'}</Noted>
+      <WithNote note={note && valueOf(of.fields, note, row, texts)}>
+        {valueOf(of.fields, show, row, texts) ?? '–'}
+      </WithNote>
     ),
     cellClass: cellClass ?? (look === 'usd' || look === 'number' ? 'number' : undefined),
   };

@@ -6,7 +6,7 @@ import { findAccountTask } from '../../db/queries/tasks.ts';
 import { isId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
 import type { PriceList } from '../../domain/price-list.ts';
-import { existing, type MemberVisit } from '../page.ts';
+import { requireFound, type MemberVisit } from '../page.ts';
 import { monthsBetween } from './usage/period.ts';
 
 export async function ownAccount(
@@ -38,5 +38,5 @@ export async function ownTask(
   { database }: Pick<ApiServices, 'database'>,
 ): Promise<Task> {
   const { task_id: taskId = '' } = params;
-  return existing(isId('task', taskId) ? await findAccountTask(database, account.accountId, taskId) : null);
+  return requireFound(isId('task', taskId) ? await findAccountTask(database, account.accountId, taskId) : null);
 }

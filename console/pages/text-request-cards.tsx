@@ -2,7 +2,7 @@
 import { TEXT_REQUEST } from '../../api/routes/usage/present.ts';
 import type { TextUsage } from '../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
-import { Card, Noted } from '../html/components.tsx';
+import { Card, WithNote } from '../html/components.tsx';
 import { useTexts } from '../html/page-context.ts';
 import { Chosen, ResourceFacts } from '../html/resource-table.tsx';
 
@@ -24,9 +24,9 @@ export function TokensCard({ usage }: { usage: TextUsage }) {
 
 export function Outcome({ usage: { outcome, errorCode } }: { usage: TextUsage }) {
   return (
-    <Noted note={errorCode}>
+    <WithNote note={errorCode}>
       <Chosen name="outcome" value={outcome} />
-    </Noted>
+    </WithNote>
   );
 }
 

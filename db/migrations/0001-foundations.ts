@@ -52,7 +52,7 @@ export function appendOnly(table: string, rule = `${table}_are_kept`): string {
 }
 
 /** Refuses DELETE and TRUNCATE. */
-export function neverDeleted(table: string): string {
+export function forbidDelete(table: string): string {
   return refuse(table, `${table}_are_kept`, 'DELETE');
 }
 

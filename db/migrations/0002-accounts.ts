@@ -2,7 +2,7 @@ import { LIMIT_PERIODS } from '../../domain/api-key.ts';
 import { END_USERS } from '../../domain/policy.ts';
 import { END_USER_BUDGETS } from '../functions/end-user-budgets.ts';
 import { KEY_PERIODS } from '../functions/key-periods.ts';
-import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
+import { appendOnly, forbidDelete, oneOf } from './0001-foundations.ts';
 
 /** Every process knows a new version within this time, because it reads its callers again every second or two. */
 export const ANNOUNCED_SECONDS = 5;
@@ -155,14 +155,14 @@ ${END_USER_BUDGETS}
 
 CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW
   WHEN ((OLD.id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.created_at)) EXECUTE FUNCTION refuse_change();
-${neverDeleted('accounts')}
+${forbidDelete('accounts')}
 CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE ON api_keys FOR EACH ROW
   WHEN ((OLD.id, OLD.account_id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.account_id, NEW.created_at)
     OR (OLD.digest <> NEW.digest AND OLD.pepper_mark = NEW.pepper_mark)) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_stay_deleted BEFORE UPDATE ON api_keys FOR EACH ROW
   WHEN (OLD.deleted_at IS NOT NULL AND OLD.deleted_at IS DISTINCT FROM NEW.deleted_at)
   EXECUTE FUNCTION refuse_change();
-${neverDeleted('api_keys')}
+${forbidDelete('api_keys')}
 
 CREATE FUNCTION only_the_ledger_moves_money() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

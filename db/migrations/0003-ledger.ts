@@ -1,6 +1,6 @@
 import { EXPIRED_PROMO, MOVE_PROMO } from '../functions/promo-credit.ts';
 import { MOVE_BALANCES } from '../functions/move-balances.ts';
-import { appendOnly, neverDeleted } from './0001-foundations.ts';
+import { appendOnly, forbidDelete } from './0001-foundations.ts';
 
 /**
  * The ledger: append-only transfers, one row for both legs, so that the ledger balances by construction.
@@ -131,7 +131,7 @@ CREATE TABLE returned_payments (
   disputes jsonb NOT NULL DEFAULT '{}',
   taken pico_usd NOT NULL DEFAULT 0
 );
-${neverDeleted('returned_payments')}
+${forbidDelete('returned_payments')}
 
 -- Accounts that pay an amount by a saved card when their balance falls below a threshold. An attempt has its id before the
 -- payment provider is asked, so that asking again makes no other payment.
@@ -250,7 +250,7 @@ CREATE TRIGGER promo_grants_balances BEFORE UPDATE ON promo_grants FOR EACH ROW
 CREATE TRIGGER promo_grants_start_empty BEFORE INSERT ON promo_grants FOR EACH ROW
   WHEN (NEW.available + NEW.reserved + NEW.spent + NEW.expired <> 0)
   EXECUTE FUNCTION only_the_ledger_moves_money();
-${neverDeleted('promo_grants')}
+${forbidDelete('promo_grants')}
 
 -- What open reservations and allowances took from which grant.
 CREATE TABLE promo_holds (

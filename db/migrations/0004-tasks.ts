@@ -2,7 +2,7 @@ import { END_USERS } from '../../domain/policy.ts';
 import { CLAIM_TASKS } from '../functions/claim-tasks.ts';
 import { CREATE_TASKS } from '../functions/create-tasks.ts';
 import { FINISH_TASKS } from '../functions/finish-tasks.ts';
-import { neverDeleted } from './0001-foundations.ts';
+import { forbidDelete } from './0001-foundations.ts';
 
 /**
  * Media tasks, their idempotency keys, and their submissions to upstreams.
@@ -163,7 +163,7 @@ BEGIN
   RETURN NEW;
 END $$;
 CREATE TRIGGER tasks_change_lawfully BEFORE UPDATE ON tasks FOR EACH ROW EXECUTE FUNCTION check_task_change();
-${neverDeleted('tasks')}
+${forbidDelete('tasks')}
 
 -- No transfer resolves a task's reservation without the task: at the end of the transaction both agree.
 CREATE FUNCTION check_task_resolution() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -246,7 +246,7 @@ BEGIN
 END $$;
 CREATE TRIGGER submissions_change_once BEFORE UPDATE ON submissions
   FOR EACH ROW EXECUTE FUNCTION check_submission_change();
-${neverDeleted('submissions')}
+${forbidDelete('submissions')}
 
 CREATE TABLE late_results (
   task_id text COLLATE "C" PRIMARY KEY,

@@ -3,7 +3,7 @@ import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { CHARGE_TEXT } from '../functions/charge-text.ts';
 import { WRITE_TEXT } from '../functions/write-text.ts';
 import { SETTLEMENT_FIELDS } from '../text-money/settlement.ts';
-import { appendOnly, neverDeleted } from './0001-foundations.ts';
+import { appendOnly, forbidDelete } from './0001-foundations.ts';
 
 /** The default lets processes of the version before a column continue to write. */
 const TOKEN_COLUMNS = TOKEN_COUNTS.map((count) => {
@@ -104,7 +104,7 @@ CREATE INDEX text_requests_by_account ON text_requests (account_id, created_at);
 CREATE INDEX text_requests_of_end_users ON text_requests (account_id, created_at)
   INCLUDE (end_user, outcome, ${SUMMED_TOKEN_COUNTS.map(({ column }) => column).join(', ')}, charge, absorbed)
   WHERE end_user IS NOT NULL;
-${neverDeleted('text_requests')}
+${forbidDelete('text_requests')}
 
 CREATE FUNCTION check_text_request_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

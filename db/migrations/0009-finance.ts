@@ -2,7 +2,7 @@ import { BILL_DIFFERENCES } from '../functions/bill-differences.ts';
 import { TEXT_COSTS } from '../functions/text-costs.ts';
 import { DOCUMENT_KINDS } from '../../domain/billing-document.ts';
 import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
-import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
+import { appendOnly, forbidDelete, oneOf } from './0001-foundations.ts';
 
 /**
  * Prices and costs, sums of usage, closed months, corrections and reconciliation.
@@ -191,7 +191,7 @@ CREATE TABLE billing_numbers (
   last_number integer NOT NULL CHECK (last_number > 0),
   PRIMARY KEY (kind, year)
 );
-${neverDeleted('billing_numbers')}
+${forbidDelete('billing_numbers')}
 
 CREATE TABLE billing_documents (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^doc_[0-9a-z]+$'),
@@ -244,7 +244,7 @@ CREATE TRIGGER corrections_are_decided_once BEFORE UPDATE ON corrections FOR EAC
       IS DISTINCT FROM
         (NEW.id, NEW.account_id, NEW.amount, NEW.reference, NEW.reason, NEW.author, NEW.created_at, NEW.expires_at))
   EXECUTE FUNCTION refuse_change();
-${neverDeleted('corrections')}
+${forbidDelete('corrections')}
 
 CREATE TABLE unapproved_adjustments (
   id text COLLATE "C" PRIMARY KEY,
@@ -293,7 +293,7 @@ CREATE TRIGGER acknowledgements_are_decided_once BEFORE UPDATE ON acknowledgemen
     IS DISTINCT FROM (NEW.id, NEW.reconciliation_id, NEW.check_name, NEW.subject, NEW.detail, NEW.reason,
       NEW.author, NEW.requires_second_approval, NEW.created_at))
   EXECUTE FUNCTION refuse_change();
-${neverDeleted('acknowledgements')}
+${forbidDelete('acknowledgements')}
 
 CREATE TABLE vendor_bills (
   vendor text COLLATE "C" NOT NULL CHECK (vendor <> ''),

@@ -9,7 +9,7 @@ import {
   priceConsumption,
   usedTokens,
 } from '../../domain/text-price.ts';
-import { isTopUpRequired, refusedHold } from '../../domain/text-refusal.ts';
+import { isTopUpRequired, holdRefusalError } from '../../domain/text-refusal.ts';
 import type { Allowances, HeldText, UnpaidSettlement } from './allowances.ts';
 import type { TextCharge, TextHold, TextMoneyMetrics, TextOutcome } from './billing.ts';
 import type { NewTextHold } from './ledger.ts';
@@ -22,7 +22,7 @@ export async function holdText(
   const hold = newHold(charge);
   const decided = await allowances.hold(hold);
   if (decided.window !== null) charge.uncounted?.counted(decided.window);
-  if (decided.refusal !== null) throw refusedHold({ ...hold, keyLimit: charge.caller.key }, decided);
+  if (decided.refusal !== null) throw holdRefusalError({ ...hold, keyLimit: charge.caller.key }, decided);
   const bound = affordableOutputTokens(charge, decided.amount);
 
   function settle(outcome: TextOutcome, held: HeldText): Promise<void> {

@@ -6,7 +6,7 @@ import { setEndUserBudget } from '../../db/queries/end-user-budgets.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
 import { insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
-import { ADMIN_ROLES, mayAsMember, mayAsStaff, MEMBER_ROLES } from '../../domain/roles.ts';
+import { ADMIN_ROLES, hasMemberPermission, hasStaffPermission, MEMBER_ROLES } from '../../domain/roles.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { invite, useTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow, importSampleBill } from '../support/factories.ts';
@@ -129,13 +129,13 @@ const ACCESS = `
 const VISITORS: ReadonlyMap<string, readonly string[]> = new Map([
   ...(['see', 'develop', 'pay', 'own'] as const).map(
     (permission) =>
-      [`members who may ${permission}`, MEMBER_ROLES.filter((role) => mayAsMember(role, permission))] as const,
+      [`members who may ${permission}`, MEMBER_ROLES.filter((role) => hasMemberPermission(role, permission))] as const,
   ),
   ...(['read', 'moveMoney', 'operate'] as const).map(
     (permission) =>
       [
         `staff who may ${permission}`,
-        ADMIN_ROLES.filter((role) => mayAsStaff(role, permission)).map((role) => `staff ${role}`),
+        ADMIN_ROLES.filter((role) => hasStaffPermission(role, permission)).map((role) => `staff ${role}`),
       ] as const,
   ),
 ]);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ADMIN_ROLES, mayAsMember, mayAsStaff, MEMBER_ROLES } from '../../domain/roles.ts';
+import { ADMIN_ROLES, hasMemberPermission, hasStaffPermission, MEMBER_ROLES } from '../../domain/roles.ts';
 
 function documentOf(name: string): string {
   return readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8');
@@ -35,7 +35,7 @@ describe('the documents about roles', () => {
     const permissions = ['read', 'moveMoney', 'operate'] as const;
     const rows = ADMIN_ROLES.toSorted().map((role) => [
       role,
-      ...permissions.map((permission) => answer(mayAsStaff(role, permission))),
+      ...permissions.map((permission) => answer(hasStaffPermission(role, permission))),
     ]);
     expect(rolesIn('operations.md')).to.deep.equal(rows);
   });
@@ -44,7 +44,7 @@ describe('the documents about roles', () => {
     const permissions = ['see', 'develop', 'pay', 'own'] as const;
     const rows = MEMBER_ROLES.toSorted().map((role) => [
       role,
-      ...permissions.map((permission) => answer(mayAsMember(role, permission))),
+      ...permissions.map((permission) => answer(hasMemberPermission(role, permission))),
     ]);
     expect(rolesIn('console.md')).to.deep.equal(rows);
   });

@@ -17,7 +17,7 @@ import {
   upstreamError,
 } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
-import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
+import { eventsOfCall, canWrapCalls } from '../wrapped-calls.ts';
 import { piecesOfContent, reasoningOf } from './content.ts';
 import { TaggedText, type Piece } from './thinking-tags.ts';
 
@@ -195,12 +195,12 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       call = { key: `tool-${choice}-${state.callCount}`, id, name, arguments: new ObjectText() };
       state.callCount += 1;
       state.callByIndex.set(index, call);
-      if (mayWrapCalls(name)) state.wrappers.push(call);
+      if (canWrapCalls(name)) state.wrappers.push(call);
       else emit({ type: 'tool-input-start', id: call.key, callId: id, name, choice });
     }
     state.lastIndex = index;
     call.arguments.add(text);
-    if (text !== '' && !mayWrapCalls(call.name)) emit({ type: 'tool-input-delta', id: call.key, text });
+    if (text !== '' && !canWrapCalls(call.name)) emit({ type: 'tool-input-delta', id: call.key, text });
   }
 }
 

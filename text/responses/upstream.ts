@@ -9,7 +9,7 @@ import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import { arrayOf, malformedAnswer, objectOf, stringOf, upstreamError } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
-import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
+import { eventsOfCall, canWrapCalls } from '../wrapped-calls.ts';
 import { StreamedItems, textOfItem, type ItemState } from './streamed-items.ts';
 
 /** The events of a response object. */
@@ -123,7 +123,7 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   #startItem(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
     this.#start(emit);
     const name = stringOf(item['name']);
-    if (item['type'] !== 'function_call' || state.started || mayWrapCalls(name)) return;
+    if (item['type'] !== 'function_call' || state.started || canWrapCalls(name)) return;
     state.started = true;
     state.input = stringOf(item['arguments']);
     this.#hasContent = true;

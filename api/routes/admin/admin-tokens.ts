@@ -15,7 +15,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { anyText, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { arrayOf, boolean, exactly, idOf, object, text } from '../../../domain/json-schema.ts';
@@ -95,7 +95,7 @@ export const revokeAdminToken = endpoint({
   },
   handle: async ({ params: { admin_token_id: id } }, { database }) => {
     const token = await revoke(database, id);
-    if (!token) throw noSuch('adminToken');
+    if (!token) throw notFoundError('adminToken');
     return { data: { id, object: 'admin_token', name: token.name, revoked: true } };
   },
 });

@@ -3,7 +3,7 @@ import { findDocument, listDocuments } from '../../../db/queries/billing-documen
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { BILLING_DOCUMENT, DOCUMENTS, LISTED_DOCUMENT } from '../balance/documents.ts';
 
@@ -29,7 +29,7 @@ export const getAnyDocument = endpoint({
   answers: { 200: dataOf(BILLING_DOCUMENT.schema, 'The document') },
   handle: async ({ params: { document_id: id } }, { database }) => {
     const document = await findDocument(database, { id });
-    if (!document) throw noSuch('billingDocument');
+    if (!document) throw notFoundError('billingDocument');
     return { data: BILLING_DOCUMENT.present(document) };
   },
 });

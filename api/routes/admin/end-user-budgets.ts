@@ -5,7 +5,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { anyText } from '../../endpoint/query.ts';
 import { setBudget } from '../../services/end-user-budgets.ts';
 import { existingAccount } from '../../services/existing-account.ts';
@@ -49,7 +49,7 @@ export const deleteBudget = endpoint({
   summary: 'Delete the budget of an end user, within three seconds',
   answers: { 200: dataOf(DELETED_BUDGET.schema, 'The deleted budget') },
   handle: async ({ params: { budget_id: id } }, { database }) => {
-    if (!(await deleteEndUserBudget(database, { id }))) throw noSuch('endUserBudget');
+    if (!(await deleteEndUserBudget(database, { id }))) throw notFoundError('endUserBudget');
     return { data: DELETED_BUDGET.present({ id }) };
   },
 });

@@ -7,7 +7,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { createApiKey } from '../../services/create-key.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { API_KEY, DELETED_KEY } from './present.ts';
@@ -49,7 +49,7 @@ export const getKey = endpoint({
   answers: { 200: dataOf(API_KEY.schema, 'The key') },
   handle: async ({ params }, { database }) => {
     const key = await findApiKey(database, params.key_id);
-    if (!key) throw noSuch('apiKey');
+    if (!key) throw notFoundError('apiKey');
     return { data: API_KEY.present(key) };
   },
 });
@@ -64,7 +64,7 @@ export const updateKey = endpoint({
   answers: { 200: dataOf(API_KEY.schema, 'The changed key') },
   handle: async ({ params, body }, { database, catalogue }) => {
     const key = await updateApiKey(database, params.key_id, toKeySettings(body, catalogue));
-    if (!key) throw noSuch('apiKey');
+    if (!key) throw notFoundError('apiKey');
     return { data: API_KEY.present(key) };
   },
 });
@@ -76,7 +76,7 @@ export const deleteKey = endpoint({
   summary: 'Delete a key at once',
   answers: { 200: dataOf(DELETED_KEY.schema, 'The deleted key') },
   handle: async ({ params: { key_id: id } }, { database }) => {
-    if (!(await deleteApiKey(database, id))) throw noSuch('apiKey');
+    if (!(await deleteApiKey(database, id))) throw notFoundError('apiKey');
     return { data: DELETED_KEY.present({ id }) };
   },
 });

@@ -12,7 +12,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { orAllRows, sendAll } from '../../exports.ts';
 import { authorOf } from '../../services/administrator.ts';
@@ -165,6 +165,6 @@ export async function readFindings(
 
 async function existing(database: Database, id: string): Promise<Reconciliation> {
   const reconciliation = await findReconciliation(database, id);
-  if (!reconciliation) throw noSuch('reconciliation');
+  if (!reconciliation) throw notFoundError('reconciliation');
   return reconciliation;
 }

@@ -4,7 +4,7 @@ import { recordPromptsRead } from '../../../db/queries/operator-actions.ts';
 import { listSubmissions, listSubmissionsOf } from '../../../db/queries/submissions.ts';
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { mayAsStaff } from '../../../domain/roles.ts';
+import { hasStaffPermission } from '../../../domain/roles.ts';
 import { type Task, TASK_STATUSES } from '../../../domain/task.ts';
 import { dataOf, orAsText } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
@@ -145,7 +145,8 @@ async function mayReadPrompts(
   { prompts = false, reason, author }: PromptQuery,
 ): Promise<boolean> {
   if (!prompts) return false;
-  if (!mayAsStaff(caller.role, 'operate')) throw new ServiceError('forbidden', 'Only an operator may read prompts.');
+  if (!hasStaffPermission(caller.role, 'operate'))
+    throw new ServiceError('forbidden', 'Only an operator may read prompts.');
   if (reason === undefined) throw badRequest('"reason" is required with "prompts": say why you read them');
   const ids = tasks.map(({ id }) => id);
   await recordPromptsRead(database, ids, authorshipOf(caller, { author, reason }));

@@ -16,7 +16,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { aFlag, anId, anyText } from '../../endpoint/query.ts';
 import { deletionOf } from '../../../domain/resource/resource.ts';
 import { listOpenSessions } from '../../services/people/sessions.ts';
@@ -107,7 +107,7 @@ export const deleteUser = endpoint({
     200: dataOf(DELETED.schema, 'The deleted user'),
   },
   handle: async ({ params: { user_id: id } }, { database }) => {
-    if (!(await removeUser(database, id))) throw noSuch('user');
+    if (!(await removeUser(database, id))) throw notFoundError('user');
     return { data: DELETED.present({ id }) };
   },
 });
@@ -150,7 +150,7 @@ export const leaveAccount = endpoint({
   answers: { 200: dataOf(USER.schema, 'The user with the remaining accounts') },
   handle: async ({ params: { user_id: userId, account_id: accountId } }, { database }) => {
     const user = await existing(database, userId);
-    if (!(await removeMember(database, accountId, userId))) throw noSuch('account');
+    if (!(await removeMember(database, accountId, userId))) throw notFoundError('account');
     return { data: await show(database, user) };
   },
 });
@@ -185,7 +185,7 @@ export const endSession = endpoint({
 /** @throws ServiceError `not_found` */
 async function existing(database: Database, userId: string): Promise<User> {
   const user = await findUser(database, userId);
-  if (!user) throw noSuch('user');
+  if (!user) throw notFoundError('user');
   return user;
 }
 

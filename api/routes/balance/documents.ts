@@ -14,7 +14,7 @@ import { nested, resource } from '../../../domain/resource/resource.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { oneOf } from '../../endpoint/query.ts';
 
 const PARTY = nested<Party>({
@@ -96,7 +96,7 @@ export const getBillingDocument = endpoint({
   answers: { 200: dataOf(BILLING_DOCUMENT.schema, 'The document') },
   handle: async ({ caller, params: { document_id: id } }, { database }) => {
     const document = await findDocument(database, { id, accountId: caller.account.id });
-    if (!document) throw noSuch('billingDocument', caller);
+    if (!document) throw notFoundError('billingDocument', caller);
     return { data: BILLING_DOCUMENT.present(document) };
   },
 });

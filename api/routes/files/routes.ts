@@ -5,7 +5,7 @@ import { arrayOf, boolean, exactly, nullable, object, text } from '../../../doma
 import { dataOf, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { anId } from '../../endpoint/query.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { DELETED_FILE, FILE } from './present.ts';
@@ -71,7 +71,7 @@ export const getFile = endpoint({
   answers: { 200: dataOf(FILE.schema, 'The file') },
   handle: async ({ caller, params }, services) => {
     const upload = await findUpload(services.database, caller.account.id, params.file_id);
-    if (!upload) throw noSuch('file', caller);
+    if (!upload) throw notFoundError('file', caller);
     return { data: present(upload, services) };
   },
 });
@@ -84,7 +84,7 @@ export const deleteFile = endpoint({
   description: 'The file’s link stops working at once, even for running tasks.',
   answers: { 200: dataOf(DELETED_FILE.schema, 'Deleted') },
   handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
-    if (!(await uploads.remove(caller.account.id, id))) throw noSuch('file', caller);
+    if (!(await uploads.remove(caller.account.id, id))) throw notFoundError('file', caller);
     return { data: DELETED_FILE.present({ id }) };
   },
 });

@@ -13,7 +13,7 @@ import { videoSizeFor } from '../../../domain/video-size.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, readPage } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { anId, oneOf } from '../../endpoint/query.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { cancelOwnTask } from '../../services/cancel-task.ts';
@@ -221,6 +221,6 @@ export const deleteVideo = endpoint({
 
 async function videoOf(caller: Caller, id: string, { database }: Pick<ApiServices, 'database'>): Promise<Task> {
   const task = await retryOnLostConnection(() => findAccountTask(database, caller.account.id, id));
-  if (task?.kind !== 'video') throw noSuch('task', caller);
+  if (task?.kind !== 'video') throw notFoundError('task', caller);
   return task;
 }

@@ -9,7 +9,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { claimLateResult } from '../../services/claim-late-result.ts';
 import { cancelOwnTask } from '../../services/cancel-task.ts';
@@ -43,7 +43,7 @@ export const getTask = endpoint({
   answers: { 200: dataOf(TASK.schema, 'The task') },
   handle: async ({ caller, params }, { database, typicalSeconds }) => {
     const task = await retryOnLostConnection(() => findAccountTask(database, caller.account.id, params.task_id));
-    if (!task) throw noSuch('task', caller);
+    if (!task) throw notFoundError('task', caller);
     if (isFinal(task.status)) return { data: TASK.present(task) };
     return { data: TASK.present({ ...task, typicalSeconds: await typicalSeconds(task.model) }) };
   },
@@ -61,7 +61,7 @@ export const cancelTask = endpoint({
   refusals: ['idempotency_conflict', 'processing_unavailable'],
   handle: async ({ caller, params }, services) => {
     const task = await findAccountTask(services.database, caller.account.id, params.task_id);
-    if (!task) throw noSuch('task', caller);
+    if (!task) throw notFoundError('task', caller);
     return { data: TASK.present(await cancelOwnTask(services, task)) };
   },
 });
@@ -76,7 +76,7 @@ export const getLateResult = endpoint({
   answers: { 200: dataOf(LATE_RESULT.schema, 'The late result') },
   handle: async ({ caller, params }, { database }) => {
     const task = await findAccountTask(database, caller.account.id, params.task_id);
-    if (!task) throw noSuch('task', caller);
+    if (!task) throw notFoundError('task', caller);
     const late = await findLateResult(database, { accountId: caller.account.id, taskId: task.id });
     if (!late) throw new ServiceError('not_found', 'The task has no late result, or its time is over.');
     return { data: LATE_RESULT.present(late) };
@@ -96,7 +96,7 @@ export const claimTask = endpoint({
   refusals: ['idempotency_conflict', 'insufficient_credits', 'processing_unavailable'],
   handle: async ({ caller, params, context }, services) => {
     const task = await findAccountTask(services.database, caller.account.id, params.task_id);
-    if (!task) throw noSuch('task', caller);
+    if (!task) throw notFoundError('task', caller);
     const { requestId } = context.state;
     return { data: TASK.present(await claimLateResult(services, { task, key: caller.key, requestId })) };
   },

@@ -6,7 +6,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 import { aFlag, anId } from '../../endpoint/query.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { REDELIVERY, redeliverSome } from './deliveries.ts';
@@ -63,7 +63,7 @@ export const redeliverAllOfWebhook = endpoint({
   answers: { 202: dataOf(REDELIVERY.schema, 'The number of deliveries that are pending again') },
   handle: async ({ params, body }, { database }) => {
     const found = await findAnyWebhookEndpoint(database, params.webhook_id);
-    if (!found) throw noSuch('webhookEndpoint');
+    if (!found) throw notFoundError('webhookEndpoint');
     if (found.disabledAt) throw badRequest('The endpoint is disabled. Its owner has to enable it first.');
     return { data: await redeliverSome(database, found, body) };
   },

@@ -1,11 +1,11 @@
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import type { Database } from '../../../db/database.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
-import { noSuch } from '../../endpoint/path.ts';
+import { notFoundError } from '../../endpoint/path.ts';
 
 /** The caller's endpoint with this id. @throws ServiceError `not_found` */
 export async function ownEndpoint(database: Database, caller: Caller, id: string): Promise<WebhookEndpoint> {
   const endpoint = await findWebhookEndpoint(database, caller.account.id, id);
-  if (!endpoint) throw noSuch('webhookEndpoint', caller);
+  if (!endpoint) throw notFoundError('webhookEndpoint', caller);
   return endpoint;
 }

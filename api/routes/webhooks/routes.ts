@@ -10,8 +10,8 @@ import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { type CreateRequest, idempotentEndpoint } from '../../endpoint/idempotent.ts';
-import { noSuch } from '../../endpoint/path.ts';
-import { claimLost, type CreatedResponse } from '../../services/idempotency.ts';
+import { notFoundError } from '../../endpoint/path.ts';
+import { claimLostError, type CreatedResponse } from '../../services/idempotency.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { rotateSecret, sendTestEvent } from '../../services/webhooks.ts';
 import { ownEndpoint } from './own-endpoint.ts';
@@ -68,7 +68,7 @@ export const updateWebhook = endpoint({
   handle: async ({ caller, params, body: changes }, { database, checkWebhookAddress }) => {
     if (changes.url !== undefined) await checkWebhookAddress(changes.url);
     const updated = await updateWebhookEndpoint(database, caller.account.id, params.webhook_id, changes);
-    if (!updated) throw noSuch('webhookEndpoint', caller);
+    if (!updated) throw notFoundError('webhookEndpoint', caller);
     return { data: ENDPOINT.present(updated) };
   },
 });
@@ -80,7 +80,7 @@ export const deleteWebhook = endpoint({
   summary: 'Delete an endpoint',
   answers: { 200: dataOf(DELETED_ENDPOINT.schema, 'Deleted') },
   handle: async ({ caller, params: { webhook_id: id } }, { database }) => {
-    if (!(await deleteWebhookEndpoint(database, caller.account.id, id))) throw noSuch('webhookEndpoint', caller);
+    if (!(await deleteWebhookEndpoint(database, caller.account.id, id))) throw notFoundError('webhookEndpoint', caller);
     return { data: DELETED_ENDPOINT.present({ id }) };
   },
 });
@@ -95,7 +95,7 @@ export const rotateWebhookSecret = endpoint({
   answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint with its new secret') },
   handle: async ({ caller, params: { webhook_id: endpointId } }, services) => {
     const rotated = await rotateSecret(services, { accountId: caller.account.id, endpointId });
-    if (!rotated) throw noSuch('webhookEndpoint', caller);
+    if (!rotated) throw notFoundError('webhookEndpoint', caller);
     return { data: ENDPOINT.present({ ...rotated.updated, secret: rotated.secret }) };
   },
 });
@@ -124,7 +124,7 @@ async function create(
     if (claim) {
       const { key, claimToken } = claim;
       const completion = { accountId, key, claimToken, status: 201, encryptedBody: claim.encrypt(answer) };
-      if (!(await completeIdempotencyKey(transaction, completion))) throw claimLost();
+      if (!(await completeIdempotencyKey(transaction, completion))) throw claimLostError();
     }
     return { status: 201, body: answer };
   });

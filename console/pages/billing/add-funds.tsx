@@ -1,7 +1,7 @@
 /** Payments for an account: a form with the amount, or a link to a page of the payment provider. */
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Membership } from '../../../db/queries/users.ts';
-import { mayAsMember } from '../../../domain/roles.ts';
+import { hasMemberPermission } from '../../../domain/roles.ts';
 import type { AutoTopUp } from '../../../db/queries/auto-top-ups.ts';
 import { AUTO_TOP_UP } from '../../../domain/policy.ts';
 import { Badge, Card, Field, Form, FormButton, usd } from '../../html/components.tsx';
@@ -19,7 +19,7 @@ export function AddFunds({
   readonly withForm?: boolean;
 }) {
   const { billing: words } = useTexts();
-  if (!mayAsMember(role, 'pay')) return null;
+  if (!hasMemberPermission(role, 'pay')) return null;
   const billing = `/console/accounts/${accountId}/billing`;
   if (checkout !== null && withForm) {
     return (

@@ -16,7 +16,7 @@ import { monthName } from '../../html/months.ts';
 import { useTexts } from '../../html/page-context.ts';
 import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { existing, member, type PageResult, showPage, staff, type UserVisit } from '../../page.ts';
+import { requireFound, member, type PageResult, showPage, staff, type UserVisit } from '../../page.ts';
 
 const validate = createValidator(billingDetailsSchema);
 
@@ -90,7 +90,7 @@ export function Documents({ documents, path }: { documents: readonly BillingDocu
 
 async function showDocument({ params, texts }: UserVisit, { database }: ApiServices): Promise<PageResult> {
   const { document_id: id = '', account_id: accountId = '' } = params;
-  const document = existing(await findDocument(database, { id, accountId }));
+  const document = requireFound(await findDocument(database, { id, accountId }));
   const { kind, number, seller, customer, issuedAt, month, reference, lines } = document;
   const { subtotal, total, taxes, corrects } = document;
   const { billing: words, fields, language, common, values } = texts;

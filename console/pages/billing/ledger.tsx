@@ -15,7 +15,7 @@ import {
 } from '../../../db/queries/balance-entries.ts';
 import { isId } from '../../../domain/ids.ts';
 import { ENTRY_TYPES } from '../../../domain/ledger.ts';
-import { Card, ExactMoney, exactUsd, Headline, Noted, Pages } from '../../html/components.tsx';
+import { Card, ExactMoney, exactUsd, Headline, WithNote, Pages } from '../../html/components.tsx';
 import { ChoiceFilter, DayFilters, Downloads, Filters, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
 import { pathOfId } from '../../html/linked-ids.tsx';
 import { useTexts } from '../../html/page-context.ts';
@@ -169,11 +169,11 @@ export function Entries({ entries, pageOf, isOfStaff = false, hasColumnMenu = fa
         [
           common.what,
           (entry) => (
-            <Noted note={purposeOf(entry, isOfStaff, texts)}>
+            <WithNote note={purposeOf(entry, isOfStaff, texts)}>
               <Linked href={pageOf(entry)}>
                 <Chosen name="type" value={entry.type} />
               </Linked>
-            </Noted>
+            </WithNote>
           ),
           'words',
           'type',

@@ -11,19 +11,19 @@ import { deleteEndUserBudget, type StoredBudget, listEndUserBudgets } from '../.
 import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { renewalOf } from '../../../domain/api-key.ts';
 import { exportFile } from '../../export.ts';
-import { Card, Choice, Field, Form, FormButton, Money, Noted, Time, usd } from '../../html/components.tsx';
+import { Card, Choice, Field, Form, FormButton, Money, WithNote, Time, usd } from '../../html/components.tsx';
 import { DayFilters, Downloads, FieldFilter, Filters } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { type ListPage, readListPage } from '../../list-page.ts';
-import { inBothPlaces, mayHere, type PageResult, showPage, type UserVisit } from '../../page.ts';
+import { forMembersAndStaff, hasPermissionHere, type PageResult, showPage, type UserVisit } from '../../page.ts';
 import { type NamedPeriod, readPeriod } from '../usage/period.ts';
 
 /** The permissions to change budgets. */
 const TO_CHANGE = ['develop', 'operate'] as const;
 const validate = createValidator(endUserBudgetSchema);
 
-export const endUserPages = inBothPlaces((place) => {
+export const endUserPages = forMembersAndStaff((place) => {
   const page = place.page('/end-users', ['see', 'read'], showEndUsers);
   return [
     page,
@@ -64,7 +64,7 @@ async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<Pa
   const budgets = await readListPage(visit.query, 'endUserBudget', (slice) =>
     listEndUserBudgets(services.database, { accountId: account.id, endUser: named, ...slice }),
   );
-  const mayChange = mayHere(visit, TO_CHANGE);
+  const mayChange = hasPermissionHere(visit, TO_CHANGE);
   return showPage(
     titles.endUsers,
     <Filters downloads={<Downloads />} hasViews={false} keeps={['end_user']}>
@@ -131,9 +131,9 @@ function BudgetTable({ page: { entries, next }, path, mayChange }: BudgetTablePr
         [
           keys.used,
           ({ usedOfLimit, usageLimit, limitPeriod }) => (
-            <Noted note={keys.renewal(values.limit_period[limitPeriod])}>
+            <WithNote note={keys.renewal(values.limit_period[limitPeriod])}>
               <Money amount={usedOfLimit} /> {keys.ofLimit(usd(usageLimit))}
-            </Noted>
+            </WithNote>
           ),
           'number',
         ],

@@ -3,7 +3,7 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { Card, ConfirmDeletion, Empty, Pages, Time } from '../../html/components.tsx';
 import { readListPage } from '../../list-page.ts';
-import { existing, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 
 const PAGE_SIZE = 24;
 
@@ -30,7 +30,7 @@ export const filePages = [
 ];
 
 async function uploadOf({ account, params }: MemberVisit, { database }: ApiServices): Promise<Upload> {
-  return existing(await findUpload(database, account.accountId, params['file_id'] ?? ''));
+  return requireFound(await findUpload(database, account.accountId, params['file_id'] ?? ''));
 }
 
 async function showFiles(visit: MemberVisit, services: ApiServices): Promise<PageResult> {

@@ -1,7 +1,7 @@
 /** The home page of an account: balance, spending and tasks. */
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
-import { mayAsMember } from '../../../domain/roles.ts';
+import { hasMemberPermission } from '../../../domain/roles.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { DayChart, seriesOf } from '../../html/chart.tsx';
 import { ButtonLink, Card, Empty, Headline, usd } from '../../html/components.tsx';
@@ -78,7 +78,7 @@ function FirstSteps({ visit: { account, texts } }: { visit: MemberVisit }) {
   return (
     <>
       <Empty>{home.noTasks}</Empty>
-      {mayAsMember(account.role, 'develop') ? (
+      {hasMemberPermission(account.role, 'develop') ? (
         <div class="row actions after">
           <ButtonLink href={`${path}/playground`} label={titles.playground} />
           <ButtonLink href={`${path}/keys`} label={titles.keys} look="quiet" />

@@ -1,7 +1,7 @@
 /** The keys of an account as a table, and one key as facts. */
 import { API_KEY } from '../../../api/routes/admin/present.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
-import { Facts, FormButton, Money, Noted, Time, usd } from '../../html/components.tsx';
+import { Facts, FormButton, Money, WithNote, Time, usd } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { Chosen, TableCard } from '../../html/resource-table.tsx';
 
@@ -26,9 +26,9 @@ export function KeyTable({ keys: rows, path, mayChange, ...table }: Props) {
         [
           fields.name,
           ({ id, name, hint }) => (
-            <Noted note={<code>{hint}</code>}>
+            <WithNote note={<code>{hint}</code>}>
               {mayChange ? <a href={`${path}/${id}`}>{name || words.unnamed}</a> : name || words.unnamed}
-            </Noted>
+            </WithNote>
           ),
         ],
         [words.used, (key) => <Spent apiKey={key} />, 'number'],
@@ -69,9 +69,9 @@ export function KeyFacts({ apiKey }: { apiKey: ApiKey }) {
 function Spent({ apiKey: { usedOfLimit, usageLimit, limitPeriod } }: { apiKey: ApiKey }) {
   const { keys: words, values } = useTexts();
   return (
-    <Noted note={limitPeriod === null ? null : words.renewal(values.limit_period[limitPeriod])}>
+    <WithNote note={limitPeriod === null ? null : words.renewal(values.limit_period[limitPeriod])}>
       <Money amount={usedOfLimit} /> {usageLimit === null ? '' : words.ofLimit(usd(usageLimit))}
-    </Noted>
+    </WithNote>
   );
 }
 

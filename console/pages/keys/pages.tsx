@@ -6,7 +6,14 @@ import { type ApiKey, deleteApiKey, findApiKey, listApiKeys, updateApiKey } from
 import { FormError } from '../../form-problem.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { ButtonLink, Card, Copyable, FormButton } from '../../html/components.tsx';
-import { existing, inBothPlaces, isOfStaff, type PageResult, showPage, type UserVisit } from '../../page.ts';
+import {
+  requireFound,
+  forMembersAndStaff,
+  isStaffPage,
+  type PageResult,
+  showPage,
+  type UserVisit,
+} from '../../page.ts';
 import { KeyForm, readSettings } from './key-form.tsx';
 import { KeyFacts, KeyTable } from './key-table.tsx';
 
@@ -16,7 +23,7 @@ const MAX_KEYS = 200;
 /** The permissions for all pages about keys. */
 const MANAGE = ['develop', 'operate'] as const;
 
-export const keyPages = inBothPlaces((place) => {
+export const keyPages = forMembersAndStaff((place) => {
   const list = place.page('/keys', MANAGE, showKeys);
   const key = place.page('/keys/{key_id}', MANAGE, showKey);
   const change = (below: string, act: (visit: UserVisit, services: ApiServices, stored: ApiKey) => Promise<unknown>) =>
@@ -55,7 +62,7 @@ async function create(visit: UserVisit, { database, catalogue, keyPeppers }: Api
 /** @throws ServiceError `not_found`, also for a key of another account */
 async function keyOf({ params }: UserVisit, { database }: ApiServices): Promise<ApiKey> {
   const key = await findApiKey(database, params['key_id'] ?? '');
-  return existing(key?.accountId === params['account_id'] ? key : null);
+  return requireFound(key?.accountId === params['account_id'] ? key : null);
 }
 
 async function showKeys(visit: UserVisit, { database, catalogue }: ApiServices): Promise<PageResult> {
@@ -63,7 +70,7 @@ async function showKeys(visit: UserVisit, { database, catalogue }: ApiServices):
   const { keys: words, titles } = visit.texts;
   return showPage(
     titles.keys,
-    isOfStaff(visit) ? null : <ApiReference />,
+    isStaffPage(visit) ? null : <ApiReference />,
     <KeyTable
       keys={await listApiKeys(database, { accountId, limit: MAX_KEYS })}
       none={words.none}

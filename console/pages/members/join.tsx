@@ -7,7 +7,7 @@ import type { Invitation } from '../../../db/queries/invitations.ts';
 import { findUserByEmail } from '../../../db/queries/users.ts';
 import { isPersonName, PERSON_NAME_LENGTH } from '../../../domain/person-name.ts';
 import { ButtonLink, Card, Field, Form, Problem } from '../../html/components.tsx';
-import { faultWords, NewPassword } from '../../html/new-password.tsx';
+import { passwordFaultText, NewPassword } from '../../html/new-password.tsx';
 import { type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from '../sign-in/enter.ts';
 
@@ -34,7 +34,7 @@ async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Dat
   const password = form.exact('password');
   if (!isPersonName(name)) return newUserForm(visit, invitation, texts.members.nameFault(PERSON_NAME_LENGTH));
   const fault = passwordFault(password, form.exact('repeated'));
-  if (fault) return newUserForm(visit, invitation, faultWords(texts, fault));
+  if (fault) return newUserForm(visit, invitation, passwordFaultText(texts, fault));
   const result = await acceptAsNewUser(database, { token: params['invitation_token'] ?? '', name, password, ip });
   if (result === 'over') return join(visit, invitation, database);
   if (result === 'too many') return newUserForm(visit, invitation, texts.signIn.tooMany);

@@ -19,7 +19,7 @@ import { FormError } from '../../form-problem.ts';
 import { Badge, ButtonLink, Card, Choice, Copyable, Field, Form, FormButton } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
-import { existing, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { joinPages } from './join.tsx';
 
 const listPage = member.page('/accounts/{account_id}/members', 'own', showMembers);
@@ -204,7 +204,9 @@ async function Invitations({ visit, database }: { visit: MemberVisit; database: 
 async function showMember(visit: MemberVisit, { database }: ApiServices): Promise<PageResult> {
   const { texts, account, params } = visit;
   const { members: words, common } = texts;
-  const member = existing((await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']));
+  const member = requireFound(
+    (await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']),
+  );
   const path = `/console${pathOf(visit)}/${member.id}`;
   return showPage(
     member.name,

@@ -3,22 +3,22 @@ import { describePrices } from '../../../api/services/customer-prices.ts';
 import type { Terms } from '../../../catalogue/offer.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
-import { mayAsMember } from '../../../domain/roles.ts';
+import { hasMemberPermission } from '../../../domain/roles.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { InlinePrices } from '../../html/terms.tsx';
 import { member, showPage } from '../../page.ts';
 import { pricesOf } from '../own-account.ts';
-import { modelsByKind, type TriedKind } from '../playground/models.ts';
+import { modelsByKind, type PlaygroundKind } from '../playground/models.ts';
 
 interface PricedModel {
   readonly id: string;
-  readonly kind: TriedKind;
+  readonly kind: PlaygroundKind;
   readonly prices: Terms;
 }
 
-const KINDS: readonly TriedKind[] = ['video', 'image', 'text'];
+const KINDS: readonly PlaygroundKind[] = ['video', 'image', 'text'];
 
 const PRICED_MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.oneOf(KINDS)('kind') });
 
@@ -51,7 +51,7 @@ export const modelPages = [
           [fields.model, 'id'],
           'kind',
           [common.prices, (model) => <InlinePrices prices={model.prices} />],
-          mayAsMember(account.role, 'develop')
+          hasMemberPermission(account.role, 'develop')
             ? ['', ({ id }) => <a href={playground + encodeURIComponent(id)}>{words.tryIt}</a>]
             : null,
         ]}

@@ -4,9 +4,9 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { readParameter } from '../../../domain/model-parameters.ts';
 import type { Task } from '../../../domain/task.ts';
 import { Form } from '../../form.ts';
-import { isMedia, type Tried } from './models.ts';
+import { isMedia, type PlaygroundModel } from './models.ts';
 
-export function bodyOf(model: Tried, form: Form): JsonObject {
+export function bodyOf(model: PlaygroundModel, form: Form): JsonObject {
   return isMedia(model) ? mediaBodyOf(model, form) : chatBodyOf(model.id, form);
 }
 

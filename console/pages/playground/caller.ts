@@ -30,7 +30,7 @@ export async function consoleCaller(visit: MemberVisit, services: ApiServices): 
 const LATEST = { among: 500, limit: 4 };
 
 /** The latest pictures and videos that members made in the console, among the account's {@link LATEST} tasks. */
-export async function latestRuns({ account }: MemberVisit, { database }: ApiServices): Promise<readonly Task[]> {
+export async function listLatestTasks({ account }: MemberVisit, { database }: ApiServices): Promise<readonly Task[]> {
   const { accountId } = account;
   const key = await findKey(database, accountId);
   return key ? listTasksOfKey(database, { accountId, apiKeyId: key.id, ...LATEST }) : [];

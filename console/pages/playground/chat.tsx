@@ -46,7 +46,7 @@ export function AnswerCard({ answer }: { answer: WholeAnswer | null }) {
 }
 
 /** The card in which the page's script lists the questions of the tab, which the server does not store. */
-export function Asked() {
+export function QuestionList() {
   const { playground: words, tasks } = useTexts();
   return (
     <section

@@ -1,11 +1,11 @@
 /** The models of the playground, by kind. */
 import type { Catalogue, MediaModel, TextModel } from '../../../catalogue/types.ts';
 
-export type Tried = MediaModel | TextModel;
+export type PlaygroundModel = MediaModel | TextModel;
 
-export type TriedKind = MediaModel['kind'] | 'text';
+export type PlaygroundKind = MediaModel['kind'] | 'text';
 
-export type ModelGroups = readonly (readonly [kind: TriedKind, models: readonly Tried[]])[];
+export type ModelGroups = readonly (readonly [kind: PlaygroundKind, models: readonly PlaygroundModel[]])[];
 
 /** Groups models in the catalogue's order. Omits legacy ids, and text models without the format chat-completions. */
 export function modelsByKind({ videoModels, imageModels, textModels }: Catalogue): ModelGroups {
@@ -20,17 +20,20 @@ export function modelsByKind({ videoModels, imageModels, textModels }: Catalogue
 }
 
 /** Returns null for an unknown id. */
-export function findTried(catalogue: Catalogue, id: string | null): Tried | null {
+export function findPlaygroundModel(catalogue: Catalogue, id: string | null): PlaygroundModel | null {
   const all = modelsByKind(catalogue).flatMap(([, models]) => models);
   return all.find((model) => model.id === id) ?? null;
 }
 
-export function isMedia(model: Tried): model is MediaModel {
+export function isMedia(model: PlaygroundModel): model is MediaModel {
   return 'kind' in model;
 }
 
 /** The endpoint of the API for a model, and the path of the result in the response. */
-export function endpointOf(model: Tried): { readonly path: string; readonly result: readonly (string | number)[] } {
+export function endpointOf(model: PlaygroundModel): {
+  readonly path: string;
+  readonly result: readonly (string | number)[];
+} {
   if (!isMedia(model)) return { path: '/v1/chat/completions', result: ['choices', 0, 'message', 'content'] };
   return { path: model.kind === 'image' ? '/v1/images/tasks' : '/v1/videos/tasks', result: ['data', 'id'] };
 }

@@ -14,13 +14,13 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { FormError, problemWords } from '../../form-problem.ts';
-import { existing, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { ownTask, pricesOf } from '../own-account.ts';
 import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
-import { consoleCaller, latestRuns } from './caller.ts';
-import { AnswerCard, Asked, contentOf, Cost, type WholeAnswer } from './chat.tsx';
+import { consoleCaller, listLatestTasks } from './caller.ts';
+import { AnswerCard, QuestionList, contentOf, Cost, type WholeAnswer } from './chat.tsx';
 import { filePages } from './files.tsx';
-import { findTried, isMedia, modelsByKind, type Tried } from './models.ts';
+import { findPlaygroundModel, isMedia, modelsByKind, type PlaygroundModel } from './models.ts';
 import { PriceAndCalls, PriceCard, type Priced } from './price.tsx';
 import { ResultPlace, TaskResult } from './result.tsx';
 import { LatestRuns, ModelChoice, pathOf, PLACED, TryForm } from './view.tsx';
@@ -38,11 +38,11 @@ export const playgroundPages = [
     return show(
       task === null ? visit : { ...visit, form: formOfTask(task) },
       services,
-      findTried(services.catalogue, task?.model ?? visit.query.get('model')),
+      findPlaygroundModel(services.catalogue, task?.model ?? visit.query.get('model')),
     );
   }),
   member.form(PATH, 'develop', async (visit, services) => {
-    const model = findTried(services.catalogue, visit.form.text('model'));
+    const model = findPlaygroundModel(services.catalogue, visit.form.text('model'));
     if (isStreamRequested(visit)) return stream(visit, services, model);
     try {
       if (!model) throw new FormError(visit.texts.playground.noModel);
@@ -57,7 +57,7 @@ export const playgroundPages = [
   {
     ...member.form(`${PATH}/price`, 'develop', async (visit, services) => {
       await countAction(services.database, visit.account.accountId, PRICES);
-      const model = findTried(services.catalogue, visit.form.text('model'));
+      const model = findPlaygroundModel(services.catalogue, visit.form.text('model'));
       if (!visit.isPartRequest || !model) return show(visit, services, model);
       return { kind: 'part', content: <PriceAndCalls priced={await price(visit, services, model)} /> };
     }),
@@ -65,7 +65,7 @@ export const playgroundPages = [
   },
   member.page(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params }, { database }) => {
     const { request_id: requestId = '' } = params;
-    const usage = existing(
+    const usage = requireFound(
       isId('request', requestId) ? await findRecorded(database, account.accountId, requestId) : null,
     );
     return { kind: 'part', content: <Cost usage={usage} /> };
@@ -79,7 +79,7 @@ export const playgroundPages = [
 ];
 
 /** Renders the refused form in its own place, not in the place of the result, which may belong to an earlier task. */
-function showFormAgain(visit: MemberVisit, model: Tried): PageResult {
+function showFormAgain(visit: MemberVisit, model: PlaygroundModel): PageResult {
   visit.context.set({ 'HX-Retarget': '#order', 'HX-Reswap': 'outerHTML' });
   const content = <TryForm model={model} visit={visit} path={pathOf(visit)} />;
   return { kind: 'part', content };
@@ -97,12 +97,15 @@ async function findRecorded(database: Database, accountId: string, requestId: st
 async function show(
   visit: MemberVisit,
   services: ApiServices,
-  chosen: Tried | null,
+  chosen: PlaygroundModel | null,
   answer: WholeAnswer | null = null,
 ): Promise<PageResult> {
   const groups = modelsByKind(services.catalogue);
   const model = chosen ?? groups.flatMap(([, models]) => models)[0] ?? null;
-  const [priced, latest] = await Promise.all([model && price(visit, services, model), latestRuns(visit, services)]);
+  const [priced, latest] = await Promise.all([
+    model && price(visit, services, model),
+    listLatestTasks(visit, services),
+  ]);
   const path = pathOf(visit);
   return showPage(
     visit.texts.titles.playground,
@@ -114,7 +117,7 @@ async function show(
           <div>
             {isMedia(model) ? null : <AnswerCard answer={answer} />}
             <ResultPlace />
-            <Asked />
+            <QuestionList />
             <PriceCard priced={priced} path={path} />
           </div>
         </>
@@ -125,7 +128,7 @@ async function show(
 }
 
 /** Returns the price of the call. The prompt may be empty. */
-async function price(visit: MemberVisit, services: ApiServices, model: Tried): Promise<Priced> {
+async function price(visit: MemberVisit, services: ApiServices, model: PlaygroundModel): Promise<Priced> {
   const prices = await pricesOf(visit, services);
   const body = bodyOf(model, withPrompt(visit.form, visit.texts.playground.examplePrompt));
   const priced = { model: withPrices(model, prices), body, publicUrl: services.publicUrl };
@@ -173,7 +176,7 @@ function isStreamRequested({ context }: MemberVisit): boolean {
 }
 
 /** Streams the answer of a text model to the script of the page. Errors have the form of the API. */
-async function stream(visit: MemberVisit, services: ApiServices, model: Tried | null): Promise<PageResult> {
+async function stream(visit: MemberVisit, services: ApiServices, model: PlaygroundModel | null): Promise<PageResult> {
   const { context, form, requestId, texts } = visit;
   try {
     if (!model || isMedia(model)) throw badRequest('Only text models stream their answers.');

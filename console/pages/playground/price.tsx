@@ -5,7 +5,7 @@ import type { ServiceError } from '../../../domain/errors.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { Copyable, Money, ProblemText } from '../../html/components.tsx';
 import { examplesOf } from './calls.ts';
-import { endpointOf, isMedia, type Tried } from './models.ts';
+import { endpointOf, isMedia, type PlaygroundModel } from './models.ts';
 import { useTexts } from '../../html/page-context.ts';
 
 const TOKENS_PER_PRICE = 1_000_000n;
@@ -13,7 +13,7 @@ const TOKENS_PER_PRICE = 1_000_000n;
 const MAX_BODY_SHOWN = 20_000;
 
 export interface Priced {
-  readonly model: Tried;
+  readonly model: PlaygroundModel;
   readonly body: JsonObject;
   readonly publicUrl: string;
   /** The price of a picture or video. Null for text, which is billed by the token, and for an incomplete form. */

@@ -6,7 +6,7 @@ import type { MemberVisit } from '../../page.ts';
 import { Gallery } from '../tasks/gallery.tsx';
 import { ChatFields } from './chat.tsx';
 import { MediaFields } from './media.tsx';
-import { isMedia, type ModelGroups, type Tried } from './models.ts';
+import { isMedia, type ModelGroups, type PlaygroundModel } from './models.ts';
 
 /** The event after placing a task, on which the page reloads the latest runs. */
 export const PLACED = 'placed';
@@ -33,7 +33,7 @@ export function pathOf({ account }: MemberVisit): string {
 
 interface ModelChoiceProps {
   readonly groups: ModelGroups;
-  readonly model: Tried | null;
+  readonly model: PlaygroundModel | null;
   readonly path: string;
 }
 
@@ -75,7 +75,7 @@ export function ModelChoice({ groups, model, path }: ModelChoiceProps) {
 }
 
 /** With script, the answer appears beside the form, and a refused form replaces itself. */
-export function TryForm({ model, visit, path }: { model: Tried; visit: MemberVisit; path: string }) {
+export function TryForm({ model, visit, path }: { model: PlaygroundModel; visit: MemberVisit; path: string }) {
   const { texts, form } = visit;
   const { problem } = usePage();
   const words = texts.playground;

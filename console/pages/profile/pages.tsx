@@ -10,7 +10,7 @@ import { deleteSessionOf, deleteSessionsOf } from '../../../db/queries/sessions.
 import { removeSecondFactor, setLanguage, setSecondFactor } from '../../../db/queries/users.ts';
 import { FormError } from '../../form-problem.ts';
 import { ButtonLink, Card } from '../../html/components.tsx';
-import { faultWords } from '../../html/new-password.tsx';
+import { passwordFaultText } from '../../html/new-password.tsx';
 import { type PageResult, showPage, user, type UserVisit } from '../../page.ts';
 import { LANGUAGE_NAMES } from '../../texts/texts.ts';
 import { recoveryCodes } from './second-factor.tsx';
@@ -29,7 +29,7 @@ export const profilePages = [
     await assertPassword(visit, services);
     const password = form.exact('password');
     const fault = passwordFault(password, form.exact('repeated'));
-    if (fault) throw new FormError(faultWords(texts, fault), { field: 'password' });
+    if (fault) throw new FormError(passwordFaultText(texts, fault), { field: 'password' });
     await changePassword(services.database, { user, password, session });
   }),
   page.form('/second-factor', null, addSecondFactor, (visit, codes) =>

@@ -11,10 +11,10 @@ import {
   searchFor,
   type SearchScope,
 } from '../../../db/queries/search.ts';
-import { mayAsMember, type MemberPermission } from '../../../domain/roles.ts';
+import { hasMemberPermission, type MemberPermission } from '../../../domain/roles.ts';
 import { Card, Empty } from '../../html/components.tsx';
 import { pathOfId } from '../../html/linked-ids.tsx';
-import { may, type PageResult, showPage, user, type UserVisit } from '../../page.ts';
+import { hasPermission, type PageResult, showPage, user, type UserVisit } from '../../page.ts';
 
 const MAX_LENGTH = 200;
 
@@ -38,7 +38,7 @@ export const searchPages = [
 
 async function search(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const text = visit.form.text('text').slice(0, MAX_LENGTH);
-  const isStaff = may(visit, 'read');
+  const isStaff = hasPermission(visit, 'read');
   const key = isApiKey(text) ? await findPastedKey(services, text) : null;
   if (isApiKey(text)) return showFound(visit, '', key ? [key].filter(({ accountId }) => isSeen(visit, accountId)) : []);
   if (isStaff && (await findById(services, text))) return { kind: 'redirect', path: pathOfId(text), showsResult: true };
@@ -47,9 +47,9 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
 
 /** Operators find everything; members find the kinds that their roles allow in their accounts. */
 function scopeOf(visit: UserVisit): SearchScope {
-  if (may(visit, 'read')) return () => null;
+  if (hasPermission(visit, 'read')) return () => null;
   return (kind) =>
-    visit.memberships.filter(({ role }) => mayAsMember(role, NEEDED[kind])).map(({ accountId }) => accountId);
+    visit.memberships.filter(({ role }) => hasMemberPermission(role, NEEDED[kind])).map(({ accountId }) => accountId);
 }
 
 async function findPastedKey({ database, keyPeppers }: ApiServices, secret: string): Promise<Match | null> {
@@ -96,10 +96,10 @@ function showFound(visit: UserVisit, text: string, found: readonly Match[] | nul
 }
 
 function pathOf({ kind, id, accountId }: Match, visit: UserVisit): string {
-  if (!may(visit, 'read')) return `/accounts/${accountId}${MEMBER_PATHS[kind](id)}`;
+  if (!hasPermission(visit, 'read')) return `/accounts/${accountId}${MEMBER_PATHS[kind](id)}`;
   const account = `/staff/accounts/${accountId}`;
   if (kind === 'billingDocument') return `${account}/documents/${id}`;
-  if (kind === 'apiKey') return may(visit, 'operate') ? `${account}/keys/${id}` : account;
+  if (kind === 'apiKey') return hasPermission(visit, 'operate') ? `${account}/keys/${id}` : account;
   return kind === 'account' || kind === 'member' ? account : pathOfId(id);
 }
 

@@ -1,6 +1,6 @@
 /** Signing in and out. */
 import { ButtonLink, Card, Field, Form, Problem } from '../../html/components.tsx';
-import { faultWords, NewPassword } from '../../html/new-password.tsx';
+import { passwordFaultText, NewPassword } from '../../html/new-password.tsx';
 import { type PageResult, everybody, type Visit } from '../../page.ts';
 import { closeSession } from '../../../api/services/people/sessions.ts';
 import {
@@ -60,7 +60,7 @@ export const signInPages = [
     if (!user) return expired(texts);
     const password = form.exact('password');
     const fault = passwordFault(password, form.exact('repeated'));
-    if (fault) return welcome(visit, { email: user.email, problem: faultWords(texts, fault) });
+    if (fault) return welcome(visit, { email: user.email, problem: passwordFaultText(texts, fault) });
     const result = await choosePassword(database, { token, password, ip });
     if (result === 'over') return expired(texts);
     if (result === 'too many') return welcome(visit, { email: user.email, problem: texts.signIn.tooMany });

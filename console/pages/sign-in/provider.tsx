@@ -15,7 +15,7 @@ import {
 import { mayAskProvider } from '../../../api/services/people/sign-in.ts';
 import { newToken } from '../../../api/services/people/sessions.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { existing, type PageResult, everybody, type Visit } from '../../page.ts';
+import { requireFound, type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from './enter.ts';
 import { signInForm } from './views.tsx';
 
@@ -96,5 +96,5 @@ function refused(visit: Visit, services: ApiServices, problem: string, status = 
 }
 
 function providerOf({ openIdProvider }: ApiServices): OpenIdProvider {
-  return existing(openIdProvider);
+  return requireFound(openIdProvider);
 }

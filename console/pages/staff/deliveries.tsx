@@ -2,7 +2,7 @@
 import { historyUrl, type HistoryLinks } from '../../../api/history-link.ts';
 import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
-import { FormButton, Noted } from '../../html/components.tsx';
+import { FormButton, WithNote } from '../../html/components.tsx';
 import { AnyId } from '../../html/linked-ids.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { useTexts } from '../../html/page-context.ts';
@@ -27,7 +27,7 @@ export function Deliveries({ deliveries, none, temporal, redeliverPath = null }:
         [
           fields.event,
           ({ id, eventType, taskId }) => (
-            <Noted note={taskId === null ? <code>{id}</code> : <AnyId id={taskId} />}>{eventType}</Noted>
+            <WithNote note={taskId === null ? <code>{id}</code> : <AnyId id={taskId} />}>{eventType}</WithNote>
           ),
         ],
         'webhook_id',

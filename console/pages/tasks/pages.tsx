@@ -6,7 +6,7 @@ import { type Delivery, listDeliveries } from '../../../db/queries/deliveries.ts
 import { findLateResult } from '../../../db/queries/late-results.ts';
 import { findAccountTask, findAccountTasks, listTasks } from '../../../db/queries/tasks.ts';
 import { isId, newId } from '../../../domain/ids.ts';
-import { mayAsMember } from '../../../domain/roles.ts';
+import { hasMemberPermission } from '../../../domain/roles.ts';
 import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Copyable, Empty, Facts, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
@@ -109,7 +109,7 @@ async function detailsOf(task: Task, { account, texts }: MemberVisit, { database
       : null,
   ]);
   const apiKey = keys.get(task.apiKeyId);
-  const mayRepeat = mayAsMember(account.role, 'develop');
+  const mayRepeat = hasMemberPermission(account.role, 'develop');
   const { tasks: words, common, fields } = texts;
   const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
   const live = isFinal(task.status) ? {} : { 'hx-get': path, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' };

@@ -2,12 +2,12 @@
 import { usagePeriod } from '../../../api/routes/usage/period.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
 import { USAGE } from '../../../domain/policy.ts';
-import { existing, type Visit } from '../../page.ts';
+import { requireFound, type Visit } from '../../page.ts';
 import { dayOf, periodOrMonth } from '../../period.ts';
 
 /** The month in the path of a page. @throws ServiceError `not_found` for an invalid month */
 export function monthIn({ params }: Pick<Visit, 'params'>): Month {
-  return existing(parseMonth(params['month'] ?? ''));
+  return requireFound(parseMonth(params['month'] ?? ''));
 }
 
 /** A period with its name in file names: a month such as `2026-11`, or the first and the last day. */

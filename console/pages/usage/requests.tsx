@@ -8,7 +8,7 @@ import { Card, Copyable } from '../../html/components.tsx';
 import { Downloads, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
 import { ResourceFacts } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { existing, member, type MemberVisit, showPage } from '../../page.ts';
+import { requireFound, member, type MemberVisit, showPage } from '../../page.ts';
 import { modelIn, type PartFilter } from '../../part-filter.ts';
 import { Duration, modifierFacts, Outcome, TokensCard } from '../text-request-cards.tsx';
 import { requestFilterOf, RequestList } from '../text-request-list.tsx';
@@ -56,7 +56,7 @@ export const requestPages = [
   member.page(`${PATH}/{text_request_id}`, 'see', async ({ account, params, texts }, { database, reports }) => {
     const id = params['text_request_id'] ?? '';
     const found = isId('textRequest', id) ? await findTextUsage(reports, id) : null;
-    const usage = existing(found?.accountId === account.accountId ? found : null);
+    const usage = requireFound(found?.accountId === account.accountId ? found : null);
     const keys = await findKeyNames(database, account.accountId);
     const { staffTextRequests: words, fields } = texts;
     return showPage(

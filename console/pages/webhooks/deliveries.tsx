@@ -1,8 +1,8 @@
 /** The deliveries to an endpoint, with their attempts. The browser polls the list while a delivery is pending. */
 import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import { type Delivery, DELIVERY_STATUSES, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
-import { mayAsMember } from '../../../domain/roles.ts';
-import { Card, FormButton, Noted, Pages, Time } from '../../html/components.tsx';
+import { hasMemberPermission } from '../../../domain/roles.ts';
+import { Card, FormButton, WithNote, Pages, Time } from '../../html/components.tsx';
 import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { ShortId } from '../../html/linked-ids.tsx';
 import { useTexts } from '../../html/page-context.ts';
@@ -41,13 +41,13 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
             [
               fields.event,
               ({ eventType, taskId }) => (
-                <Noted
+                <WithNote
                   note={
                     taskId && <ShortId id={taskId} href={`/console/accounts/${account.accountId}/tasks/${taskId}`} />
                   }
                 >
                   {eventType}
-                </Noted>
+                </WithNote>
               ),
             ],
             'status',
@@ -99,7 +99,7 @@ export function SentEvents({ deliveries, visit: { texts, account } }: SentEvents
           fields.webhook_id,
           ({ endpointId }) => {
             const path = `/console/accounts/${account.accountId}/webhooks/${endpointId}`;
-            return <ShortId id={endpointId} href={mayAsMember(account.role, 'develop') ? path : null} />;
+            return <ShortId id={endpointId} href={hasMemberPermission(account.role, 'develop') ? path : null} />;
           },
         ],
       ]}

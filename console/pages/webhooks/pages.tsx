@@ -35,7 +35,7 @@ import { EndpointState } from '../../html/endpoint-state.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { existing, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { Deliveries } from './deliveries.tsx';
 
 const validateNew = createValidator(createEndpointSchema);
@@ -71,7 +71,7 @@ export const webhookPages = [
   member.form(`${PATH}/{webhook_id}/rotate-secret`, 'develop', async (visit, services) => {
     const { account, params, texts } = visit;
     const of = { accountId: account.accountId, endpointId: params['webhook_id'] ?? '' };
-    const rotated = existing(isId('webhookEndpoint', of.endpointId) ? await rotateSecret(services, of) : null);
+    const rotated = requireFound(isId('webhookEndpoint', of.endpointId) ? await rotateSecret(services, of) : null);
     return secretPage(visit, { ...rotated, hint: texts.webhooks.rotated });
   }),
   member.page(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) => {
@@ -170,7 +170,7 @@ async function show(visit: MemberVisit, services: ApiServices): Promise<PageResu
 
 /** @throws ServiceError `not_found`, also for another account's endpoint */
 async function ownEndpoint({ account, params }: MemberVisit, { database }: ApiServices): Promise<WebhookEndpoint> {
-  return existing(await findWebhookEndpoint(database, account.accountId, params['webhook_id'] ?? ''));
+  return requireFound(await findWebhookEndpoint(database, account.accountId, params['webhook_id'] ?? ''));
 }
 
 function pathOf({ account: { accountId } }: MemberVisit, id: string): string {

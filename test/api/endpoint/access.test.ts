@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { endpointsFor } from '../../../api/endpoints.ts';
-import { ADMIN_ROLES, type AdminRole, mayAsStaff, type StaffPermission } from '../../../domain/roles.ts';
+import { ADMIN_ROLES, type AdminRole, hasStaffPermission, type StaffPermission } from '../../../domain/roles.ts';
 import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';
 
@@ -117,7 +117,7 @@ describe('the roles of admin tokens', () => {
   for (const { id, method, path, access } of calls) {
     const needed = NEEDS[id] ?? 'operate';
     for (const role of ADMIN_ROLES) {
-      const isLetIn = mayAsStaff(role, needed);
+      const isLetIn = hasStaffPermission(role, needed);
       it(`${isLetIn ? 'let' : 'do not let'} ${role} call ${id}`, async () => {
         // contract 4.11:2
         const { status, body } = await call<ErrorBody>(app.baseUrl + path.replaceAll(/\{\w+\}/g, 'x'), {

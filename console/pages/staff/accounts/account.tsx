@@ -15,7 +15,7 @@ import { Card, Choice, Copyable, Facts, Field, Form, Headline, Time, usd } from 
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
-import { may, type PageResult, showPage, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, type UserVisit } from '../../../page.ts';
 import { Entries, pagesOfStaff } from '../../billing/ledger.tsx';
 import { KeyTable } from '../../keys/key-table.tsx';
 import { MEMBER } from '../../members/pages.tsx';
@@ -51,7 +51,7 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
   return showPage(
     account.name,
     <Summary account={account} />,
-    may(visit, 'operate') ? (
+    hasPermission(visit, 'operate') ? (
       <Card title={words.edit}>
         <DetailsForm action={`${path}/details`} stored={account} />
       </Card>
@@ -68,9 +68,9 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
       keys={keys}
       none={words.noKeys}
       path={`${path}/keys`}
-      mayChange={may(visit, 'operate')}
+      mayChange={hasPermission(visit, 'operate')}
     />,
-    may(visit, 'operate') ? (
+    hasPermission(visit, 'operate') ? (
       <p>
         <a href={`${path}/keys`}>{words.manageKeys}</a>
       </p>
@@ -98,7 +98,7 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
         'role',
       ]}
     >
-      {may(visit, 'operate') ? <InviteForm accountId={account.id} /> : null}
+      {hasPermission(visit, 'operate') ? <InviteForm accountId={account.id} /> : null}
     </TableCard>,
     <TableCard
       title={words.actions}
@@ -132,8 +132,8 @@ function Actions({ account, lists, visit }: ActionsProps) {
   );
   return (
     <div class="grid forms">
-      {may(visit, 'operate') ? stateCard : null}
-      {may(visit, 'moveMoney') ? (
+      {hasPermission(visit, 'operate') ? stateCard : null}
+      {hasPermission(visit, 'moveMoney') ? (
         <>
           <Card title={words.adjust}>
             <Form action={`/console/staff/${path}/adjust`} submit={words.adjust}>
@@ -152,7 +152,7 @@ function Actions({ account, lists, visit }: ActionsProps) {
           </ReasonCard>
         </>
       ) : null}
-      {may(visit, 'operate') ? (
+      {hasPermission(visit, 'operate') ? (
         <ReasonCard title={words.erase} hint={words.eraseHint} action={`${path}/erase`} look="danger" />
       ) : null}
     </div>

@@ -20,7 +20,7 @@ import { useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
 import { invite } from '../people/pages.tsx';
 import { authorshipOf } from '../reason.ts';
@@ -121,7 +121,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
       />
     ),
     <Pages next={next} />,
-    may(visit, 'operate') ? (
+    hasPermission(visit, 'operate') ? (
       <Card title={words.create}>
         <DetailsForm action="/console/staff/accounts" stored={null} />
       </Card>

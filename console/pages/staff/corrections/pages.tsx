@@ -20,7 +20,7 @@ import { Card, ExactMoney, Field, Form, FormButton, Time, usd } from '../../../h
 import { useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 
 const PATH = '/staff/corrections';
 /** More than finance ever leaves pending. */
@@ -79,7 +79,7 @@ async function showCorrections(
         : words.requiresSecondApproval(usd(secondApprovalAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
     </p>,
     secondApprovalAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />,
-    may(visit, 'moveMoney') ? (
+    hasPermission(visit, 'moveMoney') ? (
       <Card title={words.ask}>
         <Form action={`/console${PATH}`} class="grid" submit={words.submit}>
           <input type="hidden" name="correction_id" value={idOf('correction', 'correction_id')} />
@@ -168,7 +168,7 @@ function Pending({ pending, visit }: { pending: readonly Correction[]; visit: Us
 
 function Decisions({ correction, visit }: { correction: Correction; visit: UserVisit }) {
   const { texts, user } = visit;
-  if (!may(visit, 'moveMoney')) return <>–</>;
+  if (!hasPermission(visit, 'moveMoney')) return <>–</>;
   const decisions = correction.author === user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const);
   return (
     <div class="row">

@@ -9,12 +9,12 @@ import { badRequest } from '../../../../domain/errors.ts';
 import { OperatorError } from '../../../../domain/operator-error.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Badge, Card, Empty, Facts, FormButton, Noted, Problem, Time } from '../../../html/components.tsx';
+import { Badge, Card, Empty, Facts, FormButton, WithNote, Problem, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
 import { InlinePrices, PriceFacts, TermFacts } from '../../../html/terms.tsx';
-import { existing, may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 
 const LATEST_RECORDS = 20;
@@ -58,7 +58,7 @@ function showModels({ texts }: UserVisit, services: ApiServices): PageResult {
 }
 
 function showModel(visit: UserVisit, services: ApiServices): PageResult {
-  const model = existing(listSoldModels(services).find(({ id }) => id === visit.params['model_id']));
+  const model = requireFound(listSoldModels(services).find(({ id }) => id === visit.params['model_id']));
   const { staffModels: words, fields, values, common } = visit.texts;
   const { disabledBy } = model;
   const action = disabledBy === null ? 'disable' : 'enable';
@@ -89,7 +89,7 @@ function showModel(visit: UserVisit, services: ApiServices): PageResult {
     <Card title={words.terms}>
       <TermFacts terms={model.terms} />
     </Card>,
-    may(visit, 'operate') ? (
+    hasPermission(visit, 'operate') ? (
       <ReasonCard
         title={common[action]}
         hint={words.orderHints[action]}
@@ -123,7 +123,7 @@ async function showConfiguration(visit: UserVisit, { configuration, database }: 
     </Card>,
     <Card title={words.wouldChange}>
       <Changes preview={preview} state={state} />
-      {may(visit, 'operate') && (preview !== null || state.refusal !== null) ? (
+      {hasPermission(visit, 'operate') && (preview !== null || state.refusal !== null) ? (
         <FormButton action="/console/staff/models/configuration" label={words.apply} look="" />
       ) : null}
     </Card>,
@@ -139,11 +139,11 @@ async function showConfiguration(visit: UserVisit, { configuration, database }: 
         [
           fields.status,
           ({ refusal }) => (
-            <Noted note={refusal}>
+            <WithNote note={refusal}>
               <Badge tone={refusal === null ? 'good' : 'bad'}>
                 {refusal === null ? words.tookUp : words.refusedOne}
               </Badge>
-            </Noted>
+            </WithNote>
           ),
         ],
       ]}

@@ -11,7 +11,7 @@ import { Downloads } from '../../../html/filters.tsx';
 import { monthName } from '../../../html/months.ts';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { monthIn } from '../../usage/period.ts';
 import { importForm, importPage } from './import-bill.tsx';
 import { pathOfMonth } from './months.ts';
@@ -44,7 +44,7 @@ async function askedBill(visit: UserVisit, services: ApiServices): Promise<Compa
 
 async function showBill(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const bill = await askedBill(visit, services);
-  const canForget = may(visit, 'moveMoney') && !(await findClosedMonth(services.reports, bill.month));
+  const canForget = hasPermission(visit, 'moveMoney') && !(await findClosedMonth(services.reports, bill.month));
   const { months: words, language } = visit.texts;
   const { differences } = bill;
   return showPage(

@@ -14,7 +14,7 @@ import { monthName } from '../../../html/months.ts';
 import { usePage, useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { StatementTable } from '../../../html/statement-table.tsx';
-import { may, type PageResult, showPage, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, type UserVisit } from '../../../page.ts';
 import { daysOf, monthIn } from '../../usage/period.ts';
 import { Bills } from './bills.tsx';
 import { AcknowledgedFindings } from './closing.tsx';
@@ -38,7 +38,7 @@ export async function showMonth(visit: UserVisit, services: ApiServices): Promis
   ]);
   const { sums, state } = overview;
   const { months: words, common, language } = visit.texts;
-  const canImport = state !== 'closed' && may(visit, 'moveMoney');
+  const canImport = state !== 'closed' && hasPermission(visit, 'moveMoney');
   return showPage(
     monthName(month.name, language),
     <Actions overview={overview} visit={visit} />,
@@ -94,7 +94,7 @@ function Actions({ overview: { month, state, closed }, visit }: { overview: Mont
         )}
       </p>
       <div class="row actions">
-        {state === 'to close' && may(visit, 'moveMoney') ? (
+        {state === 'to close' && hasPermission(visit, 'moveMoney') ? (
           <ButtonLink href={`${path}/close`} label={words.close} />
         ) : null}
         <Downloads />

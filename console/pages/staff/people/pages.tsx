@@ -19,7 +19,7 @@ import { FormError } from '../../../form-problem.ts';
 import { Card, Choice, Copyable, Empty, Field, Form, FormButton } from '../../../html/components.tsx';
 import { Chosen } from '../../../html/resource-table.tsx';
 import { useTexts } from '../../../html/page-context.ts';
-import { existing, may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 
 const validate = createValidator(createUserSchema);
 
@@ -54,7 +54,7 @@ function change(path: string, act: (visit: UserVisit, services: ApiServices, use
 }
 
 async function personOf({ params }: UserVisit, { database }: ApiServices): Promise<User> {
-  return existing(await findUser(database, params['user_id'] ?? ''));
+  return requireFound(await findUser(database, params['user_id'] ?? ''));
 }
 
 /** @throws ServiceError `forbidden` for staff: an operator must not take over another operator's access */
@@ -96,7 +96,7 @@ async function showPerson(visit: UserVisit, services: ApiServices): Promise<Page
   const memberships = await listMemberships(services.database, user.id);
   const { staffPeople: words, members, staffAccounts, common } = visit.texts;
   const path = `/console/staff/people/${user.id}`;
-  const mayChange = may(visit, 'operate') && user.staffRole === null;
+  const mayChange = hasPermission(visit, 'operate') && user.staffRole === null;
   return showPage(
     user.name,
     <Card>

@@ -17,7 +17,7 @@ import { Badge, Card, ExactMoney, Facts, Field, Form, Time } from '../../../html
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { priceName, priceText } from '../../../html/terms.tsx';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { readRules, writeRules } from './rules.ts';
 
 const PATH = '/staff/price-lists';
@@ -66,7 +66,7 @@ async function showLists(visit: UserVisit, { reports }: ApiServices): Promise<Pa
         'created_at',
       ]}
     />,
-    may(visit, 'moveMoney') ? (
+    hasPermission(visit, 'moveMoney') ? (
       <Card title={words.create}>
         <Form action={`/console${PATH}`} submit={words.create}>
           <Field name="name" hint={words.nameHint} required />
@@ -114,7 +114,7 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
         ]}
       />
     ),
-    may(visit, 'moveMoney') ? (
+    hasPermission(visit, 'moveMoney') ? (
       <Card title={words.change}>
         <p class="soft">{words.changeHint}</p>
         <Form action={`/console${PATH}/${shown.list}`} submit={words.change}>

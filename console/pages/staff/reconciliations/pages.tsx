@@ -24,7 +24,7 @@ import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { existing, may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { FoundRow } from '../found-row.tsx';
 
 const validate = createValidator(acknowledgeSchema);
@@ -83,7 +83,7 @@ async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Pag
   return showPage(
     titles.reconciliation,
     <p class="soft">{words.explained}</p>,
-    may(visit, 'moveMoney') ? (
+    hasPermission(visit, 'moveMoney') ? (
       <div class="row actions">
         <FormButton action={path} label={words.runNow} look="" />
       </div>
@@ -155,7 +155,7 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
             <Downloads />
           </div>
           <Findings {...props} />
-          {findings.some(isOpen) && may(visit, 'moveMoney') ? (
+          {findings.some(isOpen) && hasPermission(visit, 'moveMoney') ? (
             <Card title={words.acknowledge}>
               <p>{words.acknowledgeExplained}</p>
               <Form action={`${path}/acknowledge`} id={FORM_ID} submit={words.acknowledge}>
@@ -171,7 +171,7 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
 }
 
 async function reconciliationOf({ params }: UserVisit, { database }: ApiServices): Promise<Reconciliation> {
-  return existing(await findReconciliation(database, params['reconciliation_id'] ?? ''));
+  return requireFound(await findReconciliation(database, params['reconciliation_id'] ?? ''));
 }
 
 interface Props {
@@ -220,7 +220,7 @@ function Findings({ reconciliation, findings, visit }: Props) {
 }
 
 function Box({ number, subject, visit }: { number: number; subject: string; visit: UserVisit }) {
-  if (!may(visit, 'moveMoney')) return <>–</>;
+  if (!hasPermission(visit, 'moveMoney')) return <>–</>;
   const label = visit.texts.reconciliation.choose(subject);
   return <input type="checkbox" name="finding" value={String(number)} form={FORM_ID} aria-label={label} />;
 }
@@ -246,7 +246,7 @@ function Acknowledged({
         {author}
         {decidedBy === null || decidedBy === author ? '' : `, ${words.confirmedBy(decidedBy)}`} <Time at={createdAt} />
       </p>
-      {outcome === null && may(visit, 'moveMoney') ? (
+      {outcome === null && hasPermission(visit, 'moveMoney') ? (
         <div class="row">
           {(author === user.email ? (['withdraw'] as const) : (['confirm', 'reject'] as const)).map((decision) => (
             <FormButton

@@ -11,7 +11,7 @@ import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { Badge, Card, Copyable, Facts, Money, Noted, Pages, Time } from '../../../html/components.tsx';
+import { Badge, Card, Copyable, Facts, Money, WithNote, Pages, Time } from '../../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
@@ -19,7 +19,7 @@ import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { accountIn, modelIn, unlessOpen } from '../../../part-filter.ts';
 import { periodOf } from '../../../period.ts';
 import { Result } from '../../tasks/gallery.tsx';
@@ -143,7 +143,7 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
     </div>,
     <Renders submissions={submissions} />,
     <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} />,
-    may(visit, 'operate') ? <Actions explanation={explanation} isPromptShown={isPromptShown} /> : null,
+    hasPermission(visit, 'operate') ? <Actions explanation={explanation} isPromptShown={isPromptShown} /> : null,
   );
 }
 
@@ -182,22 +182,22 @@ function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) 
         [
           fields.outcome,
           (submission) => (
-            <Noted note={noteOf(submission)}>
+            <WithNote note={noteOf(submission)}>
               {submission.outcome === null ? (
                 <Badge tone="busy">{words.open}</Badge>
               ) : (
                 <Chosen name="outcome" value={submission.outcome} />
               )}
-            </Noted>
+            </WithNote>
           ),
         ],
         'job_id',
         [
           fields.cost_usd,
           ({ cost, vendorCost }) => (
-            <Noted note={vendorCost && `${vendorCost.amount} ${vendorCost.unit}`}>
+            <WithNote note={vendorCost && `${vendorCost.amount} ${vendorCost.unit}`}>
               {cost === null ? words.notKnown : <Money amount={cost} />}
-            </Noted>
+            </WithNote>
           ),
           'number',
         ],

@@ -5,13 +5,13 @@ import { findById, type Found } from '../../../../api/services/find-by-id.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { findTextUsage, listTextUsage, type TextUsage } from '../../../../db/queries/usage.ts';
 import { isId } from '../../../../domain/ids.ts';
-import { Card, Copyable, Facts, Noted } from '../../../html/components.tsx';
+import { Card, Copyable, Facts, WithNote } from '../../../html/components.tsx';
 import { FieldFilter } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { ResourceFacts } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { existing, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { requireFound, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { accountIn, modelIn, unlessOpen } from '../../../part-filter.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { Duration, modifierFacts, Outcome, TokensCard } from '../../text-request-cards.tsx';
@@ -46,7 +46,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
         [fields.status, 'outcome'],
         [
           words.route,
-          ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>,
+          ({ upstream, upstreamModel }) => <WithNote note={upstreamModel}>{upstream ?? words.nowhere}</WithNote>,
           null,
           'upstream',
         ],
@@ -70,7 +70,7 @@ async function findRequest(services: ApiServices, id: string): Promise<Found | n
 
 async function showRequest({ params, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const request = await findRequest(services, params['text_request_id'] ?? '');
-  const { id, account, verdict, events } = existing(request?.id === params['text_request_id'] ? request : null);
+  const { id, account, verdict, events } = requireFound(request?.id === params['text_request_id'] ? request : null);
   // Null while the request is in progress.
   const usage = await findTextUsage(services.database, id);
   const { staffTextRequests: words, staffTasks, common, fields } = texts;

@@ -4,11 +4,11 @@ import { overrideUpstream } from '../../../../api/services/override-upstream.ts'
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
 import { FormError } from '../../../form-problem.ts';
-import { Badge, Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx';
+import { Badge, Choice, Empty, Field, WithNote, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard, wordFor } from '../../../html/resource-table.tsx';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 
 const MINUTE_SECONDS = 60;
@@ -35,7 +35,7 @@ async function showUpstreams(visit: UserVisit, { upstreams }: ApiServices): Prom
     titles.upstreams,
     <p class="soft">{words.about}</p>,
     <UpstreamTable routes={routes} />,
-    may(visit, 'operate') && routes.length > 0 ? (
+    hasPermission(visit, 'operate') && routes.length > 0 ? (
       <div class="grid">
         <ReasonCard title={words.rest} hint={words.restHint} action="upstreams/rest" look="danger">
           <Choice name="upstream" id="rest-upstream" options={names} />
@@ -81,9 +81,9 @@ function UpstreamTable({ routes }: { routes: Routes }) {
           [
             fields.upstream,
             (route) => (
-              <Noted note={'format' in route ? route.format : (route.protocol ?? words.notConfigured)}>
+              <WithNote note={'format' in route ? route.format : (route.protocol ?? words.notConfigured)}>
                 {route.name}
-              </Noted>
+              </WithNote>
             ),
           ],
           'model',
@@ -91,12 +91,12 @@ function UpstreamTable({ routes }: { routes: Routes }) {
           [
             fields.status,
             ({ state, cause, sinceMs, openIn }) => (
-              <Noted note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
-                <Noted note={cause && <Chosen name="cause" value={cause} />}>
+              <WithNote note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
+                <WithNote note={cause && <Chosen name="cause" value={cause} />}>
                   <Chosen name="state" value={state} />
                   {openIn < 2 ? null : ` ${words.openIn(openIn)}`}
-                </Noted>
-              </Noted>
+                </WithNote>
+              </WithNote>
             ),
           ],
           [words.fiveMinutes, ({ lastFiveMinutes }) => <Calls sum={lastFiveMinutes} />, 'number'],
@@ -106,7 +106,7 @@ function UpstreamTable({ routes }: { routes: Routes }) {
             words.lastFailure,
             ({ lastFailure }) =>
               lastFailure === null ? null : (
-                <Noted note={<Time at={lastFailure.failedAt} />}>
+                <WithNote note={<Time at={lastFailure.failedAt} />}>
                   {[
                     wordFor('cause', lastFailure.fault, texts),
                     lastFailure.status === null ? '' : `HTTP ${lastFailure.status}`,
@@ -114,7 +114,7 @@ function UpstreamTable({ routes }: { routes: Routes }) {
                   ]
                     .filter((part) => part !== '')
                     .join(': ')}
-                </Noted>
+                </WithNote>
               ),
             'words',
           ],
@@ -130,9 +130,9 @@ function Calls({ sum }: { sum: CallSum }) {
   const { requests, failures } = sum;
   const [median, p95] = [durationAtMs(sum, 0.5), durationAtMs(sum, 0.95)];
   return (
-    <Noted note={median === null || p95 === null ? null : words.durations(median, p95)}>
+    <WithNote note={median === null || p95 === null ? null : words.durations(median, p95)}>
       {requests.toLocaleString(language)}
       {failures === 0 ? null : <Badge tone="bad">{words.failed(failures)}</Badge>}
-    </Noted>
+    </WithNote>
   );
 }

@@ -16,7 +16,7 @@ import { Candidates, ChoiceFilter, FieldFilter, Filters } from '../../../html/fi
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { existing, may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { accountIn, unlessOpen } from '../../../part-filter.ts';
 import { Deliveries } from '../deliveries.tsx';
 
@@ -84,7 +84,7 @@ async function showEndpoint(visit: UserVisit, { database, temporal }: ApiService
   );
   const { staffWebhooks: words, fields, common, webhooks } = visit.texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
-  const mayAct = may(visit, 'operate');
+  const mayAct = hasPermission(visit, 'operate');
   return showPage(
     words.endpoint,
     <Card title={common.details}>
@@ -114,7 +114,7 @@ async function showEndpoint(visit: UserVisit, { database, temporal }: ApiService
 }
 
 async function existingEndpoint({ params }: UserVisit, database: ApiServices['database']): Promise<WebhookEndpoint> {
-  return existing(await findAnyWebhookEndpoint(database, params['webhook_id'] ?? ''));
+  return requireFound(await findAnyWebhookEndpoint(database, params['webhook_id'] ?? ''));
 }
 
 async function redeliverFailed(visit: UserVisit, { database }: ApiServices): Promise<void> {

@@ -19,7 +19,7 @@ const REFERENCE = /\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\})/g;
  *
  * @returns the document, and the missing variables; references to them stay unchanged
  */
-export function fillIn(
+export function substituteVariables(
   document: unknown,
   read: ReadVariable,
 ): { readonly filled: unknown; readonly missing: readonly MissingVariable[] } {

@@ -1,23 +1,23 @@
 /** Lists the models and routes of a catalogue file with their paths, even if the file is invalid. */
-import type { FieldPath } from '../domain/fill-in.ts';
+import type { FieldPath } from '../domain/substitute-variables.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TaskKind } from '../domain/task.ts';
 
 /** A route of the model itself or of its family. */
-export interface WrittenRoute {
+export interface UncheckedRoute {
   readonly path: FieldPath;
   readonly entry: JsonObject;
 }
 
-export interface WrittenModel {
+export interface UncheckedModel {
   readonly kind: TaskKind | 'text';
   readonly path: FieldPath;
   readonly entry: JsonObject;
-  readonly routes: readonly WrittenRoute[];
+  readonly routes: readonly UncheckedRoute[];
 }
 
 /** @param document an unchecked catalogue; parts of an unexpected shape are skipped */
-export function writtenModels(document: unknown): readonly WrittenModel[] {
+export function readUncheckedModels(document: unknown): readonly UncheckedModel[] {
   const { media, text } = objectAt(document);
   return [
     ...mediaModels('video', ['media', 'videos'], objectAt(media)['videos']),
@@ -29,11 +29,11 @@ export function writtenModels(document: unknown): readonly WrittenModel[] {
   ];
 }
 
-function mediaModels(kind: TaskKind, path: FieldPath, models: unknown): readonly WrittenModel[] {
+function mediaModels(kind: TaskKind, path: FieldPath, models: unknown): readonly UncheckedModel[] {
   return itemsOf(models, path).map((model) => ({ ...model, kind, routes: routesOf(model) }));
 }
 
-function textModels(family: WrittenRoute): readonly WrittenModel[] {
+function textModels(family: UncheckedRoute): readonly UncheckedModel[] {
   const familyRoutes = routesOf(family);
   return itemsOf(family.entry['models'], [...family.path, 'models']).map((model) => {
     const own = routesOf(model);
@@ -41,12 +41,12 @@ function textModels(family: WrittenRoute): readonly WrittenModel[] {
   });
 }
 
-function routesOf({ path, entry: { route, routes } }: WrittenRoute): readonly WrittenRoute[] {
+function routesOf({ path, entry: { route, routes } }: UncheckedRoute): readonly UncheckedRoute[] {
   const one = isObject(route) ? [{ path: [...path, 'route'], entry: route }] : [];
   return [...one, ...itemsOf(routes, [...path, 'routes'])];
 }
 
-function itemsOf(list: unknown, path: FieldPath): readonly WrittenRoute[] {
+function itemsOf(list: unknown, path: FieldPath): readonly UncheckedRoute[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((entry: unknown, index) => (isObject(entry) ? [{ path: [...path, index], entry }] : []));
 }

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { fillIn, writePath } from '../../domain/fill-in.ts';
+import { substituteVariables, writePath } from '../../domain/substitute-variables.ts';
 
 describe('values of the environment in files of operators', () => {
   const read = (name: string): string | undefined => ({ KEY: 'sk-1', EMPTY: '' })[name];
 
   it('may be in any string, several in one, but not in names of fields', () => {
     const document = { '${KEY}': ['${KEY}', { deep: 'Bearer ${KEY}${EMPTY}!' }], other: [1, true, null] };
-    expect(fillIn(document, read)).to.deep.equal({
+    expect(substituteVariables(document, read)).to.deep.equal({
       filled: { '${KEY}': ['sk-1', { deep: 'Bearer sk-1!' }], other: [1, true, null] },
       missing: [],
     });
@@ -18,12 +18,12 @@ describe('values of the environment in files of operators', () => {
       ['$${KEY}', '${KEY}'],
       ['${not a name}', '${not a name}'],
     ] as const) {
-      expect(fillIn(text, read).filled).to.equal(filled);
+      expect(substituteVariables(text, read).filled).to.equal(filled);
     }
   });
 
   it('are named with their fields if they are not set', () => {
-    const { missing } = fillIn({ media: [{ api_key: '${FAL_KEY}' }, { api_key: '${ARK_KEY}' }] }, read);
+    const { missing } = substituteVariables({ media: [{ api_key: '${FAL_KEY}' }, { api_key: '${ARK_KEY}' }] }, read);
     expect(missing.map(({ path, name }) => `${writePath(path)}: ${name}`)).to.deep.equal([
       'media[0].api_key: FAL_KEY',
       'media[1].api_key: ARK_KEY',
