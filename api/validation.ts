@@ -83,7 +83,7 @@ interface SentField<Value> {
   readonly required: Joi.AnySchema<Value>;
 }
 
-export function sent<Value>(schema: Joi.AnySchema<Value>): SentField<Value> {
+export function requiredField<Value>(schema: Joi.AnySchema<Value>): SentField<Value> {
   return { required: schema.required() };
 }
 
@@ -92,7 +92,7 @@ export function orNull<Value>(schema: Joi.AnySchema<Value>): Joi.AnySchema<Value
   return schema.allow(null);
 }
 
-/** The fields of a body, in the order of their errors. Fields that are not {@link sent} are optional. */
+/** The fields of a body, in the order of their errors. Fields that are not {@link requiredField} are optional. */
 type BodyFields = Readonly<Record<string, Joi.AnySchema | SentField<unknown>>>;
 
 /** The type of a body with such fields. */

@@ -2,7 +2,7 @@
 import Joi from 'joi';
 import { type FieldPath, writePath } from '../domain/substitute-variables.ts';
 import { FIELD_INPUTS, type ParameterNames } from '../domain/media-route.ts';
-import { acceptsScalar, type ModelParameters } from '../domain/model-parameters.ts';
+import { isValidScalar, type ModelParameters } from '../domain/model-parameters.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import type { PriceModifier } from '../domain/pricing.ts';
 import { parseRational } from '../domain/rational.ts';
@@ -127,7 +127,7 @@ export function findParameterFaults(file: OperatorFile, path: FieldPath, entry: 
       const { default: value } = schema;
       return [
         ...(TAKEN.has(name) ? [fault(at, 'needs another name: this one belongs to a field of all models')] : []),
-        ...(value === undefined || acceptsScalar(schema, value)
+        ...(value === undefined || isValidScalar(schema, value)
           ? []
           : [fault([...at, 'default'], 'is not a value of the parameter')]),
         ...(routes.every(([, { parameters = {} }]) => parameters[name] === null)
@@ -143,7 +143,7 @@ export function findParameterFaults(file: OperatorFile, path: FieldPath, entry: 
       Object.entries(when).flatMap(([name, value]) => {
         const schema = properties[name];
         if (schema === undefined) return unknown([...at, 'when', name], name);
-        return acceptsScalar(schema, value) ? [] : [fault([...at, 'when', name], 'is not a value of the parameter')];
+        return isValidScalar(schema, value) ? [] : [fault([...at, 'when', name], 'is not a value of the parameter')];
       }),
     ),
   ];

@@ -146,6 +146,6 @@ export function isClaudeStyle(catalogue: Catalogue, id: string): boolean {
 }
 
 /** Whether the model serves the format. */
-export function answersFormat(model: TextModel, format: RequestFormatName): boolean {
+export function hasFormat(model: TextModel, format: RequestFormatName): boolean {
   return model.formats.includes(format);
 }

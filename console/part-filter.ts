@@ -44,7 +44,7 @@ export function modelIn(query: URLSearchParams, { videoModels, imageModels, text
 }
 
 /** Reads a list, unless the reader still has to choose the value of a filter. */
-export async function unlessOpen<Entry>(
+export async function readIfFiltered<Entry>(
   filters: readonly PartFilter[],
   read: () => Promise<readonly Entry[]>,
 ): Promise<readonly Entry[]> {

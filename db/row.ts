@@ -16,7 +16,9 @@ export type RowOf<Entity, Counts extends keyof Entity = never> = {
 type AsText<Value> = Value extends bigint ? string : Value;
 
 /** Some fields of an entity, to change or to search. */
-export type Given<Entity, Field extends keyof Entity> = { readonly [Name in Field]?: Entity[Name] | undefined };
+export type OptionalFields<Entity, Field extends keyof Entity> = {
+  readonly [Name in Field]?: Entity[Name] | undefined;
+};
 
 /** Converts a row: columns to camel case, `amounts` to bigint and `counts` to numbers. */
 export function readRow<

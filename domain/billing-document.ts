@@ -88,7 +88,7 @@ export function composeDocument(
 }
 
 /** The total without its taxes. */
-export function netOf({ total, taxes }: Pick<DocumentContent, 'total' | 'taxes'>): PicoUsd {
+export function netAmount({ total, taxes }: Pick<DocumentContent, 'total' | 'taxes'>): PicoUsd {
   return taxes.reduce((rest, { amount }) => rest - amount, total);
 }
 

@@ -44,7 +44,7 @@ export interface ModelParameters {
 export const NO_PARAMETERS: ModelParameters = { properties: {}, required: [] };
 
 /** Whether a text, number or boolean is a valid value of the parameter. */
-export function acceptsScalar(schema: ParameterSchema, value: unknown): boolean {
+export function isValidScalar(schema: ParameterSchema, value: unknown): boolean {
   switch (schema.type) {
     case 'string':
       if (typeof value !== 'string' || schema.format === 'uri') return false;

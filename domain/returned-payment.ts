@@ -24,7 +24,7 @@ export type PaymentReturn =
   | { readonly dispute: Omit<Dispute, 'hasSuspended'> & { readonly id: string } };
 
 /** Returns the payment after an event. Events may arrive late: refunds only grow, and a won dispute stays won. */
-export function withReturn(payment: ReturnedPayment, change: PaymentReturn): ReturnedPayment {
+export function applyReturn(payment: ReturnedPayment, change: PaymentReturn): ReturnedPayment {
   if ('refunded' in change) return { ...payment, refunded: larger(change.refunded, payment.refunded) };
   const { id, amount, isWon } = change.dispute;
   const known = payment.disputes.get(id);

@@ -41,6 +41,6 @@ export function availabilityOf(routes: readonly RouteState[]): number {
 }
 
 /** @returns null for an empty list */
-export function meanOf(shares: readonly number[]): number | null {
+export function average(shares: readonly number[]): number | null {
   return shares.length === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }

@@ -46,7 +46,7 @@ export interface CallConsumption {
 }
 
 /** The usage of a further call of a request with several calls. */
-export interface OtherCall extends CallConsumption {
+export interface AdditionalCall extends CallConsumption {
   /** Whether the answer is complete. */
   readonly isWhole: boolean;
 }
@@ -56,7 +56,7 @@ export interface TextConsumption extends CallConsumption {
   /** `succeeded`: complete; `disconnected`: the client left, and pays for the generated output; `failed`: free. */
   readonly status: 'succeeded' | 'disconnected' | 'failed';
   /** The calls after the first; none by default. */
-  readonly otherCalls?: readonly OtherCall[] | undefined;
+  readonly otherCalls?: readonly AdditionalCall[] | undefined;
   /** The upstream that answered; null if none answered. */
   readonly upstream: { readonly provider: string } | null;
 }
@@ -135,7 +135,7 @@ export function chargedUsage(
 }
 
 /** The usage of a failed call. @param bound as for {@link chargedUsage} */
-export function usedTokens(
+export function countFailedCallTokens(
   estimate: TextEstimate,
   bound: number | null,
   consumption: CallConsumption,

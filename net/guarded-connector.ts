@@ -8,7 +8,7 @@ import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { callbackify } from 'node:util';
 import { buildConnector } from 'undici';
-import { AddressRefusedError, permitsAddress, withoutBrackets } from './public-url.ts';
+import { AddressRefusedError, isPermittedAddress, withoutBrackets } from './public-url.ts';
 import type { AddressPolicy } from './public-url.ts';
 
 /** Returns all addresses of a host name, in canonical notation and in order of preference. */
@@ -37,7 +37,7 @@ export function createGuardedConnector({ policy, resolve, open }: GuardedConnect
   const connect = callbackify(async (target: buildConnector.Options) => {
     const socket = await open(target, await resolvePermitted(target, resolve, policy));
     const peer = socket.remoteAddress ?? 'nowhere';
-    if (permitsAddress(peer, policy)) return socket;
+    if (isPermittedAddress(peer, policy)) return socket;
     socket.destroy();
     throw new AddressRefusedError(`the connection to ${target.hostname} reached an address that is not public`);
   });
@@ -57,7 +57,7 @@ async function resolvePermitted(
   const addresses = isIP(host) === 0 ? [...(await resolve(host))] : [host];
   if (addresses.length === 0) throw new AddressRefusedError(`the name ${host} has no address`);
   // The caller who chose the name may read the message, so it must not reveal the addresses of internal names.
-  if (!addresses.every((address) => permitsAddress(address, policy))) {
+  if (!addresses.every((address) => isPermittedAddress(address, policy))) {
     throw new AddressRefusedError(`${host} leads to an address that is not public`);
   }
   return addresses;

@@ -62,13 +62,13 @@ export function withoutBrackets(hostname: string): string {
 }
 
 /** Whether the policy permits a connection to `address`, in canonical notation. */
-export function permitsAddress(address: string, policy: AddressPolicy): boolean {
+export function isPermittedAddress(address: string, policy: AddressPolicy): boolean {
   return isPublicAddress(address) || (policy.allowPrivateAddresses && isLoopbackAddress(address));
 }
 
 function assertPublicHost(host: string, policy: AddressPolicy): void {
   if (isIP(host) !== 0) {
-    if (!permitsAddress(host, policy)) throw new AddressRefusedError(`the address ${host} is not public`);
+    if (!isPermittedAddress(host, policy)) throw new AddressRefusedError(`the address ${host} is not public`);
     return;
   }
   if (policy.allowPrivateAddresses) return;

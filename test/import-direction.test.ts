@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
-import { type Import, importsBehind, importsOf } from '../bin/tools/imports.ts';
+import { type Import, findTransitiveImports, importsOf } from '../bin/tools/imports.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -120,7 +120,7 @@ describe('the direction of imports', () => {
   });
 
   it('keeps the api out of the worker', () => {
-    const reached = importsBehind('bin/worker.ts', ({ isTypeOnly }) => !isTypeOnly).map(({ target }) => target);
+    const reached = findTransitiveImports('bin/worker.ts', ({ isTypeOnly }) => !isTypeOnly).map(({ target }) => target);
     expect(reached.filter((file) => file?.startsWith('api/'))).to.deep.equal([]);
     expect(reached).to.include('domain/money.ts');
   });

@@ -1,7 +1,7 @@
 /** JSON from upstreams. Unreadable JSON counts as the upstream's failure. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 import { LARGE_JSON_BYTES, parseInSteps } from './json/parse.ts';
-import { inSteps, type Steps } from './json/steps.ts';
+import { runInSteps, type Steps } from './json/steps.ts';
 import type { ServerSentEvent } from './sse.ts';
 import { AnswerTooLongError, malformedAnswer, UnreadableEventError } from './upstream-errors.ts';
 
@@ -10,7 +10,7 @@ const LIMITS = { maxDepth: 512, maxValues: 1_000_000 };
 
 /** Parses a whole answer. @throws ServiceError `processing_failed` if it is not JSON, or exceeds the limits */
 export async function parseAnswer(bytes: Uint8Array): Promise<unknown> {
-  return bytes.byteLength < LARGE_JSON_BYTES ? parseText(decoder.decode(bytes)) : inSteps(parseAnswerInSteps(bytes));
+  return bytes.byteLength < LARGE_JSON_BYTES ? parseText(decoder.decode(bytes)) : runInSteps(parseAnswerInSteps(bytes));
 }
 
 const decoder = new TextDecoder();

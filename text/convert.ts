@@ -29,13 +29,13 @@ export interface Conversion {
    *
    * @param wrap changes the form of the client's stream
    */
-  convertStream(context: RenderContext, wrap?: Wrap): Stage<Frame, string>;
+  convertStream(context: RenderContext, wrap?: StageWrapper): Stage<Frame, string>;
 }
 
-export type Wrap = (stage: Stage<StreamEvent, string>) => Stage<StreamEvent, string>;
+export type StageWrapper = (stage: Stage<StreamEvent, string>) => Stage<StreamEvent, string>;
 
 /** The number of upstream calls for a request for this number of answers. */
-export function callCountOf(upstream: UpstreamHalf, choiceCount = 1): number {
+export function countCalls(upstream: UpstreamHalf, choiceCount = 1): number {
   return upstream.upstream.isOneAnswerPerCall === true ? choiceCount : 1;
 }
 

@@ -11,12 +11,12 @@ export function unusedFields(...found: readonly (UnusedFields | undefined)[]): U
 }
 
 /** The fields without effect over an upstream that gets the client's own body. */
-export function unusedWhereForwarded({ unused }: TextRequest): readonly string[] {
+export function findFieldsUnusedWhenForwarded({ unused }: TextRequest): readonly string[] {
   return unused?.always ?? [];
 }
 
 /** The fields without effect over an upstream that gets a converted request. @param omitted settings that it lacks */
-export function unusedOver(
+export function findFieldsUnusedAfterConversion(
   client: WireFormat,
   upstream: UpstreamHalf,
   request: TextRequest,

@@ -205,7 +205,7 @@ export function upstreamError(
  * @param body the answer: JSON, or text if it is not JSON
  * @param error what the answer has where its format puts errors
  */
-export function sentenceOf(body: unknown, error: JsonObject): unknown {
+export function readErrorMessage(body: unknown, error: JsonObject): unknown {
   if (typeof body === 'string') return body;
   const { message, detail, error: flat } = objectOf(body);
   return error['message'] ?? message ?? detail ?? flat;

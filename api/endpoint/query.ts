@@ -78,12 +78,12 @@ export function describeQuery<Values extends object>(parameters: QueryParameters
 }
 
 /** Any text. */
-export function anyText(description: string): QueryParameter<string | undefined> {
+export function textParameter(description: string): QueryParameter<string | undefined> {
   return { description, schema: text(), read: (given) => given };
 }
 
 /** One of a few texts. */
-export function oneOf<const Choice extends string>(
+export function choiceParameter<const Choice extends string>(
   choices: readonly Choice[],
   description: string,
 ): QueryParameter<Choice | undefined> {
@@ -101,8 +101,8 @@ export function oneOf<const Choice extends string>(
 }
 
 /** True or false. */
-export function aFlag(description: string): QueryParameter<boolean | undefined> {
-  const choice = oneOf(['true', 'false'], description);
+export function flagParameter(description: string): QueryParameter<boolean | undefined> {
+  const choice = choiceParameter(['true', 'false'], description);
   return {
     ...choice,
     read: (given, name) => {
@@ -113,7 +113,7 @@ export function aFlag(description: string): QueryParameter<boolean | undefined> 
 }
 
 /** An id of a kind, whether or not it exists. */
-export function anId(kind: IdKind, description: string): QueryParameter<string | undefined> {
+export function idParameter(kind: IdKind, description: string): QueryParameter<string | undefined> {
   return {
     description,
     schema: idOf(kind),
@@ -151,7 +151,7 @@ function moment(description: string): QueryParameter<Date | undefined> {
 }
 
 /** A day in UTC. */
-export function aDay(description: string): QueryParameter<string | undefined> {
+export function dayParameter(description: string): QueryParameter<string | undefined> {
   return {
     description,
     schema: text(undefined, { format: 'date' }),
@@ -170,7 +170,7 @@ function isDay(text: string): boolean {
 }
 
 /** A month in UTC. */
-export function aMonth(description: string): QueryParameter<Month | undefined> {
+export function monthParameter(description: string): QueryParameter<Month | undefined> {
   return {
     description,
     schema: text(undefined, { pattern: String.raw`^\d{4}-\d{2}$` }),

@@ -1,5 +1,5 @@
 /** Requests of the text formats: contract 4.8. The formats' readers define the schemas; the catalogue adds models. */
-import { answersFormat, type Catalogue } from '../../catalogue/types.ts';
+import { hasFormat, type Catalogue } from '../../catalogue/types.ts';
 import { type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
 import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import { readRequest as readChatRequest } from '../../text/chat-completions/request-shape.ts';
@@ -27,6 +27,6 @@ function withModels(schema: JsonSchema, model: JsonSchema): JsonSchema {
 
 /** The ids of the models that a format serves. */
 function modelOn(format: RequestFormatName, { textModels }: Catalogue): JsonSchema {
-  const ids = [...textModels.values()].filter((model) => answersFormat(model, format)).map(({ id }) => id);
+  const ids = [...textModels.values()].filter((model) => hasFormat(model, format)).map(({ id }) => id);
   return ids.length === 0 ? text('No models') : oneOfTexts(ids, 'The exact, case-sensitive id');
 }

@@ -1,7 +1,7 @@
 /** Decides whether a client's link may be followed: by its syntax, and by the addresses its host resolves to. */
 import { badRequest } from '../../domain/errors.ts';
 import { AddressRefusedError, assertPublicHttpsUrl } from '../../net/address-guard.ts';
-import { permitsAddress, withoutBrackets } from '../../net/public-url.ts';
+import { isPermittedAddress, withoutBrackets } from '../../net/public-url.ts';
 import { type Resolve, resolveWithSystem } from '../../net/guarded-connector.ts';
 
 const REFUSAL = '"url" must be a public HTTPS URL';
@@ -36,7 +36,7 @@ export function createAddressCheck({
   return async (url) => {
     if (!isPublicHttpsUrl(url, { allowPrivateAddresses })) throw badRequest(REFUSAL);
     const addresses = await withinTimeout(resolve(withoutBrackets(new URL(url).hostname)));
-    if (!addresses.every((address) => permitsAddress(address, { allowPrivateAddresses }))) {
+    if (!addresses.every((address) => isPermittedAddress(address, { allowPrivateAddresses }))) {
       throw badRequest(REFUSAL);
     }
   };

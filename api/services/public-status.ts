@@ -13,7 +13,7 @@ import type { CallTarget } from '../../db/queries/upstream-calls.ts';
 import { STATUS } from '../../domain/policy.ts';
 import {
   availabilityOf,
-  meanOf,
+  average,
   overallStatus,
   type RouteState,
   type ServiceStatus,
@@ -145,7 +145,7 @@ async function readStatus(
       const date = dateOf(nowMs - (STATUS.days - 1 - index) * DAY_MS);
       return { date, availability: byDay.get(`${nameOf(service)} ${date}`) ?? null };
     });
-    const availability = meanOf(days.flatMap((day) => day.availability ?? []));
+    const availability = average(days.flatMap((day) => day.availability ?? []));
     return [{ kind, family, status: statusOf(now), availability, days }];
   });
   return { status: overallStatus(reports.map(({ status }) => status)), updatedAtMs: nowMs, services: reports };
@@ -158,7 +158,7 @@ function availabilityNow(
   models: StatusDependencies['models'],
 ): number | null {
   const sold = service.models.filter(({ id }) => models.disabledBy(id) === null);
-  return meanOf(sold.map((model) => availabilityOf(targetsOf(model).map((target) => stateOf(target, health)))));
+  return average(sold.map((model) => availabilityOf(targetsOf(model).map((target) => stateOf(target, health)))));
 }
 
 /** A route is open when all of its keys are. */

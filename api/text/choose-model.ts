@@ -1,5 +1,5 @@
 /** Chooses the model of a request, and checks that the model supports the request's options. */
-import { answersFormat, isClaudeStyle, type Catalogue, type TextModel } from '../../catalogue/types.ts';
+import { hasFormat, isClaudeStyle, type Catalogue, type TextModel } from '../../catalogue/types.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import type { TextRequest } from '../../text/canonical.ts';
@@ -74,7 +74,7 @@ export function findModel(format: RequestFormatName, modelId: string, key: ApiKe
     throw badRequest(`"model": ${id} is not served on /v1/responses; use /v1/messages or /v1/chat/completions`);
   }
   if (model === undefined) throw notFound(`There is no text model "${id}". Ids are exact and case-sensitive.`);
-  if (!answersFormat(model, format)) throw notServed(model, format);
+  if (!hasFormat(model, format)) throw notServed(model, format);
   if (!isAllowedModel(key, model.id)) throw new ServiceError('access_denied', modelRefusal(model.id));
   return model;
 }

@@ -7,7 +7,7 @@ import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { buildEmbeddingsRequest } from '../../text/embeddings/index.ts';
 import { streamVectors } from '../../text/embeddings/read-answer.ts';
-import { callCountOf, planConversion, stopSequencesToCut } from '../../text/convert.ts';
+import { countCalls, planConversion, stopSequencesToCut } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { type Frame, framePieces, splitFrames } from '../../text/frames.ts';
@@ -17,7 +17,7 @@ import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import { runStage, type Stage } from '../../text/stage.ts';
 import { changesOutput } from '../../text/structured-output.ts';
-import { unusedOver, unusedWhereForwarded } from '../../text/unused-fields.ts';
+import { findFieldsUnusedAfterConversion, findFieldsUnusedWhenForwarded } from '../../text/unused-fields.ts';
 import type { EmbeddingsFormat, RenderContext, UpstreamOptions, WireFormat } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
 
@@ -49,13 +49,13 @@ export interface ReadRequest {
 
 /** The calls of a request that takes several calls over a route; null if it takes one. */
 export function joinedCalls(route: TextRoute, { sampling }: TextRequest): JoinedCalls | null {
-  const count = callCountOf(FORMATS[route.format], sampling.choiceCount);
+  const count = countCalls(FORMATS[route.format], sampling.choiceCount);
   return count > 1 ? new JoinedCalls(count) : null;
 }
 
 /** The maximum number of calls that a request takes over any route of its model. */
 export function maxCallCount({ routes }: Pick<TextModel, 'routes'>, { sampling }: TextRequest): number {
-  return Math.max(...routes.map(({ format }) => callCountOf(FORMATS[format], sampling.choiceCount)));
+  return Math.max(...routes.map(({ format }) => countCalls(FORMATS[format], sampling.choiceCount)));
 }
 
 /** Limits the request to the output tokens that its hold covers. */
@@ -98,7 +98,7 @@ export function planExchange(
     const forwarding = planForwarding(format.upstream, body, request, options, meter);
     return {
       meter,
-      unusedFields: unusedWhereForwarded(request),
+      unusedFields: findFieldsUnusedWhenForwarded(request),
       upstreamRequest: forwarding.upstreamRequest,
       readResult: async (bytes) => {
         const answer = await parseAnswer(bytes);
@@ -112,7 +112,7 @@ export function planExchange(
   const conversion = planConversion(format, upstream, request, options, meter, joined);
   return {
     meter,
-    unusedFields: unusedOver(format, upstream, request, conversion.upstreamRequest.omitted),
+    unusedFields: findFieldsUnusedAfterConversion(format, upstream, request, conversion.upstreamRequest.omitted),
     upstreamRequest: conversion.upstreamRequest,
     readResult: async (bytes) => {
       const body = conversion.convertResult(await parseAnswer(bytes), context);

@@ -1,7 +1,7 @@
 /** An upstream's stream, converted for the client but not yet sent. */
 import type { Answer } from '../../providers/text/answer.ts';
 import { type Frame, isLong, readFrame } from '../../text/frames.ts';
-import { inSteps } from '../../text/json/steps.ts';
+import { runInSteps } from '../../text/json/steps.ts';
 import type { Stage } from '../../text/stage.ts';
 import type { Piece } from './client-stream.ts';
 
@@ -49,7 +49,7 @@ export class StreamReading {
       const take = (frame: Frame): void => void frames.push(frame);
       if (bytes === null) this.#splitter.end(take);
       else this.#splitter.push(bytes, take);
-      for (const frame of frames) this.#stage.push(isLong(frame) ? await inSteps(readFrame(frame)) : frame, hold);
+      for (const frame of frames) this.#stage.push(isLong(frame) ? await runInSteps(readFrame(frame)) : frame, hold);
       if (bytes !== null) return;
       this.#hasEnded = true;
       this.#stage.end(hold);

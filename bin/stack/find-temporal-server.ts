@@ -5,7 +5,7 @@ import { arch, platform } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { EnvHttpProxyAgent, interceptors, request } from 'undici';
-import { buildWithGo, findCached, intoCache } from './go-program.ts';
+import { buildWithGo, findCached, addToCache } from './go-program.ts';
 
 const run = promisify(execFile);
 
@@ -36,8 +36,8 @@ export async function findTemporalServer({ cacheFolder, report }: Search): Promi
   const sources: readonly [string, () => Promise<string>][] = [
     ['`temporal` on PATH', findOnPath],
     [cached, () => findCached(cached)],
-    [`download from ${DOWNLOAD_HOST}`, () => intoCache(cached, (folder) => download(folder, report))],
-    [`go install ${SOURCE}`, () => intoCache(cached, (folder) => buildWithGo(folder, PROGRAM, report))],
+    [`download from ${DOWNLOAD_HOST}`, () => addToCache(cached, (folder) => download(folder, report))],
+    [`go install ${SOURCE}`, () => addToCache(cached, (folder) => buildWithGo(folder, PROGRAM, report))],
   ];
   const failures: string[] = [];
   for (const [source, attempt] of sources) {

@@ -72,7 +72,7 @@ export async function findCached(cached: string): Promise<string> {
  * @param fill puts the program into the folder, and returns its path
  * @returns the path in the cache
  */
-export async function intoCache(cached: string, fill: (folder: string) => Promise<string>): Promise<string> {
+export async function addToCache(cached: string, fill: (folder: string) => Promise<string>): Promise<string> {
   await mkdir(dirname(cached), { recursive: true });
   const folder = await mkdtemp(`${dirname(cached)}.`);
   try {

@@ -47,7 +47,7 @@ function readImports(file: string): Import[] {
  *
  * @param follows chooses the imports to follow
  */
-export function importsBehind(file: string, follows: (statement: Import) => boolean): Import[] {
+export function findTransitiveImports(file: string, follows: (statement: Import) => boolean): Import[] {
   const reached = new Set([file]);
   const found: Import[] = [];
   for (const source of reached) {

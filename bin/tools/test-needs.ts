@@ -1,6 +1,6 @@
 /** Finds the servers that a test file needs, by its imports, so that a run of tests starts nothing else. */
 import type { Services } from '../../test/support/servers.ts';
-import { importsBehind } from './imports.ts';
+import { findTransitiveImports } from './imports.ts';
 
 export type Service = Exclude<keyof Services, 'stop'>;
 
@@ -29,7 +29,7 @@ const NO_UNIT_LOADS = ['node:child_process', 'node:http', 'node:https', 'node:ne
 
 /** Finds the needs of a test file by the imports of the file and of all modules that load with it. */
 export function readTestNeeds(file: string): TestNeeds {
-  const imports = importsBehind(file, ({ isTypeOnly, isDynamic }) => !isTypeOnly && !isDynamic);
+  const imports = findTransitiveImports(file, ({ isTypeOnly, isDynamic }) => !isTypeOnly && !isDynamic);
   const names = imports
     .filter(({ target }) => target === SERVICES)
     .flatMap((statement) => statement.names.match(/\w+/g) ?? []);

@@ -2,7 +2,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, isDatabaseError, onlyRow, UNIQUE_VIOLATION } from '../database.ts';
 import { CHANGE, CHARGES } from '../ledger-sql.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { columnsOf, type Given, readRow, type RowOf } from '../row.ts';
+import { columnsOf, type OptionalFields, readRow, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
 import { containsPattern } from './search.ts';
 
@@ -38,7 +38,7 @@ export interface Account {
 }
 
 /** The fields of an account that operators may change. An absent field does not change. */
-export type AccountDetails = Given<
+export type AccountDetails = OptionalFields<
   Account,
   'name' | 'email' | 'externalId' | 'maxConcurrentTasks' | 'contentDays' | keyof BillingDetails
 >;

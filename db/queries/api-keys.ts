@@ -3,7 +3,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import type { PlannedVersion } from '../../domain/price-list.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { columnsOf, type Given, type RowOf } from '../row.ts';
+import { columnsOf, type OptionalFields, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
 import { PLANNED_VERSIONS } from './price-lists.ts';
 
@@ -38,7 +38,7 @@ export interface Caller {
 }
 
 /** The settings of a key that an operator can change. */
-export interface KeySettings extends Given<
+export interface KeySettings extends OptionalFields<
   ApiKey,
   'name' | 'usageLimit' | 'limitPeriod' | 'models' | 'ipAllowlist' | 'rateLimitRpm' | 'expiresAt'
 > {

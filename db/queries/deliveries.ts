@@ -6,7 +6,7 @@ import { type Database, onlyRow } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { camelCased, columnsOf, type Given, type RowOf } from '../row.ts';
+import { camelCased, columnsOf, type OptionalFields, type RowOf } from '../row.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
 
@@ -42,7 +42,8 @@ export interface Delivery {
 }
 
 /** Only operators may omit the account. */
-export interface DeliveryFilter extends Period, Given<Delivery, 'accountId' | 'endpointId' | 'eventId' | 'status'> {
+export interface DeliveryFilter
+  extends Period, OptionalFields<Delivery, 'accountId' | 'endpointId' | 'eventId' | 'status'> {
   readonly deliveryId?: string | undefined;
   readonly taskId?: string | undefined;
 }

@@ -83,7 +83,7 @@ export async function listRateCardsOf(database: Database, version: string): Prom
 function toRateCard(row: RateCardRow): RateCard {
   const { version, model } = row;
   if (row.kind === 'text')
-    return { version, model, kind: row.kind, family: row.family, pricing: fromStored(row.pricing) };
+    return { version, model, kind: row.kind, family: row.family, pricing: parseStoredPricing(row.pricing) };
   return { version, model, kind: row.kind, pricing: fromStoredMedia(row.pricing) };
 }
 
@@ -106,7 +106,7 @@ export function toStored({ rates, tiers, peaks }: TextPricing): StoredPricing {
   };
 }
 
-export function fromStored({ rates, tiers, peaks }: StoredPricing): TextPricing {
+export function parseStoredPricing({ rates, tiers, peaks }: StoredPricing): TextPricing {
   return {
     rates: mapRates(rates, BigInt),
     tiers: tiers.map((tier) => ({ ...tier, factor: parseRational(tier.factor) })),

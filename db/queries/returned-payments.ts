@@ -5,7 +5,7 @@ import {
   mustSuspend,
   type PaymentReturn,
   type ReturnedPayment,
-  withReturn,
+  applyReturn,
   withSuspension,
 } from '../../domain/returned-payment.ts';
 import type { Database } from '../database.ts';
@@ -56,7 +56,7 @@ export function returnPayment(
       const row = await transaction<ReturnedPaymentRow>('returned_payments').where({ reference }).forUpdate().first();
       if (!row) return null;
       const before = toReturned(row);
-      const after = change ? withReturn(before, change) : before;
+      const after = change ? applyReturn(before, change) : before;
       const moved = await moveDifference(transaction, reference, after);
       const suspends = moved.accountId !== null && mustSuspend(after);
       await transaction('returned_payments')

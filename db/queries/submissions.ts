@@ -191,7 +191,7 @@ export async function findOwnedJobs(
  *
  * @param fingerprint restricts the search to bodies with this fingerprint; null for any body of the model
  */
-export async function hasRivals(
+export async function hasAmbiguousSubmissions(
   database: Database,
   submission: Pick<Submission, 'taskId' | 'vendor' | 'model' | 'submittedAt'>,
   { fingerprint, withinMs }: { fingerprint: string | null; withinMs: number },

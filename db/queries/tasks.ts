@@ -4,7 +4,7 @@ import { isTaskErrorCode } from '../../domain/errors.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
-import { camelCased, columnsOf, type Given, type RowOf } from '../row.ts';
+import { camelCased, columnsOf, type OptionalFields, type RowOf } from '../row.ts';
 
 /** The fields that a new task does not have. */
 type LaterFields = 'completedAt' | 'failure' | 'output' | 'providerJobId' | 'resolutionId' | 'status' | 'updatedAt';
@@ -130,7 +130,7 @@ export async function findTask(database: Database, taskId: string): Promise<Task
   return row ? toTask(row) : null;
 }
 
-export type TaskFilter = Given<Task, 'accountId' | 'status' | 'model' | 'kind'> & Period & IdPage;
+export type TaskFilter = OptionalFields<Task, 'accountId' | 'status' | 'model' | 'kind'> & Period & IdPage;
 
 /** Tasks, newest first. */
 export async function listTasks(database: Database, filter: TaskFilter): Promise<readonly Task[]> {

@@ -2,7 +2,7 @@
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { TextCost } from '../../domain/pricing.ts';
 import type { Database } from '../database.ts';
-import { fromStored, type StoredPricing, toStored } from './rate-cards.ts';
+import { parseStoredPricing, type StoredPricing, toStored } from './rate-cards.ts';
 
 /** The catalogue has other costs under the same version. */
 export class TextCostChangedError extends OperatorError {
@@ -73,7 +73,11 @@ export async function listTextCostsOf(database: Database, version: string): Prom
   const rows: TextCostRow[] = await database('text_costs').where({ version });
   return rows.map(({ model, upstream, upstream_model: upstreamModel, tiers, peaks, ...rates }) => {
     const { input, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h: cacheWrite1h, output } = rates;
-    const pricing = fromStored({ rates: { input, cachedInput, cacheWrite, cacheWrite1h, output }, tiers, peaks });
+    const pricing = parseStoredPricing({
+      rates: { input, cachedInput, cacheWrite, cacheWrite1h, output },
+      tiers,
+      peaks,
+    });
     return { version, model, upstream, upstreamModel, pricing };
   });
 }

@@ -8,7 +8,7 @@ import type { IdPage } from '../page.ts';
 import type { Measured } from '../text-money/settlement.ts';
 import { createdIn, type Period, periodOfRequest } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
-import { columnsOf, type Given, readRow, type RowOf } from '../row.ts';
+import { columnsOf, type OptionalFields, readRow, type RowOf } from '../row.ts';
 
 /** A completed text request. */
 export interface TextUsage extends TextTokens, Measured {
@@ -46,7 +46,7 @@ type TextRow = RowOf<Omit<TextUsage, keyof TextTokens | 'charged' | 'modifiers'>
   TokensRow & { readonly charge: string; readonly modifiers: TextUsage['modifiers'] | null };
 
 /** Only operators may omit the account. */
-export type TextUsageFilter = Period & Given<TextUsage, 'accountId' | 'apiKeyId' | 'model' | 'outcome'>;
+export type TextUsageFilter = Period & OptionalFields<TextUsage, 'accountId' | 'apiKeyId' | 'model' | 'outcome'>;
 
 export const TEXT_OUTCOMES = ['succeeded', 'disconnected', 'failed'] as const;
 export type TextOutcome = (typeof TEXT_OUTCOMES)[number];

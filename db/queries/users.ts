@@ -2,7 +2,7 @@
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { camelCased, columnsOf, type Given, type RowOf } from '../row.ts';
+import { camelCased, columnsOf, type OptionalFields, type RowOf } from '../row.ts';
 import { containsPattern } from './search.ts';
 
 /** A named list of the console with filters. */
@@ -32,7 +32,7 @@ export interface User {
 }
 
 /** The fields of a user that operators may change. An absent field does not change. */
-export type UserDetails = Given<User, 'name' | 'staffRole'>;
+export type UserDetails = OptionalFields<User, 'name' | 'staffRole'>;
 
 export interface UserFilter {
   /** A part of the name or the e-mail address, or the whole id. */

@@ -2,7 +2,7 @@ import { isId } from '../../domain/ids.ts';
 import type { SubscribableEvent } from '../../domain/webhook-event.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { columnsOf, type Given, type RowOf } from '../row.ts';
+import { columnsOf, type OptionalFields, type RowOf } from '../row.ts';
 
 /** A receiver of an account's events. It omits the secret, which is shown only once. */
 export interface WebhookEndpoint {
@@ -34,7 +34,7 @@ export interface NewWebhookEndpoint extends Pick<
 }
 
 /** The fields that an owner may change. Absent fields stay unchanged. */
-export interface WebhookEndpointChanges extends Given<WebhookEndpoint, 'url' | 'description' | 'events'> {
+export interface WebhookEndpointChanges extends OptionalFields<WebhookEndpoint, 'url' | 'description' | 'events'> {
   /** True also clears past failures. */
   readonly enabled?: boolean | undefined;
 }

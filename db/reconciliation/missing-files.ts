@@ -1,7 +1,7 @@
 /** Finds files that rows refer to and the store does not have. */
 import type { GeneratedMedia } from '../../domain/task.ts';
 import type { Database } from '../database.ts';
-import { inPages } from '../in-pages.ts';
+import { toBatches } from '../to-batches.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { Discrepancy, FileLookup } from './check.ts';
 
@@ -86,7 +86,7 @@ async function* findMissing(
   files: FileLookup,
   onLookedUp: () => void,
 ): AsyncIterable<Discrepancy> {
-  for await (const some of inPages(named, MAX_CONCURRENT_LOOKUPS)) {
+  for await (const some of toBatches(named, MAX_CONCURRENT_LOOKUPS)) {
     const found = await Promise.all(some.map(({ key }) => files.has(key)));
     for (const [index, { id, detail }] of some.entries()) {
       onLookedUp();

@@ -1,5 +1,5 @@
 /** Checks whether tasks, deliveries and their workflows agree. */
-import { inPages } from '../in-pages.ts';
+import { toBatches } from '../to-batches.ts';
 import { findUnknownDeliveries } from '../queries/recovery.ts';
 import type { Check, Discrepancy, Sources } from './check.ts';
 
@@ -67,7 +67,7 @@ async function* findUnstartedDeliveries({ database }: Sources): AsyncIterable<Di
 }
 
 async function* findOpenWorkflowsOfUnknownDeliveries({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
-  for await (const deliveryIds of inPages(workflows.listOpen('webhookDelivery'), PAGE_SIZE)) {
+  for await (const deliveryIds of toBatches(workflows.listOpen('webhookDelivery'), PAGE_SIZE)) {
     for (const id of await findUnknownDeliveries(database, deliveryIds)) {
       yield { subject: id, detail: 'there is no such delivery, but its workflow is open' };
     }
@@ -75,7 +75,7 @@ async function* findOpenWorkflowsOfUnknownDeliveries({ database, workflows }: So
 }
 
 async function* findOpenWorkflowsOfFinalTasks({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
-  for await (const taskIds of inPages(workflows.listOpen('mediaTask'), PAGE_SIZE)) {
+  for await (const taskIds of toBatches(workflows.listOpen('mediaTask'), PAGE_SIZE)) {
     const { rows } = await database.raw<{ rows: { id: string; status: string | null }[] }>(
       /* sql */ `
       SELECT open.id, tasks.status FROM unnest(?::text[]) AS open(id)

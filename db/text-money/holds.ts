@@ -7,7 +7,7 @@ import {
   holdAmounts,
   computePossibleLoss,
   priceConsumption,
-  usedTokens,
+  countFailedCallTokens,
 } from '../../domain/text-price.ts';
 import { isTopUpRequired, holdRefusalError } from '../../domain/text-refusal.ts';
 import type { Allowances, HeldText, UnpaidSettlement } from './allowances.ts';
@@ -92,7 +92,7 @@ function toSettlement(
     upstream: outcome.upstream,
     failedAttempts: outcome.failedAttempts.map(({ upstream, ...used }) => ({
       upstream,
-      ...usedTokens(charge, bound, used),
+      ...countFailedCallTokens(charge, bound, used),
     })),
     measured: outcome,
     releasesSlot: hold.free && outcome.status === 'failed' && !wasDelivered(outcome),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { type RunningProcess, runToEnd, startProcess } from '../../bin/stack/child-process.ts';
-import { buildWithGo, findCached, intoCache } from '../../bin/stack/go-program.ts';
+import { buildWithGo, findCached, addToCache } from '../../bin/stack/go-program.ts';
 import { logTail } from '../../bin/stack/log-tail.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { addSearchAttributes, DYNAMIC_CONFIG } from '../../bin/stack/temporal-server.ts';
@@ -89,7 +89,7 @@ type Programs = Readonly<Record<keyof typeof PROGRAMS, string>>;
 async function findPrograms({ cacheFolder, report }: NodesOptions): Promise<Programs> {
   const find = async (name: keyof typeof PROGRAMS): Promise<string> => {
     const cached = join(cacheFolder, `temporal-server-${VERSION}`, name);
-    return findCached(cached).catch(() => intoCache(cached, (folder) => buildWithGo(folder, PROGRAMS[name], report)));
+    return findCached(cached).catch(() => addToCache(cached, (folder) => buildWithGo(folder, PROGRAMS[name], report)));
   };
   return { server: await find('server'), sqlTool: await find('sqlTool'), ui: await find('ui') };
 }

@@ -2,7 +2,13 @@
 import { request, type Dispatcher } from 'undici';
 import { USER_AGENT } from '../../domain/user-agent.ts';
 import type { ResultDownload } from './result-file.ts';
-import { toUnreachableError, flattenHeaders, isVerdict, unlessAborted, unreachableBy } from './exchange.ts';
+import {
+  toUnreachableError,
+  flattenHeaders,
+  isVerdict,
+  wrapNetworkErrors,
+  unreachableStatusError,
+} from './exchange.ts';
 import { JobRefusedError } from './outcomes.ts';
 
 /** The dispatcher and headers for a link. */
@@ -38,7 +44,7 @@ export async function openDownload(
     const location = singleHeader(headers['location']);
     if (isRedirect(statusCode) && location !== null) url = parseLink(location, url);
     else if (isVerdict(statusCode) || isRedirect(statusCode)) throw resultGone();
-    else throw unreachableBy({ status: statusCode, headers: flattenHeaders(headers), document: undefined });
+    else throw unreachableStatusError({ status: statusCode, headers: flattenHeaders(headers), document: undefined });
   }
   throw resultGone();
 }
@@ -46,7 +52,7 @@ export async function openDownload(
 async function open(url: URL, options: DownloadOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
   const carrier = options.carrierOf(url);
   if (!carrier) throw resultGone();
-  return unlessAborted(signal, () =>
+  return wrapNetworkErrors(signal, () =>
     request(url, {
       headers: { 'user-agent': USER_AGENT, ...carrier.headers },
       dispatcher: carrier.dispatcher,

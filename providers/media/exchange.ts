@@ -37,7 +37,7 @@ export interface Answer {
  * @throws ProviderUnreachableError for socket errors, timeouts and answers that are too large
  */
 export async function exchange(options: Exchange, signal: AbortSignal): Promise<Answer> {
-  return unlessAborted(signal, () => withDeadline(signal, options.timeoutMs, (bounded) => send(options, bounded)));
+  return wrapNetworkErrors(signal, () => withDeadline(signal, options.timeoutMs, (bounded) => send(options, bounded)));
 }
 
 /** Whether a 4xx status is final. */
@@ -51,7 +51,7 @@ export function isSuccess({ status }: Pick<Answer, 'status'>): boolean {
 
 /** The document in an answer. @throws ProviderUnreachableError unless the answer is successful JSON */
 export function documentOf(answer: Answer): unknown {
-  if (!isSuccess(answer)) throw unreachableBy(answer);
+  if (!isSuccess(answer)) throw unreachableStatusError(answer);
   if (answer.document === undefined) {
     throw new ProviderUnreachableError('the upstream answered with something that is not JSON');
   }
@@ -65,16 +65,18 @@ export function isMissing({ status, document }: Answer): boolean {
 
 /** Checks the answer to a cancellation. @param ended statuses of a job that has ended or cannot be stopped */
 export function assertCancelled(answer: Answer, ended: readonly number[]): void {
-  if (!isSuccess(answer) && !ended.includes(answer.status)) throw unreachableBy(answer);
+  if (!isSuccess(answer) && !ended.includes(answer.status)) throw unreachableStatusError(answer);
 }
 
 /** The error for an answer whose status is no verdict, with the wait that the answer asks for. */
-export function unreachableBy(answer: Pick<Answer, 'status' | 'headers' | 'document'>): ProviderUnreachableError {
+export function unreachableStatusError(
+  answer: Pick<Answer, 'status' | 'headers' | 'document'>,
+): ProviderUnreachableError {
   return new ProviderUnreachableError(`the upstream answered ${answer.status}`, { retryAfterMs: retryAfterMs(answer) });
 }
 
 /** Turns every failure of `action` into {@link ProviderUnreachableError}, except an abort of `signal`. */
-export async function unlessAborted<Result>(signal: AbortSignal, action: () => Promise<Result>): Promise<Result> {
+export async function wrapNetworkErrors<Result>(signal: AbortSignal, action: () => Promise<Result>): Promise<Result> {
   signal.throwIfAborted();
   try {
     return await action();

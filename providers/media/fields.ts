@@ -6,7 +6,7 @@ import type { FieldForm, FieldInput, FieldNames, ParameterNames } from '../../do
 import type { JsonObject } from '../../domain/json.ts';
 import type { InputFile, RenderRequest } from './adapter.ts';
 import type { FormPart } from './form.ts';
-import { withParams } from './json.ts';
+import { mergeParams } from './json.ts';
 import { JobRefusedError } from './outcomes.ts';
 import { IMAGE_RATIOS, ratioFor } from './range.ts';
 
@@ -52,7 +52,7 @@ export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject 
 export function parameterFields(values: JsonObject = {}, names: ParameterNames = {}): JsonObject {
   return Object.entries(values).reduce<JsonObject>((fields, [name, value]) => {
     const path = names[name] === undefined ? name : names[name];
-    return path === null ? fields : withParams(fields, nest(path.split('.'), value));
+    return path === null ? fields : mergeParams(fields, nest(path.split('.'), value));
   }, {});
 }
 

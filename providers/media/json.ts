@@ -40,12 +40,12 @@ const LAST_DATE_MS = 8.64e15;
 /** Decimals short enough to be multiplied by any price. */
 export const PLAIN_AMOUNT = /^\d{1,15}(\.\d{1,6})?$/;
 
-/** Merges the operator's fields into a body; objects are merged, everything else is replaced. */
-export function withParams(body: JsonObject, params: JsonObject): JsonObject {
+/** Merges the operator's `params` into a body: merges objects, and replaces all other values. */
+export function mergeParams(body: JsonObject, params: JsonObject): JsonObject {
   const joined: Record<string, unknown> = { ...body };
   for (const [name, value] of Object.entries(params)) {
     const own = joined[name];
-    joined[name] = isObject(own) && isObject(value) ? withParams(own, value) : value;
+    joined[name] = isObject(own) && isObject(value) ? mergeParams(own, value) : value;
   }
   return joined;
 }

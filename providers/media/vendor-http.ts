@@ -5,7 +5,7 @@
 import type { Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, DOWNLOAD_SILENCE_MS } from '../../domain/step-limits.ts';
 import type { ResultDownload, ResultFile } from './result-file.ts';
-import { type Answer, exchange, isSuccess, type Exchange, unreachableBy } from './exchange.ts';
+import { type Answer, exchange, isSuccess, type Exchange, unreachableStatusError } from './exchange.ts';
 import { type Carrier, openDownload } from './download.ts';
 import { encodeForm, type FormPart } from './form.ts';
 import { NotTakenError, OutcomeUnknownError, ProviderUnreachableError, type SubmissionError } from './outcomes.ts';
@@ -130,7 +130,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
 
     async ask(call, signal) {
       const answer = await askOnce(call, signal);
-      if (asksForWait(answer)) throw unreachableBy(answer);
+      if (asksForWait(answer)) throw unreachableStatusError(answer);
       return answer;
     },
 

@@ -41,7 +41,7 @@ export interface AttemptReport {
 export type Decision = 'answered' | 'next' | 'retry' | 'refused' | 'broken' | 'cancelled';
 
 /** @param following the next attempt; null if there is none */
-export function decisionOn(
+export function classifyAttempt(
   failure: FailedAttempt | null,
   following: 'next' | 'retry' | null,
   { signal, left }: Pick<AnswerReader<PreparedRequest>, 'signal' | 'left'>,

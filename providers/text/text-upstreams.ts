@@ -4,7 +4,7 @@ import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
-import { decisionOn, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
+import { classifyAttempt, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
 import { Overrides, type UpstreamOverride } from './overrides.ts';
 import { type CountCall, InputCounter } from './input-counter.ts';
 import { HealthBoard } from './health-board.ts';
@@ -111,7 +111,7 @@ export function createTextUpstreams(
         requestId: call.requestId,
         number,
         unreadableEvents: prepared.meter.unreadableEvents,
-        decision: decisionOn(failure, following && (following === candidate ? 'retry' : 'next'), call),
+        decision: classifyAttempt(failure, following && (following === candidate ? 'retry' : 'next'), call),
         seconds: (nowMs() - attemptedAtMs) / 1000,
       };
       observer.attempted(describeAttempt(candidate, failure, keysOf(candidate.route), facts));

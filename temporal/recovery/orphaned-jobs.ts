@@ -1,7 +1,7 @@
 /** Cancels orphaned jobs: jobs of failed tasks that may still run, because Temporal was lost before it cancelled them. */
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';
-import { inPages } from '../../db/in-pages.ts';
+import { toBatches } from '../../db/to-batches.ts';
 import { listFailedWithJob } from '../../db/queries/recovery.ts';
 import type { TaskToStart } from '../../db/queries/tasks.ts';
 import { streamPages } from '../../db/stream-pages.ts';
@@ -30,7 +30,7 @@ export async function* cancelOrphanedJobs(left: OrphanedJobs, isDryRun: boolean)
   const failed = streamPages<TaskToStart>((after, limit) =>
     listFailedWithJob(left.database, { after: after?.id, limit, lastSeconds: LAST_SECONDS }),
   );
-  for await (const tasks of inPages(failed, AT_ONCE)) {
+  for await (const tasks of toBatches(failed, AT_ONCE)) {
     const cancelled = await Promise.all(tasks.map((task) => cancelOrphanedJob(left, task, isDryRun)));
     yield* tasks.flatMap(({ id }, index) => (cancelled[index] ? [id] : []));
   }

@@ -1,6 +1,6 @@
 /** Decides what happens to pending webhook deliveries, from what Temporal knows about their workflows. */
 import type { Database } from '../../db/database.ts';
-import { inPages } from '../../db/in-pages.ts';
+import { toBatches } from '../../db/to-batches.ts';
 import { restartDelivery } from '../../db/queries/deliveries.ts';
 import { listStartedDeliveries } from '../../db/queries/recovery.ts';
 import { streamPages } from '../../db/stream-pages.ts';
@@ -28,7 +28,7 @@ export async function* recoverDeliveries(
   isDryRun: boolean,
 ): AsyncIterable<{ readonly deliveryId: string; readonly decision: DeliveryDecision }> {
   const pending = streamPages<string>((after, limit) => listStartedDeliveries(database, { after, limit }));
-  for await (const deliveryIds of inPages(pending, AT_ONCE)) {
+  for await (const deliveryIds of toBatches(pending, AT_ONCE)) {
     yield* await Promise.all(
       deliveryIds.map(async (deliveryId) => {
         const workflow = await workflows.describe(deliveryId);

@@ -1,7 +1,7 @@
 /** Decides what happens to unfinished tasks, from what Temporal knows about their workflows. */
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';
-import { inPages } from '../../db/in-pages.ts';
+import { toBatches } from '../../db/to-batches.ts';
 import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
 import { listUnfinishedTasks, restartTask, type UnfinishedTask } from '../../db/queries/recovery.ts';
 import { streamPages } from '../../db/stream-pages.ts';
@@ -51,7 +51,7 @@ export async function* recoverTasks(
   const unfinished = streamPages<UnfinishedTask>((after, limit) =>
     listUnfinishedTasks(recovery.database, { after: after?.id, limit }),
   );
-  for await (const tasks of inPages(unfinished, AT_ONCE)) {
+  for await (const tasks of toBatches(unfinished, AT_ONCE)) {
     yield* await Promise.all(
       tasks.map(async (task) => {
         const verdict = await judge(recovery, task);

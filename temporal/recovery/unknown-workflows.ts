@@ -1,7 +1,7 @@
 /** Finds workflows whose task or delivery is not in the database, which was restored to a moment before they started. */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';
-import { inPages } from '../../db/in-pages.ts';
+import { toBatches } from '../../db/to-batches.ts';
 import { findUnknownDeliveries, findUnknownTasks } from '../../db/queries/recovery.ts';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
 
@@ -34,7 +34,7 @@ export async function* findUnknownWorkflows(
     { query: `WorkflowType = 'webhookDelivery' AND ExecutionStatus = 'Running'`, findUnknown: findUnknownDeliveries },
   ];
   for (const { query, findUnknown } of queries) {
-    for await (const workflows of inPages(client.workflow.list({ query }), PAGE_SIZE)) {
+    for await (const workflows of toBatches(client.workflow.list({ query }), PAGE_SIZE)) {
       const unknown = await findUnknown(
         database,
         workflows.map(({ workflowId }) => workflowId),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import { type TextModel, answersFormat, isClaudeStyle } from '../../catalogue/types.ts';
+import { type TextModel, hasFormat, isClaudeStyle } from '../../catalogue/types.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 
 const catalogue = loadCatalogue();
@@ -19,7 +19,7 @@ describe('the catalogue', () => {
     it('answer every family on three formats, and texth on the native one too', () => {
       // contract 1:3 2.6:1
       for (const model of textModels.filter(({ family }) => family !== 'embeddings')) {
-        const formats = WIRE_FORMAT_NAMES.filter((format) => answersFormat(model, format));
+        const formats = WIRE_FORMAT_NAMES.filter((format) => hasFormat(model, format));
         const expected = ['chat-completions', 'responses', 'messages'];
         expect(formats, model.id).to.deep.equal(
           model.family === 'texth' ? [...expected, 'generate-content'] : expected,

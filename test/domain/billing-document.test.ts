@@ -5,7 +5,7 @@ import {
   DOCUMENT_KINDS,
   type DocumentLine,
   groupSmallLines,
-  netOf,
+  netAmount,
   numberOf,
   type Seller,
 } from '../../domain/billing-document.ts';
@@ -49,7 +49,7 @@ describe('a billing document', () => {
     ];
     const document = composeDocument('receipt', sellerWith(taxes), BUYER, [line('114.98')]);
     expect(usdOf(document.taxes)).to.deep.equal(['5', '9.98']);
-    expect(formatUsd(netOf(document))).to.equal('100');
+    expect(formatUsd(netAmount(document))).to.equal('100');
   });
 
   it('states taxes where money is paid, or where it is used, and never in both', () => {
@@ -72,7 +72,7 @@ describe('a billing document', () => {
       fc.property(fc.array(tax, { maxLength: 8 }), fc.array(amount, { maxLength: 20 }), (taxes, amounts) => {
         const lines = amounts.map((one) => ({ ...line('0'), amount: one }));
         const document = composeDocument('receipt', sellerWith(taxes), BUYER, lines);
-        const sum = document.taxes.reduce((total, one) => total + one.amount, netOf(document));
+        const sum = document.taxes.reduce((total, one) => total + one.amount, netAmount(document));
         expect(sum).to.equal(document.total);
         expect(document.total % PICO_PER_CENT).to.equal(0n);
         const rate = ({ percent }: { percent: string }) => BigInt(percent.replace('.', ''));

@@ -1,6 +1,6 @@
 import { array, assert, bigInt, boolean, constantFrom, oneof, property, record, shuffledSubarray } from 'fast-check';
 import { expect } from 'chai';
-import { amountDue, type PaymentReturn, type ReturnedPayment, withReturn } from '../../domain/returned-payment.ts';
+import { amountDue, type PaymentReturn, type ReturnedPayment, applyReturn } from '../../domain/returned-payment.ts';
 
 const NOTHING: ReturnedPayment = { refunded: 0n, disputes: new Map(), taken: 0n };
 const AMOUNTS = { d1: 5n, d2: 7n } as const;
@@ -12,7 +12,7 @@ const events = oneof(
   })),
 );
 
-const dueAfter = (changes: readonly PaymentReturn[]): bigint => amountDue(changes.reduce(withReturn, NOTHING), 15n);
+const dueAfter = (changes: readonly PaymentReturn[]): bigint => amountDue(changes.reduce(applyReturn, NOTHING), 15n);
 
 describe('the amount of a returned payment that an account owes', () => {
   for (const [what, changes, due] of [

@@ -1,7 +1,7 @@
 /** Programs that tests build with Go and cache. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { buildWithGo, findCached, type GoProgram, intoCache } from '../../bin/stack/go-program.ts';
+import { buildWithGo, findCached, type GoProgram, addToCache } from '../../bin/stack/go-program.ts';
 import { loadStackConfig } from '../../config.ts';
 
 export const WITHOUT_GO = 'skipped, as Go is not installed here: https://go.dev/dl';
@@ -14,5 +14,5 @@ export function hasGo(): boolean {
 export function goProgram(name: string, program: GoProgram): Promise<string> {
   const { cacheFolder } = loadStackConfig();
   const cached = join(cacheFolder, program.title.toLowerCase().replaceAll(' ', '-'), name);
-  return findCached(cached).catch(() => intoCache(cached, (folder) => buildWithGo(folder, program, () => undefined)));
+  return findCached(cached).catch(() => addToCache(cached, (folder) => buildWithGo(folder, program, () => undefined)));
 }

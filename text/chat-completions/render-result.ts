@@ -50,18 +50,18 @@ function renderCalls(calls: readonly ToolCallPart[], context: RenderContext): Js
   const [first] = calls;
   if (first === undefined) return {};
   // A function call has no id, and there is room for only one.
-  return answersInFunctions(context)
+  return hasLegacyFunctions(context)
     ? { function_call: renderToolCall(first).function }
     : { tool_calls: calls.map(renderToolCall) };
 }
 
 /** Whether calls are written as function calls, because the request used `functions`. */
-export function answersInFunctions({ request }: RenderContext): boolean {
+export function hasLegacyFunctions({ request }: RenderContext): boolean {
   return request.functions?.answers === true;
 }
 
 export function finishReasonFor(reason: FinishReason, context: RenderContext): ChatFinishReason {
-  return reason === 'tool-calls' && answersInFunctions(context) ? 'function_call' : FINISH_REASONS[reason];
+  return reason === 'tool-calls' && hasLegacyFunctions(context) ? 'function_call' : FINISH_REASONS[reason];
 }
 
 function joined(parts: readonly AnswerPart[], type: 'text' | 'reasoning'): string {

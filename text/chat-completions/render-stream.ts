@@ -4,7 +4,7 @@ import { UNREPORTED_USAGE, type StreamEvent, type Usage } from '../canonical.ts'
 import { DONE, encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
-import { answersInFunctions, completionId, finishReasonFor, renderUsage } from './render-result.ts';
+import { hasLegacyFunctions, completionId, finishReasonFor, renderUsage } from './render-result.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
   return new ChatStreamRenderer(context);
@@ -22,7 +22,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   readonly #tail: string;
   readonly #includesUsage: boolean;
   readonly #context: RenderContext;
-  readonly #answersInFunctions: boolean;
+  readonly #hasLegacyFunctions: boolean;
   readonly #choices = new Map<number, ChoiceState>();
   readonly #choiceOfPart = new Map<string, number>();
   readonly #toolIndexOfPart = new Map<string, number>();
@@ -31,7 +31,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   constructor(context: RenderContext) {
     const { request, createdAtSeconds: created } = context;
     this.#context = context;
-    this.#answersInFunctions = answersInFunctions(context);
+    this.#hasLegacyFunctions = hasLegacyFunctions(context);
     const head = { id: completionId(context), object: 'chat.completion.chunk', created, model: request.model };
     this.#head = `${JSON.stringify(head).slice(0, -1)},"choices":`;
     this.#includesUsage = request.includeUsage ?? false;
@@ -100,7 +100,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   /** Emits a piece of a call. A function call has no id, and there is room for only one. */
   #emitCall(partId: string, head: JsonObject, called: JsonObject, emit: Emit<string>): void {
     const index = this.#toolIndexOfPart.get(partId) ?? 0;
-    if (!this.#answersInFunctions) {
+    if (!this.#hasLegacyFunctions) {
       this.#emitDelta(partId, JSON.stringify({ tool_calls: [{ index, ...head, function: called }] }), emit);
     } else if (index === 0) {
       this.#emitDelta(partId, JSON.stringify({ function_call: called }), emit);

@@ -11,7 +11,7 @@ import {
   countOf,
   malformedAnswer,
   objectOf,
-  sentenceOf,
+  readErrorMessage,
   stringOf,
   type UpstreamError,
   upstreamError,
@@ -40,7 +40,7 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 
 export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
   const error = objectOf(objectOf(body)['error']);
-  return upstreamError(status, [error['code'], error['type']], sentenceOf(body, error), retryAfterSeconds);
+  return upstreamError(status, [error['code'], error['type']], readErrorMessage(body, error), retryAfterSeconds);
 }
 
 /** @throws ServiceError for an error instead of an answer or chunk, whether under `error` or at the top level */

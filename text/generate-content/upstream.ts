@@ -11,7 +11,7 @@ import {
   countOf,
   malformedAnswer,
   objectOf,
-  sentenceOf,
+  readErrorMessage,
   stringOf,
   type UpstreamError,
   upstreamError,
@@ -39,7 +39,7 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
   // A stream that fails before its first event is answered with a list of one error.
   const error = objectOf(objectOf(arrayOf(body)[0] ?? body)['error']);
-  const reported = sentenceOf(body, error);
+  const reported = readErrorMessage(body, error);
   const details = arrayOf(error['details']).map(objectOf);
   // A wrong key, which is the gateway's own, is reported as an invalid argument.
   if (details.some((detail) => detail['reason'] === 'API_KEY_INVALID')) return upstreamError(401, [], reported);

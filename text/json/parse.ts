@@ -1,6 +1,6 @@
 /** Parses JSON, large documents in steps, between which other requests are served. */
 import type { JsonLimits } from './size.ts';
-import { inSteps, type Steps } from './steps.ts';
+import { runInSteps, type Steps } from './steps.ts';
 
 /** Smaller documents are parsed at once. */
 export const LARGE_JSON_BYTES = 128 * 1024;
@@ -21,7 +21,7 @@ const decoder = new TextDecoder();
  */
 export async function parseJson(bytes: Uint8Array): Promise<unknown> {
   if (bytes.byteLength < LARGE_JSON_BYTES) return JSON.parse(decoder.decode(bytes));
-  return inSteps(parseInSteps(bytes));
+  return runInSteps(parseInSteps(bytes));
 }
 
 const UNLIMITED: JsonLimits = { maxDepth: Infinity, maxValues: Infinity };

@@ -11,7 +11,7 @@ interface Work {
 const underWay: Work[] = [];
 
 /** Does the work of all callers in turn, no more than one step per turn of the event loop. */
-export function inSteps<Result>(steps: Steps<Result>): Promise<Result> {
+export function runInSteps<Result>(steps: Steps<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const takeStep = (): boolean => {
       try {

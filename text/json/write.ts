@@ -1,5 +1,5 @@
 /** Writes JSON; a large value in steps, between which other requests are served. */
-import { inSteps, type Steps } from './steps.ts';
+import { runInSteps, type Steps } from './steps.ts';
 
 /** How many UTF-16 units a step writes: a few milliseconds of work. */
 const PIECE_LENGTH = 512 * 1024;
@@ -9,7 +9,7 @@ export type WrittenJson = string | readonly Uint8Array[];
 
 /** The output of `JSON.stringify` for a value other than undefined. */
 export async function writeJson(value: unknown): Promise<WrittenJson> {
-  return lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH ? JSON.stringify(value) : inSteps(writeInSteps(value));
+  return lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH ? JSON.stringify(value) : runInSteps(writeInSteps(value));
 }
 
 /** {@link writeJson}, always as bytes. */

@@ -13,7 +13,7 @@ import {
   countOf,
   malformedAnswer,
   objectOf,
-  sentenceOf,
+  readErrorMessage,
   stringOf,
   type UpstreamError,
   upstreamError,
@@ -51,7 +51,7 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 
 export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
   const error = objectOf(objectOf(body)['error']);
-  return upstreamError(status, codesOf(error), sentenceOf(body, error), retryAfterSeconds);
+  return upstreamError(status, codesOf(error), readErrorMessage(body, error), retryAfterSeconds);
 }
 
 function codesOf(error: JsonObject): unknown[] {

@@ -7,7 +7,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { aFlag, anyText } from '../../endpoint/query.ts';
+import { flagParameter, textParameter } from '../../endpoint/query.ts';
 import { eraseContentOf, reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
 import { createAccount as create, editAccount } from '../../services/account-details.ts';
 import { existingAccount } from '../../services/existing-account.ts';
@@ -44,10 +44,10 @@ export const listAccounts = endpoint({
   access: 'admin-read',
   summary: 'List and search accounts, newest first',
   query: {
-    search: anyText('A part of the name, the e-mail address or the external id, in any case, or the whole id'),
-    email: anyText('Filters by e-mail address, in any case'),
-    external_id: anyText('Filters by external id'),
-    suspended: aFlag('True: suspended accounts. False: all other accounts'),
+    search: textParameter('A part of the name, the e-mail address or the external id, in any case, or the whole id'),
+    email: textParameter('Filters by e-mail address, in any case'),
+    external_id: textParameter('Filters by external id'),
+    suspended: flagParameter('True: suspended accounts. False: all other accounts'),
     ...pageById('account'),
   },
   answers: { 200: pageOf(LISTED_ACCOUNT.schema, 'A page of accounts') },

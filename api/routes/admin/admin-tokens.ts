@@ -16,7 +16,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
-import { anyText, PERIOD } from '../../endpoint/query.ts';
+import { textParameter, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { arrayOf, boolean, exactly, idOf, object, text } from '../../../domain/json-schema.ts';
 import { hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../services/administrator.ts';
@@ -106,7 +106,7 @@ export const listActions = endpoint({
   access: 'admin-read',
   summary: 'List the actions of administrators, newest first',
   description: 'Genway records an action before its execution, so the list contains refused actions too.',
-  query: { author: anyText('Filters by author'), ...PERIOD, ...pageById('adminAction') },
+  query: { author: textParameter('Filters by author'), ...PERIOD, ...pageById('adminAction') },
   answers: { 200: pageOf(ADMIN_ACTION.schema, 'A page of actions') },
   handle: ({ query }, { database }) =>
     listPage(query, (slice) => listAdminActions(database, { ...query, ...slice }), ADMIN_ACTION.present),

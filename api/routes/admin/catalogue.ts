@@ -14,7 +14,7 @@ import { listTextCostsOf } from '../../../db/queries/text-costs.ts';
 import type { TextCost } from '../../../domain/pricing.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { anyText } from '../../endpoint/query.ts';
+import { textParameter } from '../../endpoint/query.ts';
 import { text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
@@ -62,7 +62,7 @@ export const getCatalogue = endpoint({
   access: 'admin-read',
   summary: 'Show the current catalogue',
   description: 'Shows the catalogue of the answering process. `genway config diff` compares it with a file.',
-  query: { version: anyText('A version, to read its recorded prices and costs. By default, the current one') },
+  query: { version: textParameter('A version, to read its recorded prices and costs. By default, the current one') },
   answers: { 200: dataOf(CATALOGUE.schema, 'The catalogue') },
   handle: async ({ query: { version } }, { catalogue, reports }) => {
     const offer = offerOf(catalogue);

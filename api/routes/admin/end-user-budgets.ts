@@ -6,7 +6,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
-import { anyText } from '../../endpoint/query.ts';
+import { textParameter } from '../../endpoint/query.ts';
 import { setBudget } from '../../services/end-user-budgets.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { DELETED_BUDGET, END_USER_BUDGET } from './present.ts';
@@ -33,7 +33,7 @@ export const listBudgets = endpoint({
   request: 'GET /admin/v1/accounts/{account_id}/end-user-budgets',
   access: 'admin-read',
   summary: 'List the budgets of the end users of an account, newest first',
-  query: { end_user: anyText('Filters by end user'), ...pageById('endUserBudget') },
+  query: { end_user: textParameter('Filters by end user'), ...pageById('endUserBudget') },
   answers: { 200: pageOf(END_USER_BUDGET.schema, 'A page of budgets') },
   handle: async ({ params, query }, { database }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);

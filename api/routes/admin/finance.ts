@@ -10,7 +10,7 @@ import type { Month } from '../../../domain/month.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { aDay, aMonth, anId, PERIOD } from '../../endpoint/query.ts';
+import { dayParameter, monthParameter, idParameter, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { BALANCE_ENTRIES, EXPORTED_ENTRIES, LEDGER_PAGE, ledgerPositionOf } from '../balance/routes.ts';
 import { usagePeriod } from '../usage/period.ts';
@@ -78,7 +78,7 @@ export const getStatement = endpoint({
   access: 'admin-read',
   summary: 'Get the statement of a day or month',
   description: EXPORTS,
-  query: { date: aDay('The day, in UTC'), month: aMonth('The month, in UTC, instead of a day') },
+  query: { date: dayParameter('The day, in UTC'), month: monthParameter('The month, in UTC, instead of a day') },
   answers: { 200: orAllRows(dataOf(STATEMENT.schema, 'The statement')) },
   handle: async ({ params, query: { date, month }, context }, { reports, readStatement }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
@@ -156,7 +156,7 @@ export const listRefunds = endpoint({
   access: 'admin-read',
   summary: 'List refunds with their tasks and reasons, newest first',
   description: EXPORTS,
-  query: { account_id: anId('account', 'Filters by account'), ...PERIOD, ...pageById('transfer') },
+  query: { account_id: idParameter('account', 'Filters by account'), ...PERIOD, ...pageById('transfer') },
   answers: { 200: orAllRows(pageOf(REFUND.schema, 'A page of refunds')) },
   handle: ({ query, context }, { reports, temporal }) => {
     const filter = { from: query.from, to: query.to, accountId: query.account_id };

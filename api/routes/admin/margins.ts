@@ -11,7 +11,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
+import { textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { arrayOf } from '../../../domain/json-schema.ts';
@@ -87,9 +87,9 @@ export const listRenders = endpoint({
   summary: 'List ended media tasks with revenue and cost, newest first',
   description: EXPORTS,
   query: {
-    model: anyText('Filters by model'),
-    upstream: anyText('Filters by upstream'),
-    status: oneOf(['succeeded', 'failed'], 'Filters by status'),
+    model: textParameter('Filters by model'),
+    upstream: textParameter('Filters by upstream'),
+    status: choiceParameter(['succeeded', 'failed'], 'Filters by status'),
     ...PERIOD,
     ...pageById('task'),
   },

@@ -7,7 +7,7 @@ import { END_USERS } from '../../../domain/policy.ts';
 import { ADMIN_ROLES } from '../../../domain/roles.ts';
 import { isListFactor, MAX_RULES } from '../../services/price-lists.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
-import { type BodyOf, bodySchema, choice, freeText, orNull, sent } from '../../validation.ts';
+import { type BodyOf, bodySchema, choice, freeText, orNull, requiredField } from '../../validation.ts';
 
 const author = freeText({ min: 1, max: 200 }).description(
   'The author. By default, the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN, which alone may name another author.',
@@ -70,7 +70,7 @@ const accountDetails = {
 };
 
 export const createAccountSchema = bodySchema({
-  name: sent(accountName),
+  name: requiredField(accountName),
   ...accountDetails,
   signup_credit_usd: nonNegativeUsd.description('The signup credit. Until a top-up it pays only for free-list models'),
 });
@@ -92,10 +92,12 @@ export const closeMonthSchema = bodySchema({ author });
 const columnTitle = freeText({ min: 1, max: 200 });
 
 export const importBillSchema = bodySchema({
-  vendor: sent(
+  vendor: requiredField(
     freeText({ min: 1, max: 100 }).invalid('.', '..').description('Your name for the vendor').example('fal'),
   ),
-  csv: sent(freeText({ min: 1 }).description('The file: the titles of its columns, then a line for each job or sum')),
+  csv: requiredField(
+    freeText({ min: 1 }).description('The file: the titles of its columns, then a line for each job or sum'),
+  ),
   upstreams: Joi.array<string[]>()
     .items(freeText({ min: 1, max: 200 }))
     .min(1)
@@ -103,8 +105,8 @@ export const importBillSchema = bodySchema({
     .description('The upstreams that the vendor bills for, by their names in the configuration'),
   columns: bodySchema({
     job: columnTitle.description('The column of job ids. Omit it if the lines are sums'),
-    model: sent(columnTitle.description('The column of models')),
-    amount: sent(columnTitle.description('The column of amounts')),
+    model: requiredField(columnTitle.description('The column of models')),
+    amount: requiredField(columnTitle.description('The column of amounts')),
   }).description('The titles of the columns to read, in any case'),
   usd_per_unit: positiveUsd
     .description('The value of 1 unit of the bill’s currency, if it is not the US dollar')
@@ -113,7 +115,7 @@ export const importBillSchema = bodySchema({
 });
 
 export const acknowledgeSchema = bodySchema({
-  findings: sent(
+  findings: requiredField(
     Joi.array<number[]>()
       .items(Joi.number().integer().min(1).max(100_000))
       .min(1)
@@ -121,13 +123,13 @@ export const acknowledgeSchema = bodySchema({
       .description('The numbers of the findings in the report, from 1')
       .example([1]),
   ),
-  reason: sent(reason.description('Why the findings cannot be remedied, kept with the month')),
+  reason: requiredField(reason.description('Why the findings cannot be remedied, kept with the month')),
   author,
 });
 
 export const topUpSchema = bodySchema({
-  amount_usd: sent(positiveUsd.description('The amount to credit').example(25)),
-  reference: sent(
+  amount_usd: requiredField(positiveUsd.description('The amount to credit').example(25)),
+  reference: requiredField(
     freeText({ min: 1, max: 255 })
       .description('The id of the payment. Each reference is credited once')
       .example('invoice-2031'),
@@ -135,23 +137,23 @@ export const topUpSchema = bodySchema({
 });
 
 export const adjustmentSchema = bodySchema({
-  amount_usd: sent(signedUsd.description('The amount to add, or to take if negative').example(-1.5)),
-  reason: sent(reason.description('The reason, kept in the ledger')),
+  amount_usd: requiredField(signedUsd.description('The amount to add, or to take if negative').example(-1.5)),
+  reason: requiredField(reason.description('The reason, kept in the ledger')),
   author,
 });
 
 export const operatorActionSchema = bodySchema({
-  reason: sent(reason.description('The reason, kept in the log of operator actions')),
+  reason: requiredField(reason.description('The reason, kept in the log of operator actions')),
   author,
 });
 
 const A_MONTH_SECONDS = 30 * 86_400;
 
 export const restUpstreamSchema = bodySchema({
-  seconds: sent(
+  seconds: requiredField(
     Joi.number().integer().min(1).max(A_MONTH_SECONDS).description('How long the upstream stays out of service'),
   ),
-  reason: sent(reason.description('The reason, kept with the order')),
+  reason: requiredField(reason.description('The reason, kept with the order')),
   author,
 });
 
@@ -166,14 +168,14 @@ const expiresAt = Joi.string()
   .messages({ '*': '{{#label}} must be an ISO 8601 time from 1970 to 9999' });
 
 export const promoGrantSchema = bodySchema({
-  amount_usd: sent(positiveUsd.description('The amount to grant').example(5)),
-  expires_at: sent(expiresAt.description('When the credit expires')),
-  reference: sent(
+  amount_usd: requiredField(positiveUsd.description('The amount to grant').example(5)),
+  expires_at: requiredField(expiresAt.description('When the credit expires')),
+  reference: requiredField(
     freeText({ min: 1, max: 255 })
       .description('The id of the grant. Each reference is granted once per account')
       .example('launch-2026'),
   ),
-  reason: sent(reason.description('The reason, kept with the grant')),
+  reason: requiredField(reason.description('The reason, kept with the grant')),
   author,
 });
 
@@ -205,12 +207,12 @@ const priceListVersion = {
   valid_from: expiresAt.description(
     'When the version takes effect. Requests that started before keep their prices. By default, in a few seconds',
   ),
-  reason: sent(reason.description('The reason, kept with the version')),
+  reason: requiredField(reason.description('The reason, kept with the version')),
   author,
 };
 
 export const createPriceListSchema = bodySchema({
-  name: sent(
+  name: requiredField(
     Joi.string()
       .pattern(/^[a-z0-9][a-z0-9-]{0,62}$/, 'listName')
       .messages({ 'string.pattern.name': '{{#label}} must be of small letters, digits and hyphens, at most 63' })
@@ -223,14 +225,18 @@ export const createPriceListSchema = bodySchema({
 export const changePriceListSchema = bodySchema(priceListVersion);
 
 export const setPriceListSchema = bodySchema({
-  price_list: sent(orNull(freeText({ min: 1, max: 63 }).description('A price list. Null for the catalogue’s prices'))),
-  reason: sent(reason.description('The reason, kept in the log of operator actions')),
+  price_list: requiredField(
+    orNull(freeText({ min: 1, max: 63 }).description('A price list. Null for the catalogue’s prices')),
+  ),
+  reason: requiredField(reason.description('The reason, kept in the log of operator actions')),
   author,
 });
 
 export const createAdminTokenSchema = bodySchema({
-  name: sent(freeText({ min: 1, max: 200 }).description('The holder of the token: the author of each action with it')),
-  role: sent(
+  name: requiredField(
+    freeText({ min: 1, max: 200 }).description('The holder of the token: the author of each action with it'),
+  ),
+  role: requiredField(
     choice(ADMIN_ROLES).description(
       '`operator`: everything; `finance`: reads everything and moves money; `readonly`: reads everything',
     ),
@@ -283,13 +289,15 @@ function isInUnixTime(text: string): boolean {
 }
 
 export const endUserBudgetSchema = bodySchema({
-  end_user: sent(
+  end_user: requiredField(
     freeText({ min: 1, max: END_USERS.maxNameLength })
       .description('The end user’s name in requests: `safety_identifier`, `user` or `metadata.user_id`')
       .example('user-1742'),
   ),
-  usage_limit_usd: sent(nonNegativeUsd.description('The maximum that the end user may spend in a period').example(5)),
-  limit_period: sent(
+  usage_limit_usd: requiredField(
+    nonNegativeUsd.description('The maximum that the end user may spend in a period').example(5),
+  ),
+  limit_period: requiredField(
     choice(LIMIT_PERIODS).description('The budget renews each day, week (from Monday) or month, in UTC').example('day'),
   ),
 });

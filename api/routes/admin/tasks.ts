@@ -10,7 +10,7 @@ import { dataOf, orAsText } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf, type Slice } from '../../endpoint/page.ts';
-import { aFlag, anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
+import { flagParameter, textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { integer, object } from '../../../domain/json-schema.ts';
 import type { HistoryLinks } from '../../history-link.ts';
 import { type Administrator, authorshipOf } from '../../services/administrator.ts';
@@ -24,9 +24,9 @@ import { operatorActionSchema } from './schema.ts';
 
 /** Prompts are the customers' own words: an operator who reads them gives a reason, which is recorded. */
 const PROMPTS = {
-  prompts: aFlag('Whether to show the prompts. The log of operator actions records each task that was shown'),
-  reason: anyText('The reason for reading prompts. Required with `prompts`'),
-  author: anyText('The reader. By default, the holder of the admin token'),
+  prompts: flagParameter('Whether to show the prompts. The log of operator actions records each task that was shown'),
+  reason: textParameter('The reason for reading prompts. Required with `prompts`'),
+  author: textParameter('The reader. By default, the holder of the admin token'),
 };
 
 interface PromptQuery {
@@ -43,9 +43,9 @@ export const listAllTasks = endpoint({
   access: 'admin-read',
   summary: 'List tasks of all accounts, newest first',
   query: {
-    account_id: anyText('Filters by account'),
-    status: oneOf(TASK_STATUSES, 'Filters by status'),
-    model: anyText('Filters by model'),
+    account_id: textParameter('Filters by account'),
+    status: choiceParameter(TASK_STATUSES, 'Filters by status'),
+    model: textParameter('Filters by model'),
     ...PROMPTS,
     ...PERIOD,
     ...pageById('task'),

@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { ADMIN_ROLES, MEMBER_ROLES } from '../../../domain/roles.ts';
 import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
 import { isId } from '../../../domain/ids.ts';
-import { bodySchema, choice, freeText, orNull, sent } from '../../validation.ts';
+import { bodySchema, choice, freeText, orNull, requiredField } from '../../validation.ts';
 
 const userName = freeText({ min: 1, max: 100 }).description('The name of the user');
 const staffRole = orNull(choice(ADMIN_ROLES)).description('The role as staff of the gateway. Null for customers');
@@ -13,13 +13,13 @@ const accountId = Joi.string()
   .messages({ 'id.refused': '{{#label}} is not the id of an account' });
 
 export const createUserSchema = bodySchema({
-  email: sent(
+  email: requiredField(
     freeText(EMAIL_ADDRESS_LENGTH)
       .pattern(EMAIL_ADDRESS, 'email')
       .description('The e-mail address with which the user signs in')
       .messages({ 'string.pattern.name': '{{#label}} must be an e-mail address' }),
   ),
-  name: sent(userName),
+  name: requiredField(userName),
   staff_role: staffRole,
   account_id: accountId.description('An account of the user'),
   member_role: choice(MEMBER_ROLES).description('The role in that account. By default, `owner`'),
@@ -37,6 +37,6 @@ export const updateUserSchema = bodySchema({
 });
 
 export const membershipSchema = bodySchema({
-  account_id: sent(accountId.description('The `id` of an account')),
-  role: sent(choice(MEMBER_ROLES).description('The role in the account')),
+  account_id: requiredField(accountId.description('The `id` of an account')),
+  role: requiredField(choice(MEMBER_ROLES).description('The role in the account')),
 });

@@ -17,7 +17,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
-import { aFlag, anId, anyText } from '../../endpoint/query.ts';
+import { flagParameter, idParameter, textParameter } from '../../endpoint/query.ts';
 import { deletionOf } from '../../../domain/resource/resource.ts';
 import { listOpenSessions } from '../../services/people/sessions.ts';
 import { changeUser, inviteUser, makeUserLink } from '../../services/people/users.ts';
@@ -53,10 +53,10 @@ export const listUsers = endpoint({
   access: 'admin-read',
   summary: 'List and search users, newest first',
   query: {
-    search: anyText('A part of the name or the e-mail address, in any case, or the whole id'),
-    account_id: anId('account', 'Filters by account'),
-    staff: aFlag('True: staff of the gateway. False: customers'),
-    disabled: aFlag('True: disabled users. False: all other users'),
+    search: textParameter('A part of the name or the e-mail address, in any case, or the whole id'),
+    account_id: idParameter('account', 'Filters by account'),
+    staff: flagParameter('True: staff of the gateway. False: customers'),
+    disabled: flagParameter('True: disabled users. False: all other users'),
     ...pageById('user'),
   },
   answers: { 200: pageOf(LISTED_USER.schema, 'A page of users') },

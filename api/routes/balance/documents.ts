@@ -4,7 +4,7 @@ import {
   DOCUMENT_KINDS,
   type DocumentLine,
   LINE_SUBJECTS,
-  netOf,
+  netAmount,
   type Party,
   type TaxLine,
 } from '../../../domain/billing-document.ts';
@@ -15,7 +15,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
-import { oneOf } from '../../endpoint/query.ts';
+import { choiceParameter } from '../../endpoint/query.ts';
 
 const PARTY = nested<Party>({
   name: field.text('name'),
@@ -63,14 +63,14 @@ export const BILLING_DOCUMENT = resource<BillingDocument>('BillingDocument', {
   lines: field.list(DOCUMENT_LINE)('lines', 'The lines, at most 31'),
   subtotal_usd: field.exactUsd('subtotal', 'The exact sum of the lines. The total is rounded half up'),
   taxes: field.list(TAX)('taxes', 'The taxes in the total. Empty if other documents state them'),
-  net_usd: field.exactUsd(netOf, 'The total without its taxes'),
+  net_usd: field.exactUsd(netAmount, 'The total without its taxes'),
   due_usd: field.exactUsd(() => 0n, 'The amount due. Always 0: accounts pay in advance'),
   corrects: field.text.orNull('corrects', 'The number of the corrected receipt. Null unless a credit note'),
 });
 
 /** The filter and pages of documents. */
 export const DOCUMENTS = {
-  kind: oneOf(DOCUMENT_KINDS, 'Filters by kind'),
+  kind: choiceParameter(DOCUMENT_KINDS, 'Filters by kind'),
   ...pageById('billingDocument'),
 };
 

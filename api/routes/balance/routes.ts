@@ -17,7 +17,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, page, pageOf } from '../../endpoint/page.ts';
-import { anId, oneOf, PERIOD } from '../../endpoint/query.ts';
+import { idParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { BALANCE, BALANCE_ENTRY } from './present.ts';
 import { updateBalanceSchema } from './schema.ts';
@@ -58,8 +58,8 @@ export const ledgerPositionOf = ({ createdAt, id }: EntryPosition): readonly str
 
 /** The filters and pages of entries. */
 export const BALANCE_ENTRIES = {
-  type: oneOf(ENTRY_TYPES, 'Filters by type. The entries then have no balances'),
-  api_key_id: anId('apiKey', 'Filters by API key. The entries then have no balances'),
+  type: choiceParameter(ENTRY_TYPES, 'Filters by type. The entries then have no balances'),
+  api_key_id: idParameter('apiKey', 'Filters by API key. The entries then have no balances'),
   ...PERIOD,
   ...LEDGER_PAGE,
 };

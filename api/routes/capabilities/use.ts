@@ -1,6 +1,6 @@
 /** The three calls with which an agent finds a model, learns how to use it, and runs it, over REST and MCP alike. */
 import Joi from 'joi';
-import { allModels, answersFormat } from '../../../catalogue/types.ts';
+import { allModels, hasFormat } from '../../../catalogue/types.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -17,7 +17,7 @@ import { createValidator } from '../../validation.ts';
 import { EXAMPLE_PICTURE_NAME } from '../docs/example-picture.ts';
 import { DOCS_PATH } from '../docs/page.ts';
 import { presentModel } from '../models/present.ts';
-import { taskOfRequest, untilFinal } from '../tasks/task-of-request.ts';
+import { taskOfRequest, waitUntilFinal } from '../tasks/task-of-request.ts';
 import { type Capability, describeCapability, type Model } from './describe.ts';
 
 const MAX_RESULTS = 20;
@@ -57,7 +57,7 @@ export async function search(
 
 /** Omits models of embeddings, since agents cannot use vectors. */
 function capabilitiesIn({ catalogue }: ApiServices): readonly Model[] {
-  return allModels(catalogue).filter((model) => 'kind' in model || !answersFormat(model, 'embeddings'));
+  return allModels(catalogue).filter((model) => 'kind' in model || !hasFormat(model, 'embeddings'));
 }
 
 function describe(model: Model, { publicUrl }: ApiServices): Capability {
@@ -143,7 +143,7 @@ export async function run(
   const taskRequest = { caller, context, body: order, parse, key: idempotency_key };
   const task = await taskOfRequest(taskRequest, services, checkLinks);
   const untilMs = performance.now() + wait_seconds * 1_000;
-  return TASK.present(await untilFinal(task, { untilMs, socket: context.req.socket }, services));
+  return TASK.present(await waitUntilFinal(task, { untilMs, socket: context.req.socket }, services));
 }
 
 interface TextInputs {

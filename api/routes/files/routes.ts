@@ -6,7 +6,7 @@ import { dataOf, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
-import { anId } from '../../endpoint/query.ts';
+import { idParameter } from '../../endpoint/query.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { DELETED_FILE, FILE } from './present.ts';
 import { uploadBody } from './receive-upload.ts';
@@ -37,7 +37,7 @@ export const listFiles = endpoint({
   description: 'Newest first. The OpenAI SDKs page with `after` and `has_more`.',
   query: {
     ...pageById('file'),
-    after: anId('file', 'The id of the last file of the previous page, instead of `cursor`'),
+    after: idParameter('file', 'The id of the last file of the previous page, instead of `cursor`'),
   },
   isQueryClosed: true,
   answers: {

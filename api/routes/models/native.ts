@@ -1,5 +1,5 @@
 /** The models of the native format, in the list shape of its SDKs: contract 4.6. */
-import { answersFormat, type TextModel } from '../../../catalogue/types.ts';
+import { hasFormat, type TextModel } from '../../../catalogue/types.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { arrayOf, object, text } from '../../../domain/json-schema.ts';
@@ -50,6 +50,6 @@ export const getNativeModel = endpoint({
 
 function modelsFor(caller: Caller, services: ApiServices): readonly TextModel[] {
   return [...services.catalogue.textModels.values()].filter(
-    (model) => answersFormat(model, 'generate-content') && findUnavailableReason(model, caller, services) === null,
+    (model) => hasFormat(model, 'generate-content') && findUnavailableReason(model, caller, services) === null,
   );
 }

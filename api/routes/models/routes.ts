@@ -4,7 +4,7 @@ import { isAllowedModel } from '../../../domain/api-key.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { aFlag } from '../../endpoint/query.ts';
+import { flagParameter } from '../../endpoint/query.ts';
 import { arrayOf, exactly, object } from '../../../domain/json-schema.ts';
 import { withPrices } from '../../services/customer-prices.ts';
 import { findUnavailableReason } from '../../services/unavailable-model.ts';
@@ -16,7 +16,7 @@ export const listModels = endpoint({
   access: 'any-key',
   summary: 'List the callable models, at the prices of the account',
   description: 'The text address serves this call too. Send the key in the header of any format.',
-  query: { all: aFlag('True: models that the key cannot call, too, each with the reason') },
+  query: { all: flagParameter('True: models that the key cannot call, too, each with the reason') },
   answers: {
     200: {
       description: 'The models, as a list that common SDKs can read',

@@ -14,7 +14,7 @@ import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, readPage } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
-import { anId, oneOf } from '../../endpoint/query.ts';
+import { idParameter, choiceParameter } from '../../endpoint/query.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { cancelOwnTask } from '../../services/cancel-task.ts';
 import type { ApiServices } from '../../services/services.ts';
@@ -137,9 +137,9 @@ export const listVideos = endpoint({
   access: 'key',
   summary: 'List videos, newest first',
   query: {
-    after: anId('task', 'The id of the last video of the previous page'),
+    after: idParameter('task', 'The id of the last video of the previous page'),
     limit: pageById('task').limit,
-    order: oneOf(['desc'], 'The order. Only newest first is available'),
+    order: choiceParameter(['desc'], 'The order. Only newest first is available'),
   },
   answers: {
     200: {
@@ -187,7 +187,7 @@ export const getVideoContent = endpoint({
   request: 'GET /v1/videos/{task_id}/content',
   access: 'key',
   summary: 'Download a video',
-  query: { variant: oneOf(['video'], 'The variant. Only the video is available') },
+  query: { variant: choiceParameter(['video'], 'The variant. Only the video is available') },
   answers: { 302: { description: 'Redirects to the stored file' } },
   presentError: presentTypedError,
   handle: async ({ caller, params, context }, services) => {

@@ -10,7 +10,7 @@ import { ignoredJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
-import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
+import { textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { claimLateResult } from '../../services/claim-late-result.ts';
 import { cancelOwnTask } from '../../services/cancel-task.ts';
 
@@ -20,9 +20,9 @@ export const listOwnTasks = endpoint({
   access: 'key',
   summary: 'List tasks, newest first',
   query: {
-    status: oneOf(TASK_STATUSES, 'Filters by status'),
-    task_kind: oneOf(TASK_KINDS, 'Filters by kind'),
-    model: anyText('Filters by model'),
+    status: choiceParameter(TASK_STATUSES, 'Filters by status'),
+    task_kind: choiceParameter(TASK_KINDS, 'Filters by kind'),
+    model: textParameter('Filters by model'),
     ...PERIOD,
     ...pageById('task'),
   },

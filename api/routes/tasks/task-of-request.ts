@@ -92,7 +92,7 @@ interface Wait {
 }
 
 /** Waits until a task is final, the time is over, or the client disconnects. @returns the task at that time */
-export async function untilFinal(
+export async function waitUntilFinal(
   task: Task,
   { untilMs, socket }: Wait,
   { database }: Pick<ApiServices, 'database'>,
@@ -118,7 +118,7 @@ export async function succeededOf(
   wait: Wait,
   services: Pick<ApiServices, 'database'>,
 ): Promise<readonly Task[]> {
-  const ended = await Promise.all(tasks.map((task) => untilFinal(task, wait, services)));
+  const ended = await Promise.all(tasks.map((task) => waitUntilFinal(task, wait, services)));
   if (!ended.every(({ status }) => isFinal(status))) throw notReady(ended.map(({ id }) => id));
   const succeeded = ended.filter(({ failure }) => failure === null);
   const [failure] = ended.flatMap((task) => task.failure ?? []);

@@ -4,7 +4,7 @@ import { arrayOf, ref, text } from '../../../domain/json-schema.ts';
 import { embeddings } from '../../../text/embeddings/index.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { type Answers, json } from '../../endpoint/answers.ts';
-import { anyText } from '../../endpoint/query.ts';
+import { textParameter } from '../../endpoint/query.ts';
 import type { Context } from '../../state.ts';
 import { textBody, textEndpoint } from './text-endpoint.ts';
 
@@ -116,7 +116,7 @@ export const streamGenerateContent = textEndpoint({
   description:
     'With `alt=sse`, each event is a `data:` line with an object like the answer of `:generateContent`. Without `alt=sse`, the objects ' +
     'arrive as items of one JSON array. The last object has `finishReason`.',
-  query: { alt: anyText('`sse` for server-sent events') },
+  query: { alt: textParameter('`sse` for server-sent events') },
   body: NATIVE_BODY,
   answers: {
     200: {

@@ -6,7 +6,7 @@ import { USAGE } from '../../../domain/policy.ts';
 import { type Answer, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { anId, anyText, PERIOD } from '../../endpoint/query.ts';
+import { idParameter, textParameter, PERIOD } from '../../endpoint/query.ts';
 import { arrayOf, object } from '../../../domain/json-schema.ts';
 import { usagePeriod } from './period.ts';
 import { DAILY_USAGE, END_USER_USAGE, TEXT_REQUEST } from './present.ts';
@@ -20,8 +20,8 @@ export const DAILY_USAGE_ANSWER: Answer = {
 
 /** The filters and pages of text requests. */
 export const TEXT_REQUESTS = {
-  api_key_id: anId('apiKey', 'Filters by API key'),
-  model: anyText('Filters by model'),
+  api_key_id: idParameter('apiKey', 'Filters by API key'),
+  model: textParameter('Filters by model'),
   ...PERIOD,
   ...pageById('textRequest'),
 };

@@ -7,7 +7,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
-import { aFlag, anId } from '../../endpoint/query.ts';
+import { flagParameter, idParameter } from '../../endpoint/query.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { REDELIVERY, redeliverSome } from './deliveries.ts';
 import { ADMIN_ENDPOINT } from './present.ts';
@@ -38,8 +38,8 @@ export const listAllWebhooks = endpoint({
   access: 'admin-read',
   summary: 'List webhook endpoints of all accounts, newest first',
   query: {
-    account_id: anId('account', 'Filters by account'),
-    failing: aFlag('True: endpoints whose last attempt failed. False: all other endpoints'),
+    account_id: idParameter('account', 'Filters by account'),
+    failing: flagParameter('True: endpoints whose last attempt failed. False: all other endpoints'),
     ...pageById('webhookEndpoint'),
   },
   answers: { 200: pageOf(ADMIN_ENDPOINT.schema, 'A page of endpoints') },

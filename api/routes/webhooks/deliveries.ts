@@ -13,16 +13,16 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { anId, oneOf } from '../../endpoint/query.ts';
+import { idParameter, choiceParameter } from '../../endpoint/query.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import { redeliverOne } from '../../services/redeliver.ts';
 import { countRedelivery } from '../../services/webhooks.ts';
-import { ownEndpoint } from './own-endpoint.ts';
+import { findOwnEndpoint } from './find-own-endpoint.ts';
 import { ADMIN_DELIVERY, DELIVERY } from './present.ts';
 import { type RedeliverBody, redeliverSchema, toDate } from './schema.ts';
 
-const PAGE = { status: oneOf(DELIVERY_STATUSES, 'Filters by status'), ...pageById('delivery') };
+const PAGE = { status: choiceParameter(DELIVERY_STATUSES, 'Filters by status'), ...pageById('delivery') };
 
 /** The result of a call that sends many deliveries again. */
 export const REDELIVERY = nested<Awaited<ReturnType<typeof requestRedeliveries>>>({
@@ -57,7 +57,7 @@ export const listDeliveries = endpoint({
   query: PAGE,
   answers: { 200: pageOf(DELIVERY.schema, 'A page of deliveries') },
   handle: async ({ caller, params, query }, { database }) => {
-    const { accountId, id: endpointId } = await ownEndpoint(database, caller, params.webhook_id);
+    const { accountId, id: endpointId } = await findOwnEndpoint(database, caller, params.webhook_id);
     const filter = { accountId, endpointId, status: query.status };
     return listPage(query, (slice) => findDeliveries(database, { ...filter, ...slice }), DELIVERY.present);
   },
@@ -71,7 +71,7 @@ export const redeliver = endpoint({
   body: ignoredJsonBody,
   answers: { 202: dataOf(DELIVERY.schema, 'The delivery, pending again') },
   handle: async ({ caller, params: { webhook_id, delivery_id: deliveryId } }, { database }) => {
-    const { accountId, id: endpointId } = await ownEndpoint(database, caller, webhook_id);
+    const { accountId, id: endpointId } = await findOwnEndpoint(database, caller, webhook_id);
     await countRedelivery(database, accountId);
     return { data: DELIVERY.present(await redeliverOne(database, { accountId, endpointId, deliveryId }, caller)) };
   },
@@ -92,7 +92,7 @@ export const redeliverMany = endpoint({
     202: dataOf(REDELIVERY.schema, 'The number of deliveries that are pending again'),
   },
   handle: async ({ caller, params, body }, { database }) => {
-    const owned = await ownEndpoint(database, caller, params.webhook_id);
+    const owned = await findOwnEndpoint(database, caller, params.webhook_id);
     if (owned.disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
     await countRedelivery(database, owned.accountId);
     return { data: await redeliverSome(database, owned, body) };
@@ -105,9 +105,9 @@ export const listAllDeliveries = endpoint({
   access: 'admin-read',
   summary: 'List deliveries of all accounts, newest first',
   query: {
-    account_id: anId('account', 'Filters by account'),
-    endpoint_id: anId('webhookEndpoint', 'Filters by endpoint'),
-    task_id: anId('task', 'Filters by task'),
+    account_id: idParameter('account', 'Filters by account'),
+    endpoint_id: idParameter('webhookEndpoint', 'Filters by endpoint'),
+    task_id: idParameter('task', 'Filters by task'),
     ...PAGE,
   },
   answers: { 200: pageOf(ADMIN_DELIVERY.schema, 'A page of deliveries') },

@@ -14,7 +14,7 @@ import { notFoundError } from '../../endpoint/path.ts';
 import { claimLostError, type CreatedResponse } from '../../services/idempotency.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { rotateSecret, sendTestEvent } from '../../services/webhooks.ts';
-import { ownEndpoint } from './own-endpoint.ts';
+import { findOwnEndpoint } from './find-own-endpoint.ts';
 import { DELETED_ENDPOINT, DELIVERY, ENDPOINT } from './present.ts';
 import { registerEndpoint } from './register.ts';
 import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } from './schema.ts';
@@ -53,7 +53,7 @@ export const getWebhook = endpoint({
   summary: 'Get one endpoint',
   answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint') },
   handle: async ({ caller, params }, { database }) => {
-    return { data: ENDPOINT.present(await ownEndpoint(database, caller, params.webhook_id)) };
+    return { data: ENDPOINT.present(await findOwnEndpoint(database, caller, params.webhook_id)) };
   },
 });
 
@@ -108,7 +108,7 @@ export const testWebhook = endpoint({
   body: ignoredJsonBody,
   answers: { 202: dataOf(DELIVERY.schema, 'The delivery. The list of deliveries shows its outcome') },
   handle: async ({ caller, params }, { database }) => {
-    const tested = await ownEndpoint(database, caller, params.webhook_id);
+    const tested = await findOwnEndpoint(database, caller, params.webhook_id);
     return { data: DELIVERY.present(await sendTestEvent(database, tested)) };
   },
 });

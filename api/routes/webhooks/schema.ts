@@ -2,7 +2,7 @@
 import Joi from 'joi';
 import { DELIVERY_STATUSES } from '../../../db/queries/deliveries.ts';
 import { SUBSCRIBABLE_EVENTS, type SubscribableEvent } from '../../../domain/webhook-event.ts';
-import { type BodyOf, bodySchema, choice, freeText, orNull, sent } from '../../validation.ts';
+import { type BodyOf, bodySchema, choice, freeText, orNull, requiredField } from '../../validation.ts';
 
 const url = freeText({ min: 1, max: 2048 })
   .description('The public HTTPS address that receives events')
@@ -17,7 +17,7 @@ const settings = {
     .description('The events to deliver. By default, `task.succeeded` and `task.failed`'),
 };
 
-export const createEndpointSchema = bodySchema({ url: sent(url), ...settings });
+export const createEndpointSchema = bodySchema({ url: requiredField(url), ...settings });
 export type CreateEndpointBody = BodyOf<typeof createEndpointSchema>;
 
 export const updateEndpointSchema = bodySchema({
@@ -45,7 +45,9 @@ const moment: Joi.AnySchema<string | number> = Joi.alternatives(
   });
 
 export const redeliverSchema = bodySchema({
-  from: sent(moment.messages({ 'any.required': '{{#label}} is required' }).description('Earliest event, inclusive')),
+  from: requiredField(
+    moment.messages({ 'any.required': '{{#label}} is required' }).description('Earliest event, inclusive'),
+  ),
   to: moment.description('Latest event, exclusive. By default, now'),
   status: choice(DELIVERY_STATUSES).description('The status of the deliveries. By default, `failed`'),
 });

@@ -31,7 +31,7 @@ export function isAppCode(typed: string): boolean {
  *
  * @returns null for a wrong code
  */
-export function stepOfCode(secret: string, code: string, nowMs: number): number | null {
+export function findTimeStep(secret: string, code: string, nowMs: number): number | null {
   const token = code.replaceAll(/\s/g, '');
   // The library throws on digits other than 0 to 9.
   if (!/^[0-9]{6}$/.test(token)) return null;

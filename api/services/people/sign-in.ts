@@ -30,7 +30,7 @@ import { digestToken } from '../../../net/bearer-token.ts';
 import { hashPassword, isPassword, lengthOf, PASSWORD_LENGTH } from './passwords.ts';
 import { networkOf } from './network.ts';
 import { consumeRecoveryCode } from './recovery-codes.ts';
-import { isAppCode, stepOfCode } from './second-factor.ts';
+import { isAppCode, findTimeStep } from './second-factor.ts';
 import { inOpenSession, newToken } from './sessions.ts';
 
 /** Attempts on one user from one network in 15 minutes. An attacker on another network locks nobody out. */
@@ -118,7 +118,7 @@ async function isCodeOfApp(
 ): Promise<boolean> {
   const secrets = await findUserSecrets(database, user.id);
   if (!secrets?.secondFactorSecret) return false;
-  const step = stepOfCode(encryption.decrypt(secrets.secondFactorSecret, user.id), code, nowMs);
+  const step = findTimeStep(encryption.decrypt(secrets.secondFactorSecret, user.id), code, nowMs);
   return step !== null && (await useSecondFactorStep(database, user.id, step));
 }
 

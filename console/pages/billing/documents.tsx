@@ -8,7 +8,7 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { type BillingDocument, findDocument, listDocuments } from '../../../db/queries/billing-documents.ts';
-import { DOCUMENT_KINDS, netOf, type Party } from '../../../domain/billing-document.ts';
+import { DOCUMENT_KINDS, netAmount, type Party } from '../../../domain/billing-document.ts';
 import type { Form as SentForm } from '../../form.ts';
 import { Card, exactUsd, Facts, Field, Form, Pages, Time, useRefusal } from '../../html/components.tsx';
 import { ChoiceFilter, Filters } from '../../html/filters.tsx';
@@ -96,7 +96,7 @@ async function showDocument({ params, texts }: UserVisit, { database }: ApiServi
   const { billing: words, fields, language, common, values } = texts;
   const sums: readonly (readonly [string, string])[] = [
     ...(subtotal === total ? [] : [[words.subtotal, exactUsd(subtotal)] as const]),
-    ...(taxes.length === 0 ? [] : [[words.net, exactUsd(netOf(document))] as const]),
+    ...(taxes.length === 0 ? [] : [[words.net, exactUsd(netAmount(document))] as const]),
     ...taxes.map(({ name, percent, amount }) => [`${name} ${percent} %`, exactUsd(amount)] as const),
   ];
   return showPage(

@@ -1,7 +1,7 @@
 /** The forms of the profile: language, password, second factor, sign-in provider, and sessions. */
 import { attemptOf, type OpenIdProvider, ProviderDownError } from '../../../api/services/people/provider-sign-in.ts';
 import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.ts';
-import { decryptOffer, stepOfCode } from '../../../api/services/people/second-factor.ts';
+import { decryptOffer, findTimeStep } from '../../../api/services/people/second-factor.ts';
 import { inOpenSession, newToken } from '../../../api/services/people/sessions.ts';
 import { changePassword, confirmPassword, passwordFault } from '../../../api/services/people/sign-in.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
@@ -79,7 +79,7 @@ async function addSecondFactor(visit: UserVisit, services: ApiServices): Promise
   if (user.hasSecondFactor) return null;
   await assertPassword(visit, services);
   const secret = decryptOffer(encryption, session, form.text('offer'));
-  const step = secret === null ? null : stepOfCode(secret, form.text('code'), clock.nowMs());
+  const step = secret === null ? null : findTimeStep(secret, form.text('code'), clock.nowMs());
   if (secret === null || step === null) throw new FormError(texts.signIn.wrongCode, { field: 'code' });
   return inOpenSession(database, session, async (transaction) => {
     await setSecondFactor(transaction, user.id, { encryptedSecret: encryption.encrypt(secret, user.id), step });

@@ -15,7 +15,7 @@ import { useTexts } from '../../html/page-context.ts';
 import { Chosen } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
-import { modelIn, unlessOpen } from '../../part-filter.ts';
+import { modelIn, readIfFiltered } from '../../part-filter.ts';
 import { periodOf } from '../../period.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { ownTask } from '../own-account.ts';
@@ -40,7 +40,7 @@ export const taskPages = [
       const { entries: tasks, next } = await readListPage(
         query,
         'task',
-        async (slice) => (id === '' ? unlessOpen([model], () => listTasks(database, { ...filter, ...slice })) : []),
+        async (slice) => (id === '' ? readIfFiltered([model], () => listTasks(database, { ...filter, ...slice })) : []),
         PAGE_SIZE,
       );
       const words = texts.tasks;

@@ -11,7 +11,7 @@ import { contentItems, isCreatedSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { failed, running } from '../job-state.ts';
-import { costIn, endIn, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, endIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import {
   JobRefusedError,
@@ -75,7 +75,7 @@ export const ark: MediaAdapter = {
 
   submission(request) {
     const [path, body] = request.kind === 'image' ? [IMAGES, imageOf(request)] : [TASKS, videoOf(request)];
-    return { path, body: { json: withParams(body, request.params) } };
+    return { path, body: { json: mergeParams(body, request.params) } };
   },
 
   accepted({ document }, { kind }) {

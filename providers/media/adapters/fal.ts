@@ -14,7 +14,7 @@ import { authorizationScheme } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing, isSuccess, isVerdict } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
 import { failed, running } from '../job-state.ts';
-import { fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
+import { fingerprintOf, listOf, objectOf, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
@@ -90,7 +90,7 @@ export const fal: MediaAdapter = {
   callbacks,
 
   submission(request) {
-    const body = withParams(fieldsOf(request, USUAL_FIELDS[request.kind]), request.params);
+    const body = mergeParams(fieldsOf(request, USUAL_FIELDS[request.kind]), request.params);
     return {
       path: request.model,
       query: { fal_webhook: callbackUrlOf(request) },

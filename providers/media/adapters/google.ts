@@ -11,7 +11,7 @@ import { keyHeader } from '../credentials.ts';
 import { ENDED_GOOGLE_MODELS } from '../ended-models.ts';
 import { documentOf, isMissing } from '../exchange.ts';
 import { failed, running } from '../job-state.ts';
-import { costIn, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE, IMAGE_RATIOS, ratioFor } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';
@@ -86,7 +86,7 @@ export const google: MediaAdapter = {
   submission(request) {
     const isImage = request.kind === 'image';
     const action = isImage ? 'generateContent' : 'predictLongRunning';
-    const body = withParams(isImage ? imageOf(request) : videoOf(request), request.params);
+    const body = mergeParams(isImage ? imageOf(request) : videoOf(request), request.params);
     return { path: `${VERSION}/models/${encodeURIComponent(request.model)}:${action}`, body: { json: body } };
   },
 

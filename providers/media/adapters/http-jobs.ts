@@ -17,7 +17,7 @@ import {
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isVerdict } from '../exchange.ts';
 import { failed, running } from '../job-state.ts';
-import { endIn, listOf, objectOf, withParams } from '../json.ts';
+import { endIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import type { VendorAnswer } from '../vendor-http.ts';
@@ -65,7 +65,7 @@ export const httpJobs: MediaAdapter = {
   submission: (request) => ({
     path: 'v1/jobs',
     headers: { 'idempotency-key': request.taskId },
-    body: { json: withParams(presentSubmission(request), request.params) },
+    body: { json: mergeParams(presentSubmission(request), request.params) },
   }),
 
   accepted: ({ document }, { taskId }) => ({ jobId: jobIdOf(document, taskId) }),

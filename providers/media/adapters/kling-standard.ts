@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, RenderRequest } from '../adapter.ts';
 import { running } from '../job-state.ts';
-import { endIn, listOf, objectOf, PLAIN_AMOUNT, withParams } from '../json.ts';
+import { endIn, listOf, objectOf, PLAIN_AMOUNT, mergeParams } from '../json.ts';
 import { ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { requireVendorResolution } from '../resolutions.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from '../vendor-http.ts';
@@ -29,7 +29,7 @@ export function submissionOf(request: RenderRequest): VendorCall {
     settings: settingsOf(request),
     options: withDefined({ external_task_id, callback_url }),
   };
-  return { path: `${family}/${encodeURIComponent(model)}`, body: { json: withParams(body, request.params) } };
+  return { path: `${family}/${encodeURIComponent(model)}`, body: { json: mergeParams(body, request.params) } };
 }
 
 /** @throws SubmissionError */

@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../../domain/json.ts';
 import type { JobState, RenderRequest } from '../adapter.ts';
 import { running } from '../job-state.ts';
-import { endIn, listOf, objectOf, withParams } from '../json.ts';
+import { endIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { textOf } from '../outcomes.ts';
 import { ratioFor } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';
@@ -41,7 +41,7 @@ export const IMAGE_SHAPES = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', 
 export function submissionOf(request: RenderRequest): VendorCall {
   const { callbackUrl: callback_url, taskId: external_task_id } = request;
   const body = withDefined({ ...fieldsOf(request), external_task_id, callback_url });
-  return { path: PATHS[sortOf(request)], body: { json: withParams(body, request.params) } };
+  return { path: PATHS[sortOf(request)], body: { json: mergeParams(body, request.params) } };
 }
 
 /** @throws SubmissionError */

@@ -9,7 +9,7 @@ import { contentItems, hasReferences, isCreatedSince } from '../content-items.ts
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf } from '../exchange.ts';
 import { failed, running } from '../job-state.ts';
-import { costIn, endIn, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, endIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';
@@ -47,7 +47,7 @@ export const minimax: MediaAdapter = {
   probe: { path: TASKS, query: { page_num: 1, page_size: 1 } },
 
   submission(request) {
-    return { path: SUBMISSIONS, body: { json: withParams(videoOf(request), request.params) } };
+    return { path: SUBMISSIONS, body: { json: mergeParams(videoOf(request), request.params) } };
   },
 
   accepted(answer) {

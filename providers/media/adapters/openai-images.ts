@@ -8,7 +8,7 @@ import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { ENDED_OPENAI_MODELS } from '../ended-models.ts';
 import { filePart, partsFor } from '../fields.ts';
-import { costIn, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { openaiRefusal } from '../openai-errors.ts';
 import { OutcomeUnknownError } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
@@ -74,7 +74,7 @@ function fieldsOf(request: RenderRequest): JsonObject {
     user: accountId,
   };
   // The contract promises a PNG for a transparent image, whatever format the route prefers.
-  return { ...withParams(fields, params), ...(background === 'transparent' && { output_format: 'png' }) };
+  return { ...mergeParams(fields, params), ...(background === 'transparent' && { output_format: 'png' }) };
 }
 
 function without(fields: JsonObject, names: readonly string[]): JsonObject {

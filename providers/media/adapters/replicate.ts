@@ -12,7 +12,7 @@ import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
 import { failed, running } from '../job-state.ts';
-import { costIn, endIn, fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, endIn, fingerprintOf, listOf, objectOf, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
@@ -77,7 +77,7 @@ export const replicate: MediaAdapter = {
   submission(request): VendorCall {
     const { model, version } = modelOf(request.model);
     const { callbackUrl } = request;
-    const input = withParams(fieldsOf(request, USUAL_FIELDS[request.kind]), request.params);
+    const input = mergeParams(fieldsOf(request, USUAL_FIELDS[request.kind]), request.params);
     const hook = callbackUrl !== undefined && {
       webhook: callbackUrl,
       webhook_events_filter: ['start', 'completed'],

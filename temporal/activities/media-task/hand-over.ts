@@ -12,7 +12,13 @@ import type { Heartbeat } from './liveness.ts';
 import { createRecovery } from './recover.ts';
 import { type RouteSteps, stepsOf } from './routes.ts';
 import { createSubmit, type Submitted } from './submit.ts';
-import { taskFailure, throwIfFailed, throwIfStoreUnavailable, transferFailed, unavailable } from './task-failure.ts';
+import {
+  taskFailure,
+  throwIfFailed,
+  throwIfStoreUnavailable,
+  transferFailedError,
+  unavailable,
+} from './task-failure.ts';
 import { createFailover } from './failover.ts';
 
 const NO_JOB = 'the upstream has no job for it';
@@ -73,7 +79,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
 
 function storedEarlier({ files }: StoredSubmission): HandOverResult {
   if (files) return { state: 'stored', files };
-  throw transferFailed();
+  throw transferFailedError();
 }
 
 /** The verdict that an earlier attempt recorded, and died before it could fail with it. */

@@ -3,7 +3,7 @@ import type { VendorCost } from '../../../domain/media-route.ts';
 import { renderCost } from '../../../domain/render-cost.ts';
 import type { Task } from '../../../domain/task.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import { untilWritten } from './until-written.ts';
+import { retryWrite } from './retry-write.ts';
 
 /**
  * Records the cost of a render or of its refusal, if the upstream reports it or the operator configured it with the route.
@@ -16,7 +16,7 @@ export function createCostRecorder({ database }: Pick<MediaTaskDependencies, 'da
   return async (task, reported, isCharged = true) => {
     const { routes } = task.request;
     if (reported === null && !routes.some(({ cost }) => cost !== undefined)) return;
-    await untilWritten(async () => {
+    await retryWrite(async () => {
       const submissions = await listSubmissions(database, task.id);
       const answered = submissions.find(({ outcome }) => outcome === 'accepted' || outcome === 'refused');
       const written = (answered && routes[answered.route]?.cost) ?? null;

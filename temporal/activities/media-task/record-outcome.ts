@@ -2,7 +2,7 @@ import { type StoredSubmission, type Settlement, settleSubmission } from '../../
 import type { CallFailure } from '../../../db/queries/upstream-calls.ts';
 import { cutText } from '../../../domain/cut-text.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import { untilWritten } from './until-written.ts';
+import { retryWrite } from './retry-write.ts';
 
 /** Records the outcome of a submission, however long that takes, and counts it once. */
 export type RecordOutcome = (submission: StoredSubmission, settlement: Settlement) => Promise<void>;
@@ -16,7 +16,7 @@ export function createOutcomeRecorder({
   clock,
 }: Pick<MediaTaskDependencies, 'database' | 'metrics' | 'calls' | 'clock'>): RecordOutcome {
   return async (submission, settlement) => {
-    const isNew = await untilWritten(() => settleSubmission(database, submission, settlement));
+    const isNew = await retryWrite(() => settleSubmission(database, submission, settlement));
     if (!isNew) return;
     const { provider: upstream, model, submittedAt } = submission;
     metrics.submissionSettled(upstream, settlement);

@@ -7,7 +7,7 @@ import { Context } from '@temporalio/activity';
 import type { Clock } from '../../../db/database-clock.ts';
 import {
   findOwnedJobs,
-  hasRivals,
+  hasAmbiguousSubmissions,
   isJobOfAnotherTask,
   type StoredSubmission,
   listSubmissions,
@@ -24,7 +24,7 @@ import type { MediaTaskDependencies } from './dependencies.ts';
 import type { Heartbeat } from './liveness.ts';
 import { createOutcomeRecorder } from './record-outcome.ts';
 import { renderRequestOf } from './render-request.ts';
-import { unavailableButMayRender } from './task-failure.ts';
+import { unavailableWithPossibleJob } from './task-failure.ts';
 
 interface LookUp {
   /** A description for operators. */
@@ -106,7 +106,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     { recovery }: KindTraits,
   ): Promise<SubmissionOutcome> {
     // This job can be looked up at any time, and will be, in order to cancel it.
-    if (recovery === 'key') throw unavailableButMayRender();
+    if (recovery === 'key') throw unavailableWithPossibleJob();
     const detail = 'its outcome cannot be determined';
     return settle(submission, { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price });
   }
@@ -173,7 +173,7 @@ async function lookUpJob(
   if (others.length > 0) return { state: 'several' };
   const isOurs =
     lookUp.rivals === 'none' ||
-    !(await hasRivals(database, submission, {
+    !(await hasAmbiguousSubmissions(database, submission, {
       fingerprint: lookUp.rivals === 'of the same body' ? submission.fingerprint : null,
       withinMs: RIVALS_WITHIN_MS,
     }));

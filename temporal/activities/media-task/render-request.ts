@@ -4,7 +4,7 @@ import type { Task } from '../../../domain/task.ts';
 import type { RenderRequest } from '../../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../../providers/media/upstream.ts';
 import { parameterFields } from '../../../providers/media/fields.ts';
-import { withParams } from '../../../providers/media/json.ts';
+import { mergeParams } from '../../../providers/media/json.ts';
 import { modelOf } from './routes.ts';
 
 /** Everything in a request except the bytes of its inputs. */
@@ -21,7 +21,7 @@ export function renderRequestOf(
     accountId: task.accountId,
     model: modelOf(route, (inputs.images ?? []).length > 0),
     imagesAs: imageRoleOf(route, inputs.kind),
-    params: withParams(route.params ?? {}, parameterFields(inputs.parameters, route.parameters)),
+    params: mergeParams(route.params ?? {}, parameterFields(inputs.parameters, route.parameters)),
     fields: route.fields ?? {},
     deadlineAt: task.deadlineAt,
     files: new Map(),

@@ -11,8 +11,8 @@ import { createCostRecorder } from './record-cost.ts';
 import { createOutcomeRecorder } from './record-outcome.ts';
 import { currentQueue } from './routes.ts';
 import { createFileStorer, resultFaultOf, WrongFileError } from './store-files.ts';
-import { transferFailed } from './task-failure.ts';
-import { untilWritten } from './until-written.ts';
+import { transferFailedError } from './task-failure.ts';
+import { retryWrite } from './retry-write.ts';
 
 const STORE_PAUSE_MS = 5_000;
 const FETCH_PAUSE_MS = 1_000;
@@ -38,9 +38,9 @@ export function createRender(dependencies: MediaTaskDependencies) {
       if (handedOver.state === 'waiting') throw new Error(`the upstream answered task ${taskId} with a job`);
       const { submission, answer, upstream } = handedOver;
       const endedAt = new Date(clock.nowMs());
-      const task = await untilWritten(() => loadTask(database, taskId));
+      const task = await retryWrite(() => loadTask(database, taskId));
       const media = await keep(task, { submission, upstream, answer }, heartbeat);
-      await untilWritten(() => recordFiles(database, submission, { files: media, endedAt }));
+      await retryWrite(() => recordFiles(database, submission, { files: media, endedAt }));
       metrics.submissionSettled(submission.provider, { outcome: 'accepted', learntFrom: 'the answer' });
       await recordCost(task, answer.cost ?? null);
       return media;
@@ -66,7 +66,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
           const settlement = { outcome: 'accepted', learntFrom: 'the answer', detail } as const;
           await recordOutcome(submission, settlement);
           await recordCost(task, answer.cost ?? null);
-          throw transferFailed();
+          throw transferFailedError();
         }
         heartbeat({ storing: 'again', after: String(error) });
         await context.sleep(Math.max(pauseMs, requestedMs));

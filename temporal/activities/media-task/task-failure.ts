@@ -21,7 +21,7 @@ export function unavailable(): ApplicationFailure {
 }
 
 /** Like {@link unavailable}, but the upstream may have the job: the workflow makes sure that it is cancelled. */
-export function unavailableButMayRender(): ApplicationFailure {
+export function unavailableWithPossibleJob(): ApplicationFailure {
   const message = messageFor('processing_unavailable');
   return ApplicationFailure.create({
     message,
@@ -32,7 +32,7 @@ export function unavailableButMayRender(): ApplicationFailure {
 }
 
 /** There was a result, but it is no longer available. */
-export function transferFailed(): ApplicationFailure {
+export function transferFailedError(): ApplicationFailure {
   return taskFailure('result_transfer_failed', messageFor('result_transfer_failed'));
 }
 

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readTestNeeds, type Tier } from '../../../bin/tools/test-needs.ts';
-import { type Import, importsBehind } from '../../../bin/tools/imports.ts';
+import { type Import, findTransitiveImports } from '../../../bin/tools/imports.ts';
 
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.test.ts'))
@@ -31,7 +31,7 @@ describe('the needs of a test file', () => {
   it('load no PostgreSQL, Temporal, processes or sockets for the unit tier, which is at least a quarter of all files', () => {
     const unit = files.filter((file) => readTestNeeds(file).tier === 'unit');
     const loads = ({ isTypeOnly, isDynamic }: Import): boolean => !isTypeOnly && !isDynamic;
-    const loaded = new Set(unit.flatMap((file) => importsBehind(file, loads).map(({ from }) => from)));
+    const loaded = new Set(unit.flatMap((file) => findTransitiveImports(file, loads).map(({ from }) => from)));
     expect([...loaded]).not.to.include.any.members([
       'pg',
       '@temporalio/worker',

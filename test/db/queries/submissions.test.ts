@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import {
   findOwnedJobs,
-  hasRivals,
+  hasAmbiguousSubmissions,
   isJobOfAnotherTask,
   listSubmissions,
   openSubmission,
@@ -184,7 +184,7 @@ describe('db/queries/submissions', () => {
       openTaskSubmission(database, await newTask(), { provider: newId('task'), vendor, fingerprint });
     const submission = await submit('mine');
     const rivals = (fingerprint: string | null): Promise<boolean> =>
-      hasRivals(database, submission, { fingerprint, withinMs: 60_000 });
+      hasAmbiguousSubmissions(database, submission, { fingerprint, withinMs: 60_000 });
     expect([await rivals('mine'), await rivals(null)]).to.deep.equal([false, false]);
     await submit('mine', 'another vendor');
     expect([await rivals('mine'), await rivals(null)]).to.deep.equal([false, false]);

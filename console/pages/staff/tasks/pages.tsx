@@ -20,7 +20,7 @@ import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { accountIn, modelIn, unlessOpen } from '../../../part-filter.ts';
+import { accountIn, modelIn, readIfFiltered } from '../../../part-filter.ts';
 import { periodOf } from '../../../period.ts';
 import { Result } from '../../tasks/gallery.tsx';
 import { Deliveries } from '../deliveries.tsx';
@@ -70,7 +70,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     ...periodOf(query),
   };
   const { entries: tasks, next } = await readListPage(query, 'task', (slice) =>
-    unlessOpen([account, model], () => listTasks(database, { ...filter, ...slice })),
+    readIfFiltered([account, model], () => listTasks(database, { ...filter, ...slice })),
   );
   const { staffTasks: words, tasks: taskWords, common, titles } = texts;
   return showPage(

@@ -12,7 +12,7 @@ import { ResourceFacts } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { requireFound, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { accountIn, modelIn, unlessOpen } from '../../../part-filter.ts';
+import { accountIn, modelIn, readIfFiltered } from '../../../part-filter.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { Duration, modifierFacts, Outcome, TokensCard } from '../../text-request-cards.tsx';
 import { requestFilterOf, RequestList } from '../../text-request-list.tsx';
@@ -30,7 +30,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const [account, model] = [await accountIn(query, services), modelIn(query, catalogue)];
   const filter = { ...requestFilterOf(query, model), accountId: account.value ?? undefined };
   const page = await readListPage(query, 'textRequest', async (slice) =>
-    id === '' ? unlessOpen([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],
+    id === '' ? readIfFiltered([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],
   );
   const { staffTextRequests: words, fields, common, titles } = texts;
   return showPage(

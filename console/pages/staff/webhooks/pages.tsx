@@ -17,7 +17,7 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { accountIn, unlessOpen } from '../../../part-filter.ts';
+import { accountIn, readIfFiltered } from '../../../part-filter.ts';
 import { Deliveries } from '../deliveries.tsx';
 
 const page = staff.page('/staff/webhooks/{webhook_id}', 'read', showEndpoint);
@@ -39,7 +39,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     failing: query.get('show') === 'all' ? undefined : true,
   };
   const { entries: endpoints, next } = await readListPage(query, 'webhookEndpoint', (slice) =>
-    unlessOpen([account], () => listAllWebhookEndpoints(services.database, { ...filter, ...slice })),
+    readIfFiltered([account], () => listAllWebhookEndpoints(services.database, { ...filter, ...slice })),
   );
   const { staffWebhooks: words, common, fields, titles } = texts;
   return showPage(

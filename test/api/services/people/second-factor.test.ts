@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { codeAt, secondFactorAddress, stepOfCode } from '../../../../api/services/people/second-factor.ts';
+import { codeAt, secondFactorAddress, findTimeStep } from '../../../../api/services/people/second-factor.ts';
 
 /** The test vector of RFC 6238, appendix B, at second 59. */
 const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
@@ -12,14 +12,14 @@ describe('a code of an authenticator app', () => {
 
   it('is valid in its step, one step earlier or later and with spaces, and not after that', () => {
     for (const shiftMs of [-30_000, 0, 30_000]) {
-      expect(stepOfCode(SECRET, '287 082', AT_MS + shiftMs), `${shiftMs} ms`).to.equal(STEP);
+      expect(findTimeStep(SECRET, '287 082', AT_MS + shiftMs), `${shiftMs} ms`).to.equal(STEP);
     }
-    expect(stepOfCode(SECRET, CODE, AT_MS + 60_000)).to.equal(null);
+    expect(findTimeStep(SECRET, CODE, AT_MS + 60_000)).to.equal(null);
   });
 
   for (const code of ['', '1', '287083', '２８７０８２', '28708२', 'abcdef', '1e5', '-28708', '9'.repeat(100_000)]) {
     it(`is wrong if it is ${code.slice(0, 10) || 'empty'}`, () => {
-      expect(stepOfCode(SECRET, code, AT_MS)).to.equal(null);
+      expect(findTimeStep(SECRET, code, AT_MS)).to.equal(null);
     });
   }
 

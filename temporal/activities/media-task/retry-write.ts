@@ -6,7 +6,7 @@ const PAUSE_MS = 500;
 const MAX_PAUSE_MS = 10_000;
 
 /** Retries a write while PostgreSQL cannot be reached and the step may continue. @throws PostgreSQL's refusals */
-export async function untilWritten<Result>(write: () => Promise<Result>): Promise<Result> {
+export async function retryWrite<Result>(write: () => Promise<Result>): Promise<Result> {
   const context = Context.current();
   for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
     try {
