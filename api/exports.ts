@@ -18,8 +18,8 @@ export type DecimalMark = 'point' | 'comma';
 
 /** Explains exports in the descriptions of endpoints that use {@link sendAll}. */
 export const EXPORTS =
-  'With `Accept: text/csv` or `application/x-ndjson`, all rows are streamed without pages; amounts in CSV are exact. ' +
-  'With `Accept: text/csv;decimal=comma`, CSV has decimal commas, and semicolons between cells.';
+  '`Accept: text/csv` or `application/x-ndjson` streams all rows without pages. Amounts in CSV are exact. ' +
+  '`Accept: text/csv;decimal=comma` returns CSV with decimal commas, and semicolons between cells.';
 
 /** Adds the export media types to an answer. */
 export function orAllRows({ content, ...answer }: Answer): Answer {

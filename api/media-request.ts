@@ -31,7 +31,7 @@ export interface CommonFields {
 }
 
 export const COMMON_FIELDS = {
-  user: Joi.string().allow('', null).description('The end user for whom the task is: usage and budgets know this name'),
+  user: Joi.string().allow('', null).description('The name of the end user, for usage and budgets'),
 };
 
 /** The end user whom a body names; null for none. */

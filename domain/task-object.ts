@@ -13,47 +13,47 @@ export interface TypicalSeconds {
 
 const TYPICAL_SECONDS = nested<TypicalSeconds>(
   {
-    p50: field.number('p50', 'Half of recent tasks took at most this long; seconds'),
-    p90: field.number('p90', 'Nine in ten took at most this long; seconds'),
-    samples: field.integer('samples', 'Number of tasks in the sample'),
+    p50: field.number('p50', 'The median duration, in seconds'),
+    p90: field.number('p90', 'The 90th percentile of the durations, in seconds'),
+    samples: field.integer('samples', 'The number of tasks in the sample'),
   },
-  'How long recent tasks of the model took; only while running, and if enough are known',
+  'The durations of recent tasks of the model. Only while running, and with enough samples',
 );
 
 const MEDIA = nested<GeneratedMedia>({
   type: field.oneOf(TASK_KINDS)('type'),
-  url: field.url('url', 'Link to the stored file; download and keep it'),
+  url: field.url('url', 'The link to the stored file. Download the file and keep it'),
   mime_type: field.text('mimeType'),
-  width: field.integer.orAbsent(({ width }) => width, 'Pixels; images only'),
-  height: field.integer.orAbsent(({ height }) => height, 'Pixels; images only'),
+  width: field.integer.orAbsent(({ width }) => width, 'In pixels. Only for images'),
+  height: field.integer.orAbsent(({ height }) => height, 'In pixels. Only for images'),
 });
 
 const OUTPUT = resource<readonly GeneratedMedia[]>('TaskOutput', {
   media: field.list(MEDIA)((media) => media),
-  r2_url: field.url.orNull(([first]) => first?.url ?? null, 'The first file again, for older clients; use `media`'),
+  r2_url: field.url.orNull(([first]) => first?.url ?? null, 'The first file, for older clients. Use `media`'),
 });
 
 const USAGE = nested<Task>({
-  credits_reserved: field.usd('price', 'Reserved at creation'),
+  credits_reserved: field.usd('price', 'The amount reserved at creation'),
   credits_charged: field.usd(
     ({ status, price }) => (status === 'failed' ? 0n : price),
-    'The price of the task; 0 if it failed',
+    'The price of the task. 0 if the task failed',
   ),
   credits_settled: field.usd(
     ({ status, price }) => (status === 'succeeded' ? price : 0n),
-    'Charged in the end; 0 unless it succeeded',
+    'The amount charged. 0 unless the task succeeded',
   ),
   credits_refunded: field.usd(
     ({ status, price }) => (status === 'failed' ? price : 0n),
-    'Returned; everything if it failed',
+    'The amount refunded. 0 unless the task failed',
   ),
   billable_duration_seconds: field.integer.orAbsent(
     ({ billableDurationSeconds }) => billableDurationSeconds ?? undefined,
-    'Seconds that determine the price; videos only',
+    'The seconds that determine the price. Only for videos',
   ),
   price_list: field.text.orAbsent(
     ({ priceList }) => priceList ?? undefined,
-    'The version of the account’s price list that set the price; absent for the prices of the catalogue',
+    'The version of the account’s price list. Absent if the catalogue’s prices applied',
   ),
 });
 
@@ -73,33 +73,33 @@ export const TASK = resource<ShownTask>(
     capability_version: field.integer.orNull('capabilityVersion', 'The contract version of the model'),
     media_type: field.oneOf(TASK_KINDS)('kind'),
     model: field.text('model', 'The model id as sent'),
-    status: field.oneOf(TASK_STATUSES)('status', 'Only `succeeded` and `failed` are final'),
-    stage: field.oneOf(TASK_STATUSES)('status', 'Repeats `status`, for older clients'),
+    status: field.oneOf(TASK_STATUSES)('status', 'The status. Only `succeeded` and `failed` are final'),
+    stage: field.oneOf(TASK_STATUSES)('status', 'The same as `status`, for older clients'),
     created_at: field.unixSeconds('createdAt', 'When the task was created'),
-    updated_at: field.unixSeconds('updatedAt', 'When it last changed'),
-    completed_at: field.unixSeconds.orNull('completedAt', 'When it ended; null while running'),
+    updated_at: field.unixSeconds('updatedAt', 'When the task last changed'),
+    completed_at: field.unixSeconds.orNull('completedAt', 'When the task ended. Null while running'),
     poll_after_seconds: field.integer.orAbsent(
       ({ status, kind }) => (isFinal(status) ? undefined : POLL_AFTER_SECONDS[kind]),
-      'Seconds to wait before the next poll; only while running',
+      'The time before the next poll, in seconds. Only while running',
     ),
     typical_seconds: field
       .object(TYPICAL_SECONDS)
       .orAbsent(({ status, typicalSeconds }) => (isFinal(status) ? undefined : (typicalSeconds ?? undefined))),
     output: field.object(OUTPUT).orNull('output'),
     usage: field.object(USAGE)((task) => task),
-    request_id: field.text('requestId', 'The id of the request that created the task; quote it to support'),
+    request_id: field.text('requestId', 'The id of the create request. Quote the id to support'),
     end_user: field.text.orAbsent(
       ({ endUser }) => endUser ?? undefined,
-      'The end user whom the create call named; absent if it named none, and once the name is erased',
+      'The end user. Absent if the create call names none, or the name is erased',
     ),
     error_code: field.oneOf(TASK_ERROR_CODES).orNull(({ failure }) => failure?.code ?? null, 'Null unless failed'),
     error_message: field.text.orNull(
       ({ failure }) => failure?.message ?? null,
-      'The cause and the remedy; null unless failed',
+      'The cause and the remedy. Null unless failed',
     ),
     retryable: field.boolean.orAbsent(
       ({ failure }) => failure?.code && ERRORS[failure.code].retryable,
-      'Whether the same request can succeed later; only if failed',
+      'Whether the same request can succeed later. Only if failed',
     ),
   },
   'A requested image or video.',
@@ -118,9 +118,9 @@ export const LATE_RESULT = resource<LateResult>(
   'LateResult',
   {
     object: field.constant('late_result'),
-    task_id: field.id('task')('taskId', 'The task that was refunded'),
-    expires_at: field.unixSeconds('expiresAt', 'Until when it can be claimed'),
-    claimed_task_id: field.id('task').orNull('claimedTaskId', 'The task that it became; null until it is claimed'),
+    task_id: field.id('task')('taskId', 'The refunded task'),
+    expires_at: field.unixSeconds('expiresAt', 'When the right to claim expires'),
+    claimed_task_id: field.id('task').orNull('claimedTaskId', 'The task with the claimed result. Null until claimed'),
   },
-  'A result that came after the refund of its task.',
+  'A result that arrived after the refund of its task.',
 );

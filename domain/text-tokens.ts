@@ -8,37 +8,37 @@ export const TOKEN_COUNTS = [
   {
     name: 'inputTokens',
     column: 'input_tokens',
-    ofRequest: 'The whole prompt, cached or not',
-    ofDay: 'Whole prompts, cached or not',
+    ofRequest: 'The input tokens, cached or not',
+    ofDay: 'The input tokens, cached or not',
   },
   {
     name: 'cacheReadTokens',
     column: 'cache_read_tokens',
-    ofRequest: 'The part read from a cache',
-    ofDay: 'The part of the input read from a cache',
+    ofRequest: 'The input tokens read from a cache',
+    ofDay: 'The input tokens read from a cache',
   },
   {
     name: 'cacheWriteTokens',
     column: 'cache_write_tokens',
-    ofRequest: 'The part written to a cache',
-    ofDay: 'The part of the input written to a cache',
+    ofRequest: 'The input tokens written to a cache',
+    ofDay: 'The input tokens written to a cache',
   },
   {
     name: 'cacheWrite1hTokens',
     column: 'cache_write_1h_tokens',
-    ofRequest: 'The part of what was written to a cache that is kept there for an hour',
-    ofDay: 'The part of what was written to a cache that is kept there for an hour',
+    ofRequest: 'The part of `cache_write_tokens` kept for an hour',
+    ofDay: 'The part of `cache_write_tokens` kept for an hour',
   },
   {
     name: 'outputTokens',
     column: 'output_tokens',
-    ofRequest: 'All generated tokens, reasoning included',
-    ofDay: 'All generated tokens, reasoning included',
+    ofRequest: 'The output tokens, reasoning included',
+    ofDay: 'The output tokens, reasoning included',
   },
   {
     name: 'reasoningTokens',
     column: 'reasoning_tokens',
-    ofRequest: 'The part that is reasoning, if reported',
+    ofRequest: 'The reasoning tokens. Null if the upstream does not report them',
   },
 ] as const;
 

@@ -29,10 +29,10 @@ export const TASK_EVENT = resource<TaskEvent>(
     id: field.id('event')('id'),
     object: field.constant('event'),
     type: field.oneOf(TASK_EVENTS)('type'),
-    created_at: field.unixSeconds(({ task }) => task.completedAt ?? task.updatedAt, 'When it happened'),
+    created_at: field.unixSeconds(({ task }) => task.completedAt ?? task.updatedAt, 'When the event happened'),
     data: field.object(TASK)('task'),
   },
-  'An event, with the task as polling showed it at that moment.',
+  'An event, with the task at that moment.',
 );
 
 interface LateEvent {
@@ -51,7 +51,7 @@ export const LATE_EVENT = resource<LateEvent>(
     created_at: field.unixSeconds('at', 'When the result was stored'),
     data: field.object(LATE_RESULT)('lateResult'),
   },
-  'A result that came after the refund of its task can be claimed.',
+  'A result arrived after the refund of its task, and can be claimed.',
 );
 
 /** The balance of an account when it was low. */
@@ -73,14 +73,14 @@ export const BALANCE_EVENT = resource<BalanceEvent>('LowBalanceEvent', {
   id: field.id('event')('id'),
   object: field.constant('event'),
   type: field.constant(LOW_BALANCE_EVENT),
-  created_at: field.unixSeconds('at', 'When it was found to be low'),
+  created_at: field.unixSeconds('at', 'When Genway found the low balance'),
   data: field.object(
     nested<LowBalance>({
       object: field.constant('balance'),
       account_id: field.id('account')('accountId'),
-      available_usd: field.usd('available', 'Available to spend'),
-      reserved_usd: field.usd('reserved', 'Held for running tasks and requests'),
-      low_balance_usd: field.usd('lowBalance', 'The threshold, below which the sum of both fell'),
+      available_usd: field.usd('available', 'The available balance'),
+      reserved_usd: field.usd('reserved', 'The amount held for running tasks and requests'),
+      low_balance_usd: field.usd('lowBalance', 'The threshold above the sum of both amounts'),
     }),
   )('balance'),
 });

@@ -20,7 +20,7 @@ export const ignored: Reader<undefined> = Object.assign(
 
 /** A field that upstreams of the same format get as it is; on others, and for the gateway, it has no effect. */
 export const forwarded: Reader<undefined> = Object.assign(
-  reader({ description: 'Passed to models that speak this format; on others without effect' }, () => undefined),
+  reader({ description: 'Passed to models with this format. No effect on other models' }, () => undefined),
   { isOptional: true } as const,
 );
 

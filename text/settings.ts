@@ -25,11 +25,11 @@ export const JSON_SCHEMA = named('JsonSchema', described(readObject, 'A JSON Sch
 
 const LIFETIME = described(
   oneOf(CACHE_LIFETIMES),
-  'How long; `5m` by default, and always on models with the compatibility `specification`',
+  'The cache lifetime. By default, and always on models with the compatibility `specification`, `5m`',
 );
 const CACHE_CONTROL = described(
   object({ ttl: optional(LIFETIME) }, ({ ttl }): CacheBreakpoint => compact({ ttl })),
-  '`{"type": "ephemeral"}`: the prompt up to here should be kept in the cache',
+  '`{"type": "ephemeral"}` caches the prompt up to this part',
 );
 const USUAL_CACHE_CONTROL = mapped(readObject, (): CacheBreakpoint => ({}));
 

@@ -137,10 +137,10 @@ export const readMessage = named(
       described(contentOf(CONTENT.full.any), 'Required, except for `assistant`; `system` takes text parts only'),
     ),
     reasoning_content: optional(described(readString, 'For `assistant`: the reasoning')),
-    reasoning: optional(described(readString, 'The same, under another service’s name')),
+    reasoning: optional(described(readString, 'The same as `reasoning_content`, by another service’s name')),
     refusal: optional(readString),
     tool_calls: optional(arrayOf(toolCall)),
-    tool_call_id: optional(described(readId, 'For `tool`: the call that it answers')),
+    tool_call_id: optional(described(readId, 'For `tool`: the id of the answered call')),
     name: optional(described(readString, 'For `function`: the function that answers; otherwise no effect')),
     annotations: ignored,
     // Sound that an answer contained, which clients refer to.

@@ -64,10 +64,10 @@ function requireSome(value: unknown, path: string): readonly unknown[] {
 export const readRequest = fields(
   {
     model: readName,
-    input: described(readInput, 'A text, texts, the token ids of a text, or of several'),
+    input: described(readInput, 'A text, several texts, or the token ids of one or several texts'),
     encoding_format: optional(oneOf(['float', 'base64'])),
     dimensions: optional(
-      described(integerBetween(1, EMBEDDINGS.maxDimensions), 'The length of the vectors, for models that have several'),
+      described(integerBetween(1, EMBEDDINGS.maxDimensions), 'The length of the vectors, if the model has several'),
     ),
     user: optional(described(readString, 'Identifies the end user')),
     // Not standard, but required by some compatible services.

@@ -127,7 +127,7 @@ const thinkingConfig = named(
   'ThinkingConfig',
   nativeFields({
     includeThoughts: optional(described(readBoolean, 'Whether the answer has the text of the thinking')),
-    thinkingBudget: optional(described(integerBetween(-1, null), 'In tokens; 0 for no thinking, -1 for no limit')),
+    thinkingBudget: optional(described(integerBetween(-1, null), 'In tokens. 0 for no thinking, -1 for no limit')),
     thinkingLevel: optional(described(readString, '`MINIMAL`, `LOW`, `MEDIUM` or `HIGH`')),
   }),
 );
@@ -245,7 +245,7 @@ const functionDeclaration = mapped(
 const tools = mapped(
   nativeFields(
     { functionDeclarations: optional(arrayOf(functionDeclaration)) },
-    { description: 'Built-in tools, which are other fields, have no effect' },
+    { description: 'Other fields, for built-in tools, have no effect' },
   ),
   (tool) => tool.get('functionDeclarations') ?? [],
 );
@@ -270,7 +270,7 @@ const functionCallingConfig = named(
   'FunctionCallingConfig',
   nativeFields({
     mode: optional(described(readString, '`AUTO`, `ANY`, `VALIDATED` or `NONE`')),
-    allowedFunctionNames: optional(described(arrayOf(readName), 'All others are left out of the request')),
+    allowedFunctionNames: optional(described(arrayOf(readName), 'The request omits all other functions')),
   }),
 );
 

@@ -132,7 +132,7 @@ const noticeItem = fields({
 
 const referenceItem = fields(
   { type: optional(oneOf(['item_reference'])), id: readString },
-  { description: 'Nothing is stored: references to reasoning are ignored, all others refused.' },
+  { description: 'Genway stores no items: references to reasoning are ignored, all other references refused.' },
 );
 
 const itemType = oneOf([

@@ -51,15 +51,15 @@ const textFormat = named(
 const reasoning = named(
   'ResponsesReasoning',
   fields(
-    { effort: optional(EFFORT), summary: optional(described(readString, 'Summaries are shown without it, too')) },
-    { description: 'Of models with the compatibility `specification`, only textg takes it' },
+    { effort: optional(EFFORT), summary: optional(described(readString, 'Summaries do not depend on this field')) },
+    { description: 'Among models with the compatibility `specification`, only textg accepts `reasoning`' },
   ),
 );
 const textSettings = named(
   'ResponsesText',
   fields(
     { format: optional(textFormat), verbosity: optional(VERBOSITY) },
-    { description: 'Of models with the compatibility `specification`, only textg takes it' },
+    { description: 'Among models with the compatibility `specification`, only textg accepts `reasoning`' },
   ),
 );
 

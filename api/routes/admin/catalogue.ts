@@ -30,7 +30,7 @@ const MODEL = nested<OfferedModel>({
     ...TERMS,
     description: 'Prices in USD, of text for 1M tokens, and their factors',
   })('prices'),
-  costs: field.json({ ...COSTS, description: 'The costs at each route, as far as the catalogue has them' })('costs'),
+  costs: field.json({ ...COSTS, description: 'The costs at each route, if the catalogue has them' })('costs'),
   terms: field.json({ ...TERMS, description: 'Limits, conditions and routes' })('terms'),
 });
 

@@ -54,7 +54,7 @@ export const applyConfiguration = endpoint({
   access: 'admin',
   summary: 'Apply the files on disk',
   description:
-    'The answering process applies them at once, the others within seconds. If a file has mistakes, the call is refused with all ' +
+    'The answering process applies the files at once, all other processes within seconds. If a file has mistakes, the call is refused with all ' +
     'of them, and the current version stays in effect.',
   answers: { 200: dataOf(CONFIGURATION.schema, 'The applied version') },
   refusals: ['bad_request'],

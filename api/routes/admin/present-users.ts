@@ -25,14 +25,14 @@ const MEMBERSHIP = nested<Membership>({
 });
 
 const IDENTITY = nested<ListedIdentity>({
-  id: field.text('id', 'The id of the identity, by which it is removed'),
+  id: field.text('id', 'The id of the identity'),
   issuer: field.text('issuer', 'The OpenID Connect provider'),
   subject: field.text('subject', 'The provider’s id of the user'),
   created_at: field.isoTime('createdAt', 'When the identity was connected'),
 });
 
 export const SESSION = nested<ListedSession>({
-  id: field.text(({ digest }) => digest.toString('hex'), 'The id of the session, by which it is ended'),
+  id: field.text(({ digest }) => digest.toString('hex'), 'The id of the session'),
   user_agent: field.text('userAgent', 'The browser’s user agent'),
   created_at: field.isoTime('createdAt', 'When the user signed in'),
   last_used_at: field.isoTime('lastUsedAt', 'When the session was last used, to within a minute'),

@@ -55,7 +55,7 @@ export const LISTED_ACCOUNT = resource<Account>(
       'Whether the account has ever topped up, which unlocks all models',
     ),
     suspended: field.boolean(({ suspendedAt }) => suspendedAt !== null, 'Whether the account is suspended'),
-    suspended_at: field.unixSeconds.orNull('suspendedAt', 'When the account was suspended. Null if it is not'),
+    suspended_at: field.unixSeconds.orNull('suspendedAt', 'When the account was suspended. Null if not suspended'),
     price_list: field.text.orNull('priceList', 'The price list of the account. Null for the prices of the catalogue'),
     balances: field.object(BALANCES)((account) => account),
   },

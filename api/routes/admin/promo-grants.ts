@@ -39,8 +39,8 @@ export const grantPromo = endpoint({
   access: 'admin-finance',
   summary: 'Grant promo credit, which expires',
   description:
-    'Promo credit is spent before all other credit, in the order of expiry. Each reference is granted once per account: repeating ' +
-    'it answers 200 and changes nothing; with another amount or expiry it answers 409.',
+    'Promo credit is spent before all other credit, in the order of expiry. Each reference is granted once per account: a repeated ' +
+    'call answers 200 and changes nothing; with another amount or expiry, 409.',
   body: jsonBody('GrantPromo', promoGrantSchema),
   answers: { 200: dataOf(PROMO_GRANT.schema, 'The earlier grant'), 201: dataOf(PROMO_GRANT.schema, 'The grant') },
   refusals: ['idempotency_conflict'],

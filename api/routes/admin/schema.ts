@@ -102,14 +102,14 @@ export const importBillSchema = bodySchema({
     .items(freeText({ min: 1, max: 200 }))
     .min(1)
     .max(50)
-    .description('The upstreams that the vendor bills for, by their names in the configuration'),
+    .description('The upstreams on the bill, by name in the configuration'),
   columns: bodySchema({
     job: columnTitle.description('The column of job ids. Omit it if the lines are sums'),
     model: requiredField(columnTitle.description('The column of models')),
     amount: requiredField(columnTitle.description('The column of amounts')),
   }).description('The titles of the columns to read, in any case'),
   usd_per_unit: positiveUsd
-    .description('The value of 1 unit of the bill’s currency, if it is not the US dollar')
+    .description('The value of 1 unit of the bill’s currency. Absent for US dollars')
     .example('0.14'),
   author,
 });

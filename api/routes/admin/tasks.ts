@@ -88,7 +88,7 @@ export const cancelTask = endpoint({
   id: 'cancelTask',
   request: 'POST /admin/v1/tasks/{task_id}/cancel',
   access: 'admin',
-  summary: 'End a running task and refund it',
+  summary: 'Cancel and refund a running task',
   body: actionBody,
   answers: { 202: dataOf(object({ ...OPERATOR_ACTION.schemas, task: ADMIN_TASK.schema }), 'The task and the action') },
   refusals: ['processing_unavailable'],

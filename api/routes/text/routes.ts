@@ -44,7 +44,7 @@ export const createResponse = textEndpoint({
   format: FORMATS.responses,
   summary: 'Create a response',
   description:
-    'Genway stores no conversation: send the whole of it in `input`. With `stream: true`: `response.created`, ' +
+    'Genway stores no conversations: send the whole conversation in `input`. With `stream: true`: `response.created`, ' +
     '`response.output_text.delta`, `response.function_call_arguments.delta`, …, `response.completed`.',
   body: textBody('ResponsesRequest', { model: 'textg-6-luna', input: 'Name three lighthouses.' }),
   answers: wholeOrStreamed('ResponsesResponse'),

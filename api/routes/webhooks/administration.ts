@@ -19,7 +19,7 @@ export const createWebhookOfAccount = endpoint({
   request: 'POST /admin/v1/accounts/{account_id}/webhooks',
   access: 'admin',
   summary: 'Create a webhook endpoint for an account',
-  description: 'Only this answer shows the secret that signs deliveries. Pass it to the customer.',
+  description: 'Only this answer shows the secret that signs deliveries. Pass the secret to the customer.',
   body: jsonBody('CreateWebhook', createEndpointSchema),
   answers: { 201: dataOf(ADMIN_ENDPOINT.schema, 'The endpoint with its secret') },
   handle: async ({ params, body }, { database, encryption, checkWebhookAddress }) => {

@@ -12,45 +12,45 @@ export type Task = {
   media_type: 'image' | 'video';
   /** The model id as sent */
   model: string;
-  /** Only `succeeded` and `failed` are final */
+  /** The status. Only `succeeded` and `failed` are final */
   status: 'queued' | 'processing' | 'succeeded' | 'failed';
-  /** Repeats `status`, for older clients */
+  /** The same as `status`, for older clients */
   stage: 'queued' | 'processing' | 'succeeded' | 'failed';
   /** When the task was created, in Unix seconds */
   created_at: number;
-  /** When it last changed, in Unix seconds */
+  /** When the task last changed, in Unix seconds */
   updated_at: number;
-  /** When it ended, in Unix seconds; null while running */
+  /** When the task ended, in Unix seconds. Null while running */
   completed_at: number | null;
-  /** Seconds to wait before the next poll; only while running */
+  /** The time before the next poll, in seconds. Only while running */
   poll_after_seconds?: number;
-  /** How long recent tasks of the model took; only while running, and if enough are known */
+  /** The durations of recent tasks of the model. Only while running, and with enough samples */
   typical_seconds?: {
-    /** Half of recent tasks took at most this long; seconds */
+    /** The median duration, in seconds */
     p50: number;
-    /** Nine in ten took at most this long; seconds */
+    /** The 90th percentile of the durations, in seconds */
     p90: number;
-    /** Number of tasks in the sample */
+    /** The number of tasks in the sample */
     samples: number;
   };
   output: TaskOutput | null;
   usage: {
-    /** Reserved at creation, in USD */
+    /** The amount reserved at creation, in USD */
     credits_reserved: number;
-    /** The price of the task, in USD; 0 if it failed */
+    /** The price of the task, in USD. 0 if the task failed */
     credits_charged: number;
-    /** Charged in the end, in USD; 0 unless it succeeded */
+    /** The amount charged, in USD. 0 unless the task succeeded */
     credits_settled: number;
-    /** Returned, in USD; everything if it failed */
+    /** The amount refunded, in USD. 0 unless the task failed */
     credits_refunded: number;
-    /** Seconds that determine the price; videos only */
+    /** The seconds that determine the price. Only for videos */
     billable_duration_seconds?: number;
-    /** The version of the account’s price list that set the price; absent for the prices of the catalogue */
+    /** The version of the account’s price list. Absent if the catalogue’s prices applied */
     price_list?: string;
   };
-  /** The id of the request that created the task; quote it to support */
+  /** The id of the create request. Quote the id to support */
   request_id: string;
-  /** The end user whom the create call named; absent if it named none, and once the name is erased */
+  /** The end user. Absent if the create call names none, or the name is erased */
   end_user?: string;
   /** Null unless failed */
   error_code:
@@ -61,24 +61,24 @@ export type Task = {
     | 'processing_failed'
     | 'result_transfer_failed'
     | null;
-  /** The cause and the remedy; null unless failed */
+  /** The cause and the remedy. Null unless failed */
   error_message: string | null;
-  /** Whether the same request can succeed later; only if failed */
+  /** Whether the same request can succeed later. Only if failed */
   retryable?: boolean;
 };
 
 export type TaskOutput = {
   media: {
     type: 'image' | 'video';
-    /** Link to the stored file; download and keep it */
+    /** The link to the stored file. Download the file and keep it */
     url: string;
     mime_type: string;
-    /** Pixels; images only */
+    /** In pixels. Only for images */
     width?: number;
-    /** Pixels; images only */
+    /** In pixels. Only for images */
     height?: number;
   }[];
-  /** The first file again, for older clients; use `media` */
+  /** The first file, for older clients. Use `media` */
   r2_url: string | null;
 };
 
@@ -310,15 +310,15 @@ export type DailyUsage = {
   requests: number;
   /** The number of requests and tasks that failed, free of charge */
   failed: number;
-  /** Whole prompts, cached or not */
+  /** The input tokens, cached or not */
   input_tokens: number;
-  /** The part of the input read from a cache */
+  /** The input tokens read from a cache */
   cache_read_tokens: number;
-  /** The part of the input written to a cache */
+  /** The input tokens written to a cache */
   cache_write_tokens: number;
-  /** The part of what was written to a cache that is kept there for an hour */
+  /** The part of `cache_write_tokens` kept for an hour */
   cache_write_1h_tokens: number;
-  /** All generated tokens, reasoning included */
+  /** The output tokens, reasoning included */
   output_tokens: number;
   /** The length of the videos, in seconds */
   billable_duration_seconds: number;
@@ -335,15 +335,15 @@ export type EndUserUsage = {
   requests: number;
   /** The number of requests and tasks that failed, free of charge */
   failed: number;
-  /** Whole prompts, cached or not */
+  /** The input tokens, cached or not */
   input_tokens: number;
-  /** The part of the input read from a cache */
+  /** The input tokens read from a cache */
   cache_read_tokens: number;
-  /** The part of the input written to a cache */
+  /** The input tokens written to a cache */
   cache_write_tokens: number;
-  /** The part of what was written to a cache that is kept there for an hour */
+  /** The part of `cache_write_tokens` kept for an hour */
   cache_write_1h_tokens: number;
-  /** All generated tokens, reasoning included */
+  /** The output tokens, reasoning included */
   output_tokens: number;
   /** The amount charged, in USD */
   charged_usd: number;
@@ -372,17 +372,17 @@ export type TextRequest = {
   rates_version: string;
   /** The version of the account’s price list. Null if the catalogue’s prices applied */
   price_list: string | null;
-  /** The whole prompt, cached or not */
+  /** The input tokens, cached or not */
   input_tokens: number;
-  /** The part read from a cache */
+  /** The input tokens read from a cache */
   cache_read_tokens: number;
-  /** The part written to a cache */
+  /** The input tokens written to a cache */
   cache_write_tokens: number;
-  /** The part of what was written to a cache that is kept there for an hour */
+  /** The part of `cache_write_tokens` kept for an hour */
   cache_write_1h_tokens: number;
-  /** All generated tokens, reasoning included */
+  /** The output tokens, reasoning included */
   output_tokens: number;
-  /** The part that is reasoning, if reported */
+  /** The reasoning tokens. Null if the upstream does not report them */
   reasoning_tokens: number | null;
   /** The end user. Null if the request names none, or the name is erased */
   end_user: string | null;
@@ -478,12 +478,12 @@ export type Delivery = {
   completed_at: number | null;
 };
 
-/** An event, with the task as polling showed it at that moment. */
+/** An event, with the task at that moment. */
 export type TaskEvent = {
   id: string;
   object: 'event';
   type: 'task.succeeded' | 'task.failed';
-  /** When it happened, in Unix seconds */
+  /** When the event happened, in Unix seconds */
   created_at: number;
   data: Task;
 };
@@ -492,16 +492,16 @@ export type LowBalanceEvent = {
   id: string;
   object: 'event';
   type: 'account.balance_low';
-  /** When it was found to be low, in Unix seconds */
+  /** When Genway found the low balance, in Unix seconds */
   created_at: number;
   data: {
     object: 'balance';
     account_id: string;
-    /** Available to spend, in USD */
+    /** The available balance, in USD */
     available_usd: number;
-    /** Held for running tasks and requests, in USD */
+    /** The amount held for running tasks and requests, in USD */
     reserved_usd: number;
-    /** The threshold, below which the sum of both fell, in USD */
+    /** The threshold above the sum of both amounts, in USD */
     low_balance_usd: number;
   };
 };
