@@ -40,10 +40,12 @@ export function pageById(kind: IdKind) {
   return page(([id = '', ...others]) => (others.length === 0 && isId(kind, id) ? id : null));
 }
 
+/** The schema of the field with the next `cursor`. */
+export const NEXT_CURSOR = nullable(text('The `cursor` of the next page. Null on the last page'));
+
 /** One page of a list, as an answer. */
 export function pageOf(items: JsonSchema, description: string): Answer {
-  const list = { data: arrayOf(items), next_cursor: nullable(text('The next cursor. Null at the end')) };
-  return { description, content: json(object(list)) };
+  return { description, content: json(object({ data: arrayOf(items), next_cursor: NEXT_CURSOR })) };
 }
 
 /** The start of a page, and how many rows to read. */

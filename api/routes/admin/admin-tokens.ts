@@ -77,7 +77,7 @@ export const listAdminTokens = endpoint({
   id: 'listAdminTokens',
   request: 'GET /admin/v1/admin-tokens',
   access: 'admin',
-  summary: 'List the valid admin tokens, newest first',
+  summary: 'List the unrevoked admin tokens, newest first',
   answers: { 200: dataOf(arrayOf(ADMIN_TOKEN.schema), 'The tokens') },
   handle: async (_call, { database }) => ({ data: (await findAdminTokens(database)).map(ADMIN_TOKEN.present) }),
 });

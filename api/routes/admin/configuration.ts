@@ -17,7 +17,7 @@ const CONFIGURATION = resource<ConfigurationState>('Configuration', {
   catalogue_version: field.text('catalogueVersion', 'The current version of the catalogue'),
   digest: field.text('digest', 'SHA-256 over the current versions of both files'),
   since: field.isoTime('since', 'When the process applied this version'),
-  refusal: field.text.orNull('refusal', 'Why the process refuses the files on disk. Null if it applied them'),
+  refusal: field.text.orNull('refusal', 'The reason why the process refuses the files. Null if it applied them'),
 });
 
 export const CONFIGURATION_RECORD = resource<ConfigurationRecord>('ConfigurationRecord', {
@@ -25,7 +25,7 @@ export const CONFIGURATION_RECORD = resource<ConfigurationRecord>('Configuration
   process: field.text('process', 'The process: its kind, host and process id'),
   catalogue_version: field.text.orNull('catalogueVersion', 'The version of the catalogue. Null if unreadable'),
   digest: field.text('digest', 'SHA-256 over both files'),
-  refusal: field.text.orNull('refusal', 'Why the process refused the files. Null if it applied them'),
+  refusal: field.text.orNull('refusal', 'The reason why the process refused the files. Null if it applied them'),
 });
 
 export const getConfiguration = endpoint({
@@ -33,7 +33,7 @@ export const getConfiguration = endpoint({
   request: 'GET /admin/v1/configuration',
   access: 'admin-read',
   summary: 'Show the current version of the catalogue and of the upstreams',
-  answers: { 200: dataOf(CONFIGURATION.schema, 'The version in the answering process') },
+  answers: { 200: dataOf(CONFIGURATION.schema, 'The version that the answering process uses') },
   handle: (_call, { configuration }) => ({ data: CONFIGURATION.present(configuration.show()) }),
 });
 

@@ -60,7 +60,7 @@ export const BALANCE_ENTRY = resource<BalanceEntry>(
       'balance',
       'The balance after the change, holds included. Null with the filter `type` or `api_key_id`',
     ),
-    request_kind: field.oneOf(['image', 'video', 'text']).orNull('requestKind', 'The kind. Null for other entries'),
+    request_kind: field.oneOf(['image', 'video', 'text']).orNull('requestKind', 'The kind of request. Null if none'),
     model: field.text.orNull('model', 'The model'),
     error_code: field.text.orNull('errorCode', 'The error code of a failed task'),
     input_tokens: field.count.orNull('inputTokens', 'The input tokens of a text request'),

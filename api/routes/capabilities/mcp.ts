@@ -101,7 +101,7 @@ export const serveMcp = endpoint({
   },
   answers: {
     200: { description: 'A JSON-RPC message', content: json(ANY_OBJECT) },
-    202: { description: 'Nothing' },
+    202: { description: 'No body' },
     406: { description: 'The client does not accept JSON and `text/event-stream`', content: json(ANY_OBJECT) },
   },
   refusals: ['bad_request'],

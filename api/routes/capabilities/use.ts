@@ -34,7 +34,7 @@ export const searchSchema = Joi.object<Search>({
   query: Joi.string().max(1_000).allow('').description('The task in your own words'),
   kind: Joi.valid('video', 'image', 'text').description('Filters by kind'),
   max_price_usd: Joi.number().min(0).description('The highest price of the model’s example, in USD'),
-  limit: Joi.number().integer().min(1).max(MAX_RESULTS).description('The most results. By default, 5'),
+  limit: Joi.number().integer().min(1).max(MAX_RESULTS).description('The maximum of results. By default, 5'),
 });
 
 /** Finds the models that match and that the key can call: best first, and the cheapest first among equals. */

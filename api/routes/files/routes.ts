@@ -1,7 +1,7 @@
 /** Uploads of local inputs (contract 4.5), and the list of an account's uploads. */
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { FILE_TYPES } from '../../../storage/file-type.ts';
-import { arrayOf, boolean, exactly, nullable, object, text } from '../../../domain/json-schema.ts';
+import { arrayOf, boolean, exactly, object } from '../../../domain/json-schema.ts';
 import { dataOf, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById } from '../../endpoint/page.ts';
@@ -48,7 +48,7 @@ export const listFiles = endpoint({
           object: exactly('list'),
           data: arrayOf(FILE.schema),
           has_more: boolean(),
-          next_cursor: nullable(text('The cursor of the next page. Null on the last page')),
+          next_cursor: NEXT_CURSOR,
         }),
       ),
     },
@@ -82,7 +82,7 @@ export const deleteFile = endpoint({
   access: 'key',
   summary: 'Delete an uploaded file',
   description: 'The file’s link stops working at once, even for running tasks.',
-  answers: { 200: dataOf(DELETED_FILE.schema, 'Deleted') },
+  answers: { 200: dataOf(DELETED_FILE.schema, 'The deleted file') },
   handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
     if (!(await uploads.remove(caller.account.id, id))) throw notFoundError('file', caller);
     return { data: DELETED_FILE.present({ id }) };

@@ -35,9 +35,9 @@ const VIDEO = resource<Task>(
   {
     id: field.id('task')('id'),
     object: field.constant('video'),
-    created_at: field.unixSeconds('createdAt'),
+    created_at: field.unixSeconds('createdAt', 'When the video was created'),
     completed_at: field.unixSeconds.orNull('completedAt'),
-    expires_at: field.unixSeconds.orNull(() => null, 'Always null: stored videos do not expire'),
+    expires_at: field.unixSeconds.orNull(() => null, 'Always null. Stored videos do not expire'),
     status: field.oneOf(Object.values(STATUSES))(({ status }) => STATUSES[status]),
     progress: field.integer(({ status }) => (isFinal(status) ? 100 : 0), '100 for a final task, otherwise 0'),
     model: field.text('model'),
@@ -207,7 +207,7 @@ export const deleteVideo = endpoint({
   summary: 'Delete a video',
   description:
     'Deletes the stored file. Cancels an unfinished video, or answers 409 if cancelling is too late. Charges stay recorded.',
-  answers: { 200: { description: 'Deleted', content: json(DELETED.schema) } },
+  answers: { 200: { description: 'The deleted video', content: json(DELETED.schema) } },
   refusals: ['idempotency_conflict', 'processing_unavailable'],
   presentError: presentTypedError,
   handle: async ({ caller, params }, services) => {

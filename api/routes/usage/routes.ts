@@ -11,7 +11,7 @@ import { arrayOf, object } from '../../../domain/json-schema.ts';
 import { usagePeriod } from './period.ts';
 import { DAILY_USAGE, END_USER_USAGE, TEXT_REQUEST } from './present.ts';
 
-export const USAGE_DAYS = `Covers the last ${USAGE.defaultDays} days by default, and at most ${USAGE.maxDays}.`;
+export const USAGE_DAYS = `The period is the last ${USAGE.defaultDays} days by default, and at most ${USAGE.maxDays} days.`;
 
 export const DAILY_USAGE_ANSWER: Answer = {
   description: 'The usage by day, newest first',
@@ -31,7 +31,7 @@ export const sumUsage = endpoint({
   request: 'GET /v1/usage',
   access: 'key',
   summary: 'Sum up usage by day, model and key',
-  description: `${USAGE_DAYS} Tasks count once they are final.`,
+  description: `${USAGE_DAYS} Only final tasks count.`,
   query: PERIOD,
   answers: { 200: DAILY_USAGE_ANSWER },
   handle: async ({ caller, query }, { reports }) => {
@@ -50,7 +50,7 @@ export const sumUsageByEndUser = endpoint({
   request: 'GET /v1/usage/end-users',
   access: 'key',
   summary: 'Sum up usage by end user',
-  description: `${USAGE_DAYS} Tasks count once they are final.`,
+  description: `${USAGE_DAYS} Only final tasks count.`,
   query: PERIOD,
   answers: { 200: END_USERS_ANSWER },
   handle: async ({ caller, query }, { reports, queueReport }) => {

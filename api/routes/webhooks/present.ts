@@ -24,7 +24,7 @@ export const ENDPOINT = resource<ShownEndpoint>(
     enabled: field.boolean(({ disabledAt }) => disabledAt === null, 'Whether events are sent'),
     disabled_at: field.unixSeconds.orNull('disabledAt', 'When the endpoint was disabled. Null if enabled'),
     disabled_reason: field.text.orNull('disabledReason', 'Why the endpoint is disabled. Null if enabled'),
-    failing_since: field.unixSeconds.orNull('failingSince', 'When the first attempt since the last success failed'),
+    failing_since: field.unixSeconds.orNull('failingSince', 'When deliveries started to fail. Null if none fails'),
     created_at: field.unixSeconds('createdAt', 'When the endpoint was created'),
     updated_at: field.unixSeconds('updatedAt', 'When the endpoint last changed'),
   },

@@ -78,7 +78,7 @@ export const deleteWebhook = endpoint({
   request: 'DELETE /v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Delete an endpoint',
-  answers: { 200: dataOf(DELETED_ENDPOINT.schema, 'Deleted') },
+  answers: { 200: dataOf(DELETED_ENDPOINT.schema, 'The deleted endpoint') },
   handle: async ({ caller, params: { webhook_id: id } }, { database }) => {
     if (!(await deleteWebhookEndpoint(database, caller.account.id, id))) throw notFoundError('webhookEndpoint', caller);
     return { data: DELETED_ENDPOINT.present({ id }) };

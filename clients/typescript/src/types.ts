@@ -418,7 +418,7 @@ export type Webhook = {
   disabled_at: number | null;
   /** Why the endpoint is disabled. Null if enabled */
   disabled_reason: string | null;
-  /** When the first attempt since the last success failed, in Unix seconds */
+  /** When deliveries started to fail, in Unix seconds. Null if none fails */
   failing_since: number | null;
   /** When the endpoint was created, in Unix seconds */
   created_at: number;
@@ -526,7 +526,7 @@ export type SearchCapabilities = {
   kind?: 'video' | 'image' | 'text';
   /** The highest price of the model’s example, in USD */
   max_price_usd?: number;
-  /** The most results. By default, 5 */
+  /** The maximum of results. By default, 5 */
   limit?: number;
 };
 
