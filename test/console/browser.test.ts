@@ -6,6 +6,7 @@ import { findTask } from '../../db/queries/tasks.ts';
 import { newId } from '../../domain/ids.ts';
 import { make } from '../../lab/stack/accounts.ts';
 import { invite, PASSWORD, Visitor } from '../support/console.ts';
+import { createEndpoint } from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 import type { Page } from 'playwright-core';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
@@ -59,6 +60,24 @@ describeInBrowser('the console in a browser', (browser) => {
     await tab.page.getByRole('button', { name: 'Save and sign in' }).click();
     await tab.page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
     expect(await tab.page.getByText('$100.00').first().isVisible()).to.equal(true);
+  });
+
+  it('breaks words of 200 characters, which neither widen the page nor hide the columns beside them', async () => {
+    await signUp();
+    const { page } = tab;
+    const word = 'W'.repeat(180);
+    const account = { id: accountId };
+    const { id } = await createEndpoint(stack.database, account, {
+      url: `https://receiver.test/${word}`,
+      description: word,
+    });
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.goto(`/console/accounts/${accountId}/webhooks`);
+    const cutOff = `[...document.querySelectorAll('.table')].some((table) => table.scrollWidth > table.clientWidth)`;
+    expect(await page.evaluate<boolean>(cutOff)).to.equal(false);
+    await page.setViewportSize({ width: 390, height: 900 });
+    await page.goto(`/console/accounts/${accountId}/webhooks/${id}`);
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).to.equal(390);
   });
 
   it('creates a key that programs can use', async () => {
