@@ -153,7 +153,10 @@ function toKept(result: PageResult, draw: PageRenderer): StoredResult {
 /** @param canSetCookies whether to set the cookies of the stored response */
 function toResult(kept: StoredResult, formId: string, canSetCookies: boolean): PageResult {
   if (kept.kind === 'part') return { kind: 'part', content: raw(kept.html) };
-  const next = { kind: 'redirect', path: kept.kind === 'page' ? `/outcomes/${formId}` : kept.to } as const;
+  const next =
+    kept.kind === 'page'
+      ? ({ kind: 'redirect', path: `/outcomes/${formId}`, showsResult: true } as const)
+      : ({ kind: 'redirect', path: kept.to } as const);
   if (!canSetCookies) return next;
   return {
     ...next,

@@ -163,4 +163,15 @@ describeInBrowser('a session that ends while a page of the console is open', (br
     await page.reload();
     expect(await page.getByRole('status').count()).to.equal(0);
   });
+
+  it('does not show "Saved." on the page after one that shows a new key', async () => {
+    const { page } = tab;
+    await page.goto(`${account}/keys`);
+    await page.getByLabel('Name').fill('shown once');
+    await page.getByLabel('No limit').check();
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Your new key' }).waitFor();
+    await page.goto(`${account}/usage`);
+    expect(await page.getByRole('status').count()).to.equal(0);
+  });
 });
