@@ -1,11 +1,14 @@
 /** Decides whether a client's link may be followed: by its syntax, and by the addresses its host resolves to. */
-import { badRequest } from '../../domain/errors.ts';
+import { badRequest, type ServiceError } from '../../domain/errors.ts';
 import { AddressRefusedError, assertPublicHttpsUrl } from '../../net/address-guard.ts';
 import { isPermittedAddress, withoutBrackets } from '../../net/public-url.ts';
 import { type Resolve, resolveWithSystem } from '../../net/guarded-connector.ts';
 
-const REFUSAL = '"url" must be a public HTTPS URL';
 const RESOLVE_TIMEOUT_MS = 3_000;
+
+function refusal(): ServiceError {
+  return badRequest('"url" must be a public HTTPS URL', { path: ['url'], kind: 'link.refused', values: {} });
+}
 
 /** Whether a text is, by its syntax, a link that may be followed. */
 export function isPublicHttpsUrl(text: string, policy: { readonly allowPrivateAddresses: boolean }): boolean {
@@ -34,7 +37,7 @@ export function createAddressCheck({
   resolve?: Resolve;
 }): (url: string) => Promise<void> {
   return async (url) => {
-    if (!isPublicHttpsUrl(url, { allowPrivateAddresses })) throw badRequest(REFUSAL);
+    if (!isPublicHttpsUrl(url, { allowPrivateAddresses })) throw refusal();
     const addresses = await withinTimeout(resolve(withoutBrackets(new URL(url).hostname)));
     if (!addresses.every((address) => isPermittedAddress(address, { allowPrivateAddresses }))) {
       throw badRequest(REFUSAL);

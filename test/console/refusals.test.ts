@@ -19,7 +19,7 @@ const LIST = { name: 'partners', factor: '0.9', rules: '', valid_from: '', reaso
 
 // oxfmt-ignore
 const REFUSED: readonly Refused[] = [
-  { form: 'keys', fields: { ...UNLIMITED, unlimited: '', usage_limit_usd: 'much' }, field: 'usage_limit_usd', told: '支出上限（USD）：请输入不小于 0 的美元金额。' },
+  { form: 'keys', fields: { ...UNLIMITED, unlimited: '', usage_limit_usd: 'much' }, field: 'usage_limit_usd', told: '支出上限（USD）：请输入不小于 0 的美元金额，例如 25 或 25.50。' },
   { form: 'keys', fields: { all_models: 'on' }, field: 'usage_limit_usd', told: '请设置支出上限，或勾选不限。' },
   { form: 'keys', fields: { ...UNLIMITED, rate_limit_rpm: '0' }, field: 'rate_limit_rpm', told: '每分钟请求数：请输入不小于 1 的数。' },
   { form: 'keys', fields: { ...UNLIMITED, rate_limit_rpm: '1.5' }, field: 'rate_limit_rpm', told: '每分钟请求数：请输入整数。' },
@@ -27,8 +27,10 @@ const REFUSED: readonly Refused[] = [
   { form: 'keys', fields: { ...UNLIMITED, name: 'x'.repeat(201) }, field: 'name', told: '名称：请输入 0 至 200 个字符。' },
   { form: 'keys', fields: { ...UNLIMITED, ip_allowlist: '127.0.0.1 x' }, field: 'ip_allowlist', told: '允许的地址第 2 项：请输入 IP 地址或网段，例如 203.0.113.0/24。' },
   { form: 'keys', fields: { ...UNLIMITED, expires_on: '1969-01-01' }, field: 'expires_on', told: '到期时间：请输入 1970 至 9999 年之间的日期。' },
+  { form: 'keys', fields: { ...UNLIMITED, expires_on: '2020-01-01' }, field: 'expires_on', told: '请选择今天或以后的日期。' },
   { form: 'keys', fields: { ...UNLIMITED, limit_period: 'year' }, field: 'limit_period', told: '上限重置：请选择其中之一：day, week, month。' },
   { form: 'webhooks', fields: { events: 'task.failed' }, field: 'url', told: '地址：请填写此项。' },
+  { form: 'webhooks', fields: { url: 'https://127.0.0.1/hooks', events: 'task.failed' }, field: 'url', told: '地址：请输入公开的 HTTPS 链接。' },
   { form: 'webhooks', fields: { url: 'https://a.example' }, field: null, told: '事件：请至少选择 1 项。' },
   { form: 'billing/low-balance', fields: { low_balance_usd: '-1' }, field: 'low_balance_usd', told: '余额低于此数额时通知我（USD）：请输入大于 0 的美元金额，例如 25 或 25.50。' },
   { form: 'end-users', fields: { usage_limit_usd: '1', limit_period: 'day' }, field: 'end_user', told: '终端用户：请填写此项。' },
@@ -36,7 +38,7 @@ const REFUSED: readonly Refused[] = [
   { form: 'playground', fields: { model: 'vidone-3.0', prompt: '灯塔', duration: '5', images: 'ftp://x' }, field: 'images', told: '图片链接第 1 项：请输入公开的 HTTPS 链接。' },
   { form: 'playground', fields: { model: 'none' }, field: null, told: '没有这个模型，请另选一个。' },
   { form: 'staff/suspend', fields: { reason: ' ' }, field: 'reason', told: '原因：请填写此项。' },
-  { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '0' }, field: 'amount_usd', told: '金额：请输入不为 0 的美元金额，负数表示扣款。' },
+  { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '0' }, field: 'amount_usd', told: '金额：请输入不为 0 的美元金额，例如 2500 或 -1.50；负数表示扣款。' },
   { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '' }, field: 'amount_usd', told: '金额：请' },
   { form: 'staff/details', fields: { name: '风筝', email: 'kite' }, field: 'email', told: '电子邮箱：请输入电子邮箱' },
   { form: 'staff/price-lists', fields: { ...LIST, name: 'P!' }, field: 'name', told: '名称：请使用小写字母、数字和连字符，最多 63 个字符。' },

@@ -37,7 +37,11 @@ export function readSettings({ form, texts }: Visit, catalogue: Catalogue, store
     models: hasAllModels ? null : models,
     ip_allowlist: addresses.length === 0 ? null : addresses,
   });
-  return toKeySettings(body, catalogue);
+  const settings = toKeySettings(body, catalogue);
+  const { expiresAt } = settings;
+  const isUnchanged = expiresAt?.getTime() === stored?.expiresAt?.getTime();
+  if (expiresAt && !isUnchanged && expiresAt <= new Date()) throw new FormError(words.expired, { field: 'expires_at' });
+  return settings;
 }
 
 /** A key expires at the end of the day. An unchanged day keeps its stored time. */
