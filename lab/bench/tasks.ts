@@ -27,7 +27,7 @@ const CLIENTS = 32;
 const STEADY = { perSecond: 300, seconds: 5 } as const;
 /** How many tasks and bare workflows run before the measurement: a worker becomes faster over its first few hundred. */
 const WARM_UP = 400;
-/** What a task leaves in the database. */
+/** The tables in which a task leaves rows. */
 const TABLES = ['tasks', 'transfers', 'submissions', 'events', 'result_files'];
 
 const { values } = parseArgs({

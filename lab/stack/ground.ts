@@ -1,4 +1,4 @@
-/** What the processes of a stack stand on: PostgreSQL and Temporal, as in development or as in production. */
+/** PostgreSQL and Temporal for the processes of a stack, as in development or as in production. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { findFreePort } from '../../bin/stack/ports.ts';

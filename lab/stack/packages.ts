@@ -12,7 +12,7 @@ const CACHE = join(homedir(), '.cache/genway/clients');
 
 export type Settings = Readonly<Record<string, string>>;
 
-/** What a command printed. @throws Error with it when the command fails */
+/** Runs a command. @returns its output @throws Error with the output when the command fails */
 export async function run(command: string, args: readonly string[], settings: Settings = {}): Promise<string> {
   const lines: string[] = [];
   const env = { ...childEnvironment({}), ...settings };

@@ -116,7 +116,7 @@ const WITHOUT_LIMITS: Settings = {
   GENWAY_SHUTDOWN_GRACE_S: '10',
 };
 
-/** What the processes of Genway start with. */
+/** The settings with which the processes of Genway start. */
 interface Beginning extends Ground {
   readonly options: StackOptions;
   readonly home: string;

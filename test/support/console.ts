@@ -49,7 +49,7 @@ export async function invite(
 }
 
 export interface FormFile {
-  /** That of the field. */
+  /** The name of the form field. */
   readonly name: string;
   readonly content: string;
 }

@@ -62,18 +62,18 @@ export interface RecordedAnswer {
 
 /** The expected meaning of the answers. `message` is compared only where a recording has one, the rest always. */
 export interface RecordedOutcome {
-  /** Of a submission: the job's name. */
+  /** The name of the job that a submission started. */
   readonly accepted?: string;
-  /** Of a submission that is answered with files, and of a job that succeeded: links, and the sizes of other files. */
+  /** The results of a submission that is answered with files, or of a job that succeeded: links, and the sizes of other files. */
   readonly files?: readonly (string | number)[];
-  /** Of a submission, or of a job that failed: the task's error code. */
+  /** The task's error code after a submission or a job that failed. */
   readonly failed?: string;
-  /** Of a submission that was certainly not accepted: who is to blame. */
+  /** The reason why the upstream certainly did not accept a submission. */
   readonly notTaken?: 'busy' | 'access_refused';
   readonly retryAfterMs?: number;
-  /** Of a submission: `unknown` if it may have been accepted. Of a job: `running`, `missing`, or `unclear` without a verdict. */
+  /** A submission is `unknown` if it may have been accepted. A job is `running`, `missing`, or `unclear` without a verdict. */
   readonly state?: 'unknown' | 'running' | 'missing' | 'unclear';
-  /** Of a search. */
+  /** The jobs that a search found. */
   readonly found?: readonly string[] | null;
   readonly stopped?: true;
   readonly cost?: VendorCost;

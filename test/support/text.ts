@@ -84,7 +84,7 @@ export interface TestTextOptions {
   readonly maxSilenceMs?: number;
   /** The clock of the upstreams' health, in milliseconds; the machine's clock by default. */
   readonly upstreamClock?: () => number;
-  /** That of the machine by default. */
+  /** The clock of the machine by default. */
   readonly clock?: Clock;
   /** A refusal of the account for clients; decided by the account by default. */
   readonly refuseHold?: (charge: TextCharge) => Error | null;

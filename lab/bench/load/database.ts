@@ -1,4 +1,4 @@
-/** What benchmarks read from the database of their stack. */
+/** Queries of benchmarks on the database of their stack. */
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Database } from '../../../db/database.ts';
 

@@ -1,4 +1,4 @@
-/** What processes use, and where they run. */
+/** The CPU time and memory of processes, and the cores that they run on. */
 import { execFile, execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';

@@ -26,7 +26,7 @@ export interface LostRequest extends Period {
   readonly process: string;
   /** Whether its upstream broke its answer off. */
   readonly isBrokenOff: boolean;
-  /** What the client noticed. */
+  /** The error that the client noticed. */
   readonly reason: string;
 }
 

@@ -49,7 +49,7 @@ describe('a deployment with running tasks', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** What `temporal worker deployment set-current-version` does. */
+  /** Does the same as `temporal worker deployment set-current-version`. */
   async function makeCurrent(buildId: string): Promise<void> {
     const { connection, options } = stack.temporal;
     await waitUntil(

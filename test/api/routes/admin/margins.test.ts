@@ -6,13 +6,14 @@ import type { VendorCost } from '../../../../domain/media-route.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { parseFactor } from '../../../../domain/pricing.ts';
 import type { Task } from '../../../../domain/task.ts';
-import { useTestApp, type TestCaller } from '../../../support/app.ts';
+import { useTestApp } from '../../../support/app.ts';
 import {
   createTaskRow,
   finishAsFailed,
   finishAsSucceeded,
   openTaskSubmission,
   submitTask,
+  type TestCaller,
 } from '../../../support/factories.ts';
 import { connectGenway, type Genway } from '../../../support/genway.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -67,7 +68,7 @@ describe('revenue, cost and margin', () => {
     await finishAsFailed(database, given, 'processing_unavailable');
     await chargeText({});
     await recordTextCosts(database, [DEAR]);
-    // Of 100 tokens, 60 came from a cache and 10 were written to it: 30 * 2 + 60 * 1 + 10 * 3 + 20 * 5 = 250 pico-USD.
+    // A cache delivered 60 of the 100 tokens and stored 10: 30 * 2 + 60 * 1 + 10 * 3 + 20 * 5 = 250 pico-USD.
     const usage = { inputTokens: 100, cacheReadTokens: 60, cacheWriteTokens: 10, outputTokens: 20 };
     await chargeText({ model: DEAR.model, catalogueVersion: DEAR.version }, { tokens: usage, upstream: DEAR_ROUTE });
     await chargeText(
@@ -138,7 +139,7 @@ describe('revenue, cost and margin', () => {
         cost_usd: 0.75,
         failed_cost_usd: 0.5,
         possible_loss_usd: 0,
-        // Of the two that succeeded, the cost of one is known: 1 - 0.75, less the cost of the failure.
+        // The cost of one of the two successes is known: 1 - 0.75, less the cost of the failure.
         margin_usd: -0.25,
         margin_percent: -25,
       });
