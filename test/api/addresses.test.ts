@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
-import { type ErrorBody, useTestApp, type TestCaller } from '../support/app.ts';
+import { type ErrorBody, useTestApp } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { call } from '../support/stack.ts';
 import { ASK } from '../support/text.ts';
 

@@ -9,7 +9,7 @@ import { text as readText } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { expect } from 'chai';
 import { type TurnWatch, watchTurns } from '../support/turns.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 
 /** Garbage collection counts as processor time too, and occurs now and then. */
@@ -144,7 +144,7 @@ describe('other clients of a process are served', function () {
   this.timeout(300_000);
   const metricsToken = randomBytes(16).toString('hex');
   let folder: string;
-  let upstream: Receiver;
+  let upstream: LocalServer;
   let turns: TurnWatch;
   let stack: TestStack;
   let apiKey: string;
@@ -154,7 +154,7 @@ describe('other clients of a process are served', function () {
   before(async () => {
     [folder, upstream, turns] = await Promise.all([
       mkdtemp(join(tmpdir(), 'genway-stalls-')),
-      startReceiver((request, response) => void answerAtLength(request, response, stack.simulatorUrl)),
+      serveLocally((request, response) => void answerAtLength(request, response, stack.simulatorUrl)),
       watchTurns(),
     ]);
     const providers = join(folder, 'providers.yaml');

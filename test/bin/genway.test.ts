@@ -4,7 +4,7 @@ import { useTestApp } from '../support/app.ts';
 import { runGenway } from '../support/genway.ts';
 import { runProgram } from '../support/program.ts';
 import { call } from '../support/stack.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
 
 describe('the genway command', function () {
   this.timeout(180_000);
@@ -76,9 +76,9 @@ describe('the genway command', function () {
       },
     ];
 
-    let stranger: Receiver;
+    let stranger: LocalServer;
     before(async () => {
-      stranger = await startReceiver((_request, response) => response.end('<html>'));
+      stranger = await serveLocally((_request, response) => response.end('<html>'));
     });
     after(() => stranger.close());
 

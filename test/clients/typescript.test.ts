@@ -8,7 +8,7 @@ import { clientSchemas, TYPESCRIPT_FILE, writeTypeScript } from '../../bin/tools
 import * as genway from '../../clients/typescript/src/index.ts';
 import { run } from '../../lab/stack/packages.ts';
 import { pngFile } from '../support/media-files.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
 import { rejectionOf } from '../support/rejection.ts';
 import { useTestStack } from '../support/stack.ts';
 
@@ -168,12 +168,12 @@ describe('clients/typescript', () => {
   });
 
   describe('when the API fails for a moment', () => {
-    let server: Receiver;
+    let server: LocalServer;
     let answers: (number | 'reset' | 'break off' | 'stall' | 'page')[] = [];
     let keys: (string | undefined)[] = [];
 
     before(async () => {
-      server = await startReceiver((request, response) => {
+      server = await serveLocally((request, response) => {
         keys.push(request.headers['idempotency-key']?.toString());
         const answer = answers.shift() ?? 200;
         if (answer === 'reset') {

@@ -9,7 +9,13 @@ import { newId } from '../../domain/ids.ts';
 import { ADMIN_ROLES, hasMemberPermission, hasStaffPermission, MEMBER_ROLES } from '../../domain/roles.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { invite, useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, createTaskRow, createTextRequestRow, importSampleBill } from '../support/factories.ts';
+import {
+  createEndpoint,
+  createTaskRow,
+  createTextRequestRow,
+  importSampleBill,
+  type TestCaller,
+} from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 
 /** The pages, by the roles that may open them or send their forms. `a|b` is two pages. */

@@ -4,7 +4,7 @@ import { toCsv } from '../../api/exports.ts';
 import type { Page } from '../../console/page.ts';
 import { PAGES } from '../../console/pages.ts';
 import { isPersonName } from '../../domain/person-name.ts';
-import type { TestCaller } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { PASSWORD, type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
 
 const LONG_AFTER = 'z'.repeat(32);

@@ -2,9 +2,15 @@ import { expect } from 'chai';
 import { mountConsole } from '../../console/serve.ts';
 import { adjust, topUp } from '../../db/queries/credits.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { startTestApp, type TestCaller } from '../support/app.ts';
+import { startTestApp } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, createTextRequestRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
+import {
+  createTaskRow,
+  createTextRequestRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  type TestCaller,
+} from '../support/factories.ts';
 
 const THIS_MONTH = new Date().toISOString().slice(0, 7);
 

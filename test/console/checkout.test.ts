@@ -6,7 +6,7 @@ import { startTestApp, type TestApp } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { Visitor } from '../support/console.ts';
 import { announcePaymentEvent } from '../support/payments.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
 
 const SECRET = 'whsec_of_a_test';
 /** Expects that nobody pays. */
@@ -22,14 +22,14 @@ class PlayedStripe {
   }[] = [];
   /** Whether it answers 500. */
   isDown = false;
-  #receiver: Receiver | undefined;
+  #receiver: LocalServer | undefined;
 
   get url(): string {
     return this.#receiver?.url ?? '';
   }
 
   async start(): Promise<void> {
-    this.#receiver = await startReceiver((request, response) => {
+    this.#receiver = await serveLocally((request, response) => {
       const { method, url = '' } = request;
       const answer = (body: object, status = 200): void =>
         void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));

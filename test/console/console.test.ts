@@ -2,9 +2,8 @@ import { expect } from 'chai';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { checkPassword, hashChosenPassword, pauseAfter } from '../../api/services/people/sign-in.ts';
 import { PAGES } from '../../console/pages.ts';
-import type { TestCaller } from '../support/app.ts';
 import { addSecondFactor, invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, newTask } from '../support/factories.ts';
+import { createTaskRow, newTask, type TestCaller } from '../support/factories.ts';
 
 /** The key as tasks record it. */
 function keyOf({ accountId, keyId }: TestCaller) {

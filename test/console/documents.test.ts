@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { issueDocument, listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
 import { topUp } from '../../db/queries/credits.ts';
 import { parseUsd } from '../../domain/money.ts';
-import type { TestCaller } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setEndUserBudget } from '../../db/queries/end-user-budgets.ts';
-import type { TestCaller } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 

@@ -14,7 +14,7 @@ import { parseUsd } from '../../domain/money.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
+import type { TestApp } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
 import { invite, startTestConsole, Visitor } from '../support/console.ts';
 import {
@@ -25,6 +25,7 @@ import {
   importSampleBill,
   newEvent,
   newTask,
+  type TestCaller,
 } from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 import { CLIENT, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';

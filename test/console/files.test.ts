@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { TestCaller } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { FORM_HEADERS, formOf } from '../support/forms.ts';
 import { png } from '../storage/images.ts';

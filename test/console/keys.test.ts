@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { TestCaller } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
 
 const WHOLE = {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { MemberRole } from '../../domain/roles.ts';
-import type { TestCaller } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { invite as inviteByAdministration, PASSWORD, type Shown, useTestConsole, Visitor } from '../support/console.ts';
 
 const CHOSEN = { password: PASSWORD, repeated: PASSWORD };

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
-import type { TestCaller } from '../support/app.ts';
 import {
   addSecondFactor,
   invite,
@@ -13,7 +12,7 @@ import {
   Visitor,
 } from '../support/console.ts';
 import { codeAt } from '../../api/services/people/second-factor.ts';
-import { createEndpoint } from '../support/factories.ts';
+import { createEndpoint, type TestCaller } from '../support/factories.ts';
 
 const CONSOLE = join(import.meta.dirname, '../../console');
 const TIMES = 10;

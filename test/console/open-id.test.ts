@@ -5,7 +5,8 @@ import { mountConsole } from '../../console/serve.ts';
 import { findUserByEmail } from '../../db/queries/users.ts';
 import { digestToken } from '../../net/bearer-token.ts';
 import { createOpenIdProvider, SignInRefusedError } from '../../net/openid-provider.ts';
-import { startTestApp, type TestApp, type TestCaller } from '../support/app.ts';
+import { startTestApp, type TestApp } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { addSecondFactor, invite, PASSWORD, type Shown, type TestSecondFactor, Visitor } from '../support/console.ts';
 import { CLIENT, type KnownPerson, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';
 

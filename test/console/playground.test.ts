@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import type { TestCaller } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow } from '../support/factories.ts';
+import { createTaskRow, type TestCaller } from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 
 const run = promisify(execFile);

@@ -3,10 +3,9 @@ import { listDocuments, recordSeller } from '../../db/queries/billing-documents.
 import { topUp } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import type { TestCaller } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, createTaskRow, createTextRequestRow } from '../support/factories.ts';
+import { createEndpoint, createTaskRow, createTextRequestRow, type TestCaller } from '../support/factories.ts';
 
 describe('the search of the console', () => {
   const app = useTestConsole();

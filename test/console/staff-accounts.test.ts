@@ -2,9 +2,8 @@ import { expect } from 'chai';
 import { adjust } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsSucceeded } from '../support/factories.ts';
+import { createTaskRow, finishAsSucceeded, type TestCaller } from '../support/factories.ts';
 
 describe('accounts in the console of the staff', () => {
   const app = useTestConsole();

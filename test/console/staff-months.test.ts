@@ -5,10 +5,15 @@ import { settleSubmission } from '../../db/queries/submissions.ts';
 import { insertTransfer } from '../../db/queries/transfers.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
-import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded, openTaskSubmission } from '../support/factories.ts';
+import {
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  openTaskSubmission,
+  type TestCaller,
+} from '../support/factories.ts';
 
 const MONTHS = '/console/staff/months';
 

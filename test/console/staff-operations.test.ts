@@ -3,9 +3,14 @@ import pino from 'pino';
 import { createCallRecorder } from '../../db/call-recorder.ts';
 import { newId } from '../../domain/ids.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
-import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded } from '../support/factories.ts';
+import {
+  createEndpoint,
+  createTaskRow,
+  createTextRequestRow,
+  finishAsSucceeded,
+  type TestCaller,
+} from '../support/factories.ts';
 
 describe('the pages of operators', () => {
   let customer: TestCaller;

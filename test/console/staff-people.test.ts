@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { TestCaller } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { addSecondFactor, invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
 
 describe('accounts and people that operators create and change in the console', () => {

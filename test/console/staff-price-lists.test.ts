@@ -5,7 +5,7 @@ import { loadCatalogue } from '../../catalogue/load.ts';
 import { readRules, writeRules } from '../../console/pages/staff/price-lists/rules.ts';
 import { textsIn } from '../../console/texts/texts.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
-import type { TestCaller } from '../support/app.ts';
+import type { TestCaller } from '../support/factories.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 
 const PATH = '/console/staff/price-lists';

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsFailed } from '../support/factories.ts';
+import { createTaskRow, finishAsFailed, type TestCaller } from '../support/factories.ts';
 
 const REFUNDS = '/console/staff/refunds';
 

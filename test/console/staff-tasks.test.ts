@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { newId } from '../../domain/ids.ts';
-import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import {
   createEndpoint,
@@ -9,6 +8,7 @@ import {
   finishAsSucceeded,
   newTask,
   submitTask,
+  type TestCaller,
 } from '../support/factories.ts';
 
 const PROMPT = 'My secret kite over the sea';

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { storeLateResult } from '../../db/queries/late-results.ts';

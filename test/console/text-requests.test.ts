@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTextRequestRow } from '../support/factories.ts';
+import { createTextRequestRow, type TestCaller } from '../support/factories.ts';
 
 describe('the text requests of an account', () => {
   const app = useTestConsole();

@@ -3,9 +3,8 @@ import { exactUsd } from '../../console/html/components.tsx';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
-import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded, type TestCaller } from '../support/factories.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 
 const NAME = '=HYPERLINK("https://evil.test","<b>free</b>")';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
-import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint } from '../support/factories.ts';
+import { createEndpoint, type TestCaller } from '../support/factories.ts';
 
 describe('pages of webhooks', () => {
   let customer: TestCaller;

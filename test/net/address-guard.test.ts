@@ -7,8 +7,8 @@ import type { GuardedClient, GuardedClientOptions, GuardedRequest } from '../../
 import { createGuardedConnector } from '../../net/guarded-connector.ts';
 import type { Resolve } from '../../net/guarded-connector.ts';
 import { PUBLIC_ONLY } from '../../net/public-url.ts';
-import { RECEIVER_AUTHORITY, RECEIVER_NAME, startReceiver, startTlsReceiver } from '../support/receiver.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
+import { RECEIVER_AUTHORITY, RECEIVER_NAME, startTlsReceiver } from '../support/receiver.ts';
 
 const LIMITS = { maxBytes: 1000, timeoutMs: 5000 } satisfies GuardedRequest;
 
@@ -56,7 +56,7 @@ describe('net/address-guard', () => {
     return created;
   }
 
-  async function receiver(listener: RequestListener, start = startReceiver): Promise<Receiver> {
+  async function receiver(listener: RequestListener, start = serveLocally): Promise<LocalServer> {
     const started = await start(listener);
     opened.push(() => started.close());
     return started;

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { createHttpModerator, type HttpModeratorOptions } from '../../providers/moderation.ts';
 import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import { useSimulator } from '../support/simulator.ts';
-import { startReceiver } from '../support/receiver.ts';
+import { serveLocally } from '../../lab/stack/local-server.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
 const IMAGES = ['https://images.example.com/a.png', 'https://images.example.com/b.png'];
@@ -24,7 +24,7 @@ describe('the moderation client', () => {
 
   /** The client's result for a server with this answer. */
   async function checkAgainst(listener: RequestListener, options: Partial<HttpModeratorOptions> = {}) {
-    const server = await startReceiver(listener);
+    const server = await serveLocally(listener);
     try {
       return await check('A lighthouse', IMAGES, { url: server.url, ...options });
     } finally {

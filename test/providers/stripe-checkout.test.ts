@@ -6,7 +6,8 @@ import { parseUsd } from '../../domain/money.ts';
 import { CardRefusedError, CheckoutUnavailableError } from '../../providers/checkout.ts';
 import { createStripeCheckout } from '../../providers/stripe-checkout.ts';
 import { goProgram, hasGo, WITHOUT_GO } from '../support/go-programs.ts';
-import { startReceiver, startRecordingReceiver } from '../support/receiver.ts';
+import { serveLocally } from '../../lab/stack/local-server.ts';
+import { startRecordingReceiver } from '../support/receiver.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
 const STRIPE_MOCK = { title: 'stripe-mock 0.203.0', source: 'github.com/stripe/stripe-mock@v0.203.0' };
@@ -126,7 +127,7 @@ describe('a checkout page', () => {
     ['of which Stripe says nothing', 500, { error: { type: 'api_error' } }, CheckoutUnavailableError],
   ] as const) {
     it(`distinguishes a card ${what}`, async () => {
-      const receiver = await startReceiver((_request, response) =>
+      const receiver = await serveLocally((_request, response) =>
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
       );
       const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
@@ -138,7 +139,7 @@ describe('a checkout page', () => {
   }
 
   it('is null if Stripe has none with this id', async () => {
-    const receiver = await startReceiver((_request, response) => {
+    const receiver = await serveLocally((_request, response) => {
       response.writeHead(404, { 'content-type': 'application/json' });
       response.end('{"error":{"type":"invalid_request_error","code":"resource_missing","message":"No such session"}}');
     });

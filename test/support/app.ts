@@ -43,8 +43,6 @@ export interface TestAppOptions {
   readonly simulatesText?: boolean;
 }
 
-export type { TestCaller };
-
 /** The common error envelope. */
 export interface ErrorBody {
   readonly error: {

@@ -1,6 +1,7 @@
 /** Factories of requests to media upstreams and of their answers. */
 import type { RequestListener } from 'node:http';
 import { newId } from '../../domain/ids.ts';
+import { serveLocally } from '../../lab/stack/local-server.ts';
 import { fingerprintOf } from '../../providers/media/json.ts';
 import { Agent } from 'undici';
 import type { Accepted, JobState, MediaAdapter, RenderRequest } from '../../providers/media/adapter.ts';
@@ -14,7 +15,6 @@ import {
 } from '../../providers/media/upstream.ts';
 import { inspectMedia } from '../../storage/media-inspector.ts';
 import { eventually } from './eventually.ts';
-import { startReceiver } from './receiver.ts';
 
 /** The links of pictures that nothing fetches. */
 export const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
@@ -90,7 +90,7 @@ export async function usingVendor<Result>(
 ): Promise<Result> {
   const { status = 200, ...others } = settings;
   const answerAll: RequestListener = (_request, response) => response.writeHead(status).end(JSON.stringify(answer));
-  const vendor = await startReceiver(isListener(answer) ? answer : answerAll);
+  const vendor = await serveLocally(isListener(answer) ? answer : answerAll);
   const upstream = testUpstream({ adapter, baseUrl: vendor.url, ...others });
   try {
     return await use(upstream);

@@ -6,8 +6,6 @@ import { text as readText } from 'node:stream/consumers';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { listenLocally, type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
 
-export { type LocalServer as Receiver, serveLocally as startReceiver } from '../../lab/stack/local-server.ts';
-
 /** The authority that signed the certificate of {@link startTlsReceiver}. */
 export const RECEIVER_AUTHORITY = readFixture('receiver-certificate.pem');
 export const RECEIVER_NAME = 'receiver.example';

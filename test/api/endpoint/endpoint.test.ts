@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { Access } from '../../../api/endpoint/access.ts';
 import type { Endpoint } from '../../../api/endpoint/endpoint.ts';
 import { endpointsFor } from '../../../api/endpoints.ts';
-import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../support/app.ts';
+import type { TestCaller } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 
 const endpoints = endpointsFor({ canTakePayments: false });

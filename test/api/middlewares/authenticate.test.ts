@@ -3,8 +3,8 @@ import { endpointsFor } from '../../../api/endpoints.ts';
 import { isAddressIn } from '../../../api/middlewares/authenticate.ts';
 import { deleteApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
-import { finishAsSucceeded } from '../../support/factories.ts';
+import { type ErrorBody, useTestApp } from '../../support/app.ts';
+import { finishAsSucceeded, type TestCaller } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'A lighthouse' };

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../support/app.ts';
+import type { TestCaller } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 
 const LIMIT = 20;

@@ -3,7 +3,8 @@ import { finishTask, type TaskEnding } from '../../../db/queries/finish-task.ts'
 import { newId } from '../../../domain/ids.ts';
 import { renderEvent } from '../../../domain/webhook-event.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
-import { useTestApp, type TestCaller } from '../../support/app.ts';
+import { useTestApp } from '../../support/app.ts';
+import type { TestCaller } from '../../support/factories.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { pngFile } from '../../support/media-files.ts';
 import { schemaChecks, undescribed } from '../../support/openapi.ts';

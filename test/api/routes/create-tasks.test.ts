@@ -4,9 +4,9 @@ import { parseUsd } from '../../../domain/money.ts';
 import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
 import type { ModerationInput } from '../../../providers/moderation.ts';
 import { png } from '../../storage/images.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
-import { type ErrorBody, startTestApp, useTestApp, type TestCaller } from '../../support/app.ts';
-import { reloadAccount } from '../../support/factories.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
+import { type ErrorBody, startTestApp, useTestApp } from '../../support/app.ts';
+import { reloadAccount, type TestCaller } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 import type { TaskBody } from '../../support/tasks.ts';
 
@@ -187,7 +187,7 @@ describe('a create call', () => {
   });
 
   describe('for an image with links', () => {
-    let server: Receiver;
+    let server: LocalServer;
     let counted = 0;
 
     const PAGES: Readonly<Record<string, RequestListener>> = {
@@ -200,7 +200,7 @@ describe('a create call', () => {
     };
 
     before(async () => {
-      server = await startReceiver((incoming, answer) => PAGES[incoming.url ?? '']?.(incoming, answer));
+      server = await serveLocally((incoming, answer) => PAGES[incoming.url ?? '']?.(incoming, answer));
     });
     after(() => server.close());
 

@@ -4,7 +4,8 @@ import * as fc from 'fast-check';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { endpointsFor } from '../../../api/endpoints.ts';
-import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../support/app.ts';
+import type { TestCaller } from '../../support/factories.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { call } from '../../support/stack.ts';
 

@@ -3,8 +3,8 @@ import { claimIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import { topUp } from '../../../db/queries/credits.ts';
 import { updateApiKey } from '../../../db/queries/api-keys.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
-import { finishAsSucceeded } from '../../support/factories.ts';
+import { type ErrorBody, useTestApp } from '../../support/app.ts';
+import { finishAsSucceeded, type TestCaller } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 import type { TaskBody } from '../../support/tasks.ts';
 

@@ -5,8 +5,7 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { createGuardedClient } from '../../../net/address-guard.ts';
 import type { GuardedClient } from '../../../net/address-guard.ts';
 import { gif, jpeg, png, webpExtended, webpLossless, webpLossy } from '../../storage/images.ts';
-import { startReceiver } from '../../support/receiver.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 
 const FILES: Readonly<Record<string, Buffer>> = {
   '/a.png': png(64, 64),
@@ -68,14 +67,14 @@ function sendWithoutEnd(answer: Parameters<RequestListener>[1]): void {
 }
 
 describe('api/services/image-links', () => {
-  let server: Receiver;
+  let server: LocalServer;
   let client: GuardedClient;
   /** The requests that the server received. */
   const asked: string[] = [];
 
   before(async () => {
     client = createGuardedClient({ allowPrivateAddresses: true });
-    server = await startReceiver((incoming, answer) => {
+    server = await serveLocally((incoming, answer) => {
       asked.push(incoming.url ?? '');
       const path = (incoming.url ?? '').split('?', 1)[0] ?? '';
       const listener = PATHS[path];

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
-import { useTestApp, type TestCaller } from '../../support/app.ts';
+import { useTestApp } from '../../support/app.ts';
+import type { TestCaller } from '../../support/factories.ts';
 import { call } from '../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { FORMATS } from '../../../text/formats.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import {
   ASK,
   eventually,
@@ -73,14 +73,14 @@ function frame(event: { readonly type: string; readonly [field: string]: unknown
 
 describe('text endpoints', () => {
   let text: TestText;
-  let upstream: Receiver;
+  let upstream: LocalServer;
   let script: RequestListener;
   /** Answers that the upstream started, and promises that resolve when their connections close. */
   let answers: ServerResponse[] = [];
   let closed: Promise<unknown>[] = [];
 
   async function start(options: TestTextOptions = {}): Promise<void> {
-    upstream = await startReceiver((request, response) => {
+    upstream = await serveLocally((request, response) => {
       answers.push(response);
       closed.push(once(response, 'close'));
       request.resume().once('end', () => script(request, response));

@@ -5,7 +5,7 @@ import type { RequestListener } from 'node:http';
 import type { JsonObject } from '../../../domain/json.ts';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { ASK, modelVia, startTestText, textModel, type TestText, useTestText } from '../../support/text.ts';
 
 /** The declaration of a tool in each format. */
@@ -90,13 +90,13 @@ describe('a count of input tokens', () => {
 describe('a vendor that counts input tokens', () => {
   const HOUR_MS = 3_600_000;
   let text: TestText;
-  let server: Receiver;
+  let server: LocalServer;
   let answer: RequestListener = () => {};
   let asked: string[] = [];
   let nowMs = 1_800_000_000_000;
 
   before(async () => {
-    server = await startReceiver((request, response) => {
+    server = await serveLocally((request, response) => {
       request.resume().once('end', () => {
         asked.push(request.url ?? '');
         answer(request, response);

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import OpenAI from 'openai';
 import { BODIES, EMBEDDINGS } from '../../../domain/policy.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { startTestText, textModel, type TestText, useTestText } from '../../support/text.ts';
 
 const MODEL = 'textm-embed';
@@ -188,7 +188,7 @@ describe('POST /v1/embeddings', () => {
 
 describe('embeddings of an upstream', () => {
   let text: TestText;
-  let servers: Receiver[] = [];
+  let servers: LocalServer[] = [];
   let answer: RequestListener = () => {};
   let asked: string[] = [];
 
@@ -196,7 +196,7 @@ describe('embeddings of an upstream', () => {
     const names = ['one', 'two'];
     servers = await Promise.all(
       names.map((name) =>
-        startReceiver((request, response) => {
+        serveLocally((request, response) => {
           request.resume().once('end', () => {
             asked.push(name);
             if (name === 'one') answer(request, response);

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { listFailedAttempts } from '../../../db/queries/failed-text-attempts.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { startTestText, textModel, type TestText } from '../../support/text.ts';
 
 const PROMPT = 'Say exactly: from the second';
@@ -19,11 +19,11 @@ const eventOf = (data: string): string => `event: ${/"type":"([^"]+)"/.exec(data
 
 describe('a failed attempt of a text request', () => {
   let text: TestText;
-  let first: Receiver;
+  let first: LocalServer;
   let script: (response: ServerResponse) => void;
 
   before(async () => {
-    first = await startReceiver((request, response) => {
+    first = await serveLocally((request, response) => {
       request.resume();
       request.once('end', () => script(response));
     });

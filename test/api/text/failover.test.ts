@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { createAccount } from '../../support/factories.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { eventually, startTestText, textModel, type AskOptions, type TestText } from '../../support/text.ts';
 
 const PROMPT = 'Say exactly: from the second';
@@ -111,8 +111,8 @@ const FAULTS: readonly Fault[] = [
 
 describe('an upstream that fails before its answer starts', () => {
   let text: TestText;
-  let first: Receiver;
-  let dead: Receiver;
+  let first: LocalServer;
+  let dead: LocalServer;
   /** The answer of the first upstream, and the key and model of the requests that it received. */
   let script: Script;
   let calls: { readonly key: string; readonly model: string }[] = [];
@@ -122,9 +122,9 @@ describe('an upstream that fails before its answer starts', () => {
   let nowMs = 1_800_000_000_000;
 
   before(async () => {
-    dead = await startReceiver(() => {});
+    dead = await serveLocally(() => {});
     await dead.close();
-    first = await startReceiver(recording((...args) => script(...args)));
+    first = await serveLocally(recording((...args) => script(...args)));
     const baseUrls = baseUrlsAt(first.url);
     text = await startTestText({
       upstreamClock: () => nowMs,

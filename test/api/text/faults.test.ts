@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOfText } from '../../text/support.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { ASK, modelVia, startTestText, textModel, type TestText } from '../../support/text.ts';
 
 const BY_STATUS: readonly [number, number, string][] = [
@@ -55,18 +55,18 @@ function lastCodeOf(format: WireFormatName, stream: string): string {
 describe('an upstream of a text model', () => {
   let text: TestText;
   /** Refuses connections. */
-  let dead: Receiver;
+  let dead: LocalServer;
   /** Answers as set by each test. */
-  let scripted: Receiver;
+  let scripted: LocalServer;
   /** The paths and bodies of the requests that it received. */
   let calls: string[] = [];
   let bodies: string[] = [];
-  let script: Parameters<typeof startReceiver>[0];
+  let script: Parameters<typeof serveLocally>[0];
 
   before(async () => {
-    dead = await startReceiver(() => {});
+    dead = await serveLocally(() => {});
     await dead.close();
-    scripted = await startReceiver((request, response) => {
+    scripted = await serveLocally((request, response) => {
       let body = '';
       calls.push(request.url ?? '');
       request.on('data', (bytes: Buffer) => (body += bytes.toString()));

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { timeoutOf } from '../../../providers/text/text-upstreams.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { startTestText, textModel, type TestText } from '../../support/text.ts';
 
 type Script = RequestListener;
@@ -25,7 +25,7 @@ const hang: Script = () => {};
 
 describe('a text upstream', () => {
   let text: TestText;
-  let servers: Receiver[] = [];
+  let servers: LocalServer[] = [];
   /** The next answers of the upstreams, in the order of the calls; the last one is repeated. */
   let scripts: readonly Script[] = [];
   /** The called upstreams, in order. */
@@ -44,7 +44,7 @@ describe('a text upstream', () => {
   }
 
   before(async () => {
-    servers = await Promise.all(['one', 'two', 'returning'].map((name) => startReceiver(answerAs(name))));
+    servers = await Promise.all(['one', 'two', 'returning'].map((name) => serveLocally(answerAs(name))));
     const upstreams = servers.map((server, index) => ({
       name: ['one', 'two', 'returning'][index] ?? '',
       apiKeys: [`k-${index}`] as const,
@@ -215,7 +215,7 @@ describe('a text upstream', () => {
         expect((await ask('over-returning')).status, 'a probe that fails costs its request nothing').to.equal(200);
         expect(decisions().slice(-2)).to.deep.equal(['next', 'answered']);
       }
-      const returned = await startReceiver(answerAs('returning'), port);
+      const returned = await serveLocally(answerAs('returning'), port);
       asked = [];
       await ask('over-returning');
       nowMs += 10_000;

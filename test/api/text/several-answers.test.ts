@@ -9,7 +9,7 @@ import { parseRational } from '../../../domain/rational.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import type { TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { ASK, eventually, modelVia, startTestText, textModel, type TestText } from '../../support/text.ts';
 import { resultOf } from '../../text/answers.ts';
 import { answerOfStream, eventsOfText } from '../../text/support.ts';
@@ -68,7 +68,7 @@ const breaksOff: Script = () => (request, response) => {
 
 describe('several answers from an upstream that returns one per call', () => {
   let text: TestText;
-  let server: Receiver;
+  let server: LocalServer;
   /** The answers of the scripted upstream, in order. */
   let scripts: readonly Script[] = [];
   let calls = 0;
@@ -76,7 +76,7 @@ describe('several answers from an upstream that returns one per call', () => {
   let mostOpen = 0;
 
   before(async () => {
-    server = await startReceiver((request, response) => {
+    server = await serveLocally((request, response) => {
       open += 1;
       mostOpen = Math.max(mostOpen, open);
       response.once('close', () => (open -= 1));

@@ -13,7 +13,7 @@ import { loadFilesConfig } from '../../../config.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import { recordTextCosts } from '../../../db/queries/text-costs.ts';
 import { useTestApp, type TestApp } from '../../support/app.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 
 const VENDORS = [
   ...new Set(
@@ -135,7 +135,7 @@ describe('genway config check', () => {
       '/price-lists': { data: [{ name: 'cheap' }] },
       '/price-lists/cheap': { data: { id: 'cheap@3', factor: '0.01', rules: [] } },
     };
-    const running = await startReceiver((request, response) => {
+    const running = await serveLocally((request, response) => {
       response.end(JSON.stringify(answers[String(request.url).replace('/admin/v1', '')] ?? {}));
     });
     try {
@@ -259,12 +259,12 @@ describe('genway config init', () => {
 
 describe('genway config check --online', () => {
   let folder: string;
-  let vendor: Receiver;
+  let vendor: LocalServer;
   const asked: string[] = [];
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'genway-online-'));
-    vendor = await startReceiver((request, response) => {
+    vendor = await serveLocally((request, response) => {
       asked.push(`${request.method} ${request.url}`);
       const { authorization, 'x-goog-api-key': googleKey } = request.headers;
       if (googleKey !== undefined) response.writeHead(400).end('{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}');
@@ -312,10 +312,10 @@ describe('genway config check --online', () => {
   });
 
   describe('of a catalogue with models that vendors have retired', () => {
-    let google: Receiver;
+    let google: LocalServer;
     let listed: object;
     before(async () => {
-      google = await startReceiver((_request, response) => response.end(JSON.stringify(listed)));
+      google = await serveLocally((_request, response) => response.end(JSON.stringify(listed)));
     });
     after(() => google.close());
 

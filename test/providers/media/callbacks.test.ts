@@ -6,7 +6,7 @@ import { createGuardedClient } from '../../../net/address-guard.ts';
 import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
 import { testUpstream } from '../../support/media.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
 const SECRET = 'the-secret-of-the-operator';
@@ -77,7 +77,7 @@ describe('callbacks of upstreams', () => {
     let requests: number;
     let status: number;
     let nowMs: number;
-    let server: Receiver;
+    let server: LocalServer;
     const callbacks: Callbacks = {
       proof: 'keys',
       keysUrl: 'https://vendor.invalid/jwks.json',
@@ -89,7 +89,7 @@ describe('callbacks of upstreams', () => {
     const adapter = adapterWith(callbacks);
 
     before(async () => {
-      server = await startReceiver((_request, response) => {
+      server = await serveLocally((_request, response) => {
         requests += 1;
         response.writeHead(status).end(JSON.stringify({ keys: published }));
       });

@@ -10,7 +10,7 @@ import {
 import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
 import type { MediaUpstream } from '../../../providers/media/upstream.ts';
 import { imageRequest, lookUp, testUpstream, videoRequest } from '../../support/media.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import {
   type RecordedAnswer,
   type RecordedApi,
@@ -24,13 +24,13 @@ const signal = new AbortController().signal;
 
 for (const api of readRecordedApis()) {
   describe(`recorded answers of ${api.name}`, () => {
-    let vendor: Receiver;
+    let vendor: LocalServer;
     let upstream: MediaUpstream;
     let answers: readonly RecordedAnswer[] = [];
     let count = 0;
 
     before(async () => {
-      vendor = await startReceiver((request, response) => {
+      vendor = await serveLocally((request, response) => {
         request.resume();
         const { status, headers, body } = answers[Math.min(count, answers.length - 1)] ?? { status: 500, headers: {} };
         count += 1;

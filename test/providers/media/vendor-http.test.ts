@@ -9,7 +9,7 @@ import {
   ProviderUnreachableError,
 } from '../../../providers/media/outcomes.ts';
 import { createVendorHttp, type VendorHttp, type VendorHttpOptions } from '../../../providers/media/vendor-http.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
 const signal = new AbortController().signal;
@@ -34,8 +34,8 @@ describe('HTTP with an upstream of media', () => {
     return createVendorHttp({ base: new URL(baseUrl), credential, dispatcher, ...options });
   }
 
-  async function serve(listener: RequestListener): Promise<Receiver> {
-    const server = await startReceiver(listener);
+  async function serve(listener: RequestListener): Promise<LocalServer> {
+    const server = await serveLocally(listener);
     open.push(server);
     return server;
   }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { eventually } from '../../../support/eventually.ts';
-import { finishAsSucceeded } from '../../../support/factories.ts';
-import { type ErrorBody, useTestApp, type TestCaller } from '../../../support/app.ts';
+import { finishAsSucceeded, type TestCaller } from '../../../support/factories.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { type Answer, call } from '../../../support/stack.ts';
 
 interface AccountBody {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { adjust } from '../../../../db/queries/credits.ts';
 import { formatUsd, parseUsd } from '../../../../domain/money.ts';
-import { useTestApp, type TestCaller } from '../../../support/app.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
+import { useTestApp } from '../../../support/app.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded, type TestCaller } from '../../../support/factories.ts';
 import { failureOf, newHold, openTextLedger } from '../../../support/text-money.ts';
 
 interface Body {

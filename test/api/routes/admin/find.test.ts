@@ -6,8 +6,8 @@ import type { NewTextHold } from '../../../../db/text-money/ledger.ts';
 import { grantPromoCredit } from '../../../../db/queries/promo-grants.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
-import { type ErrorBody, useTestApp, type TestCaller } from '../../../support/app.ts';
-import { createEndpoint, createTaskRow, finishAsSucceeded } from '../../../support/factories.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
+import { createEndpoint, createTaskRow, finishAsSucceeded, type TestCaller } from '../../../support/factories.ts';
 import { type Answer, call } from '../../../support/stack.ts';
 import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { startModelControl } from '../../../../api/services/model-control.ts';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
-import { type ErrorBody, useTestApp, type TestCaller } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
+import type { TestCaller } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
 

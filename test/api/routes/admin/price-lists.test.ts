@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
-import { type ErrorBody, type TestCaller, useTestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
+import type { TestCaller } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
 

@@ -10,7 +10,7 @@ import { createFundedKey, createTaskRow, openTaskSubmission } from '../../../sup
 import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
-import { type Receiver, startReceiver } from '../../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 const MODEL = 'textc-M3';
@@ -35,13 +35,13 @@ interface Row {
 describe('api/routes/admin/upstreams', () => {
   let app: TestApp;
   let genway: Genway;
-  let upstream: Receiver;
+  let upstream: LocalServer;
   let status = 200;
   let words = ANSWER;
   let apiKey = '';
 
   before(async () => {
-    upstream = await startReceiver((_request, response) => {
+    upstream = await serveLocally((_request, response) => {
       response.writeHead(status).end(words);
     });
     app = await startTestApp({

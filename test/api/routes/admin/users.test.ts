@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { newId } from '../../../../domain/ids.ts';
-import type { TestCaller } from '../../../support/app.ts';
+import type { TestCaller } from '../../../support/factories.ts';
 import { useTestConsole, Visitor } from '../../../support/console.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type ErrorBody, type TestCaller, useTestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
+import type { TestCaller } from '../../../support/factories.ts';
 import { call } from '../../../support/stack.ts';
 
 describe('the MCP endpoint', () => {

@@ -5,10 +5,16 @@ import { listSubmissions, settleSubmission } from '../../../../db/queries/submis
 import { findTask } from '../../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded, openTaskSubmission } from '../../../support/factories.ts';
+import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
+import {
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  openTaskSubmission,
+  type TestCaller,
+} from '../../../support/factories.ts';
 import { callbackReaders } from '../../../support/media.ts';
-import { type Receiver, startReceiver } from '../../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
 import { type Answer, call, useTestStack } from '../../../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal } from '../../../support/tasks.ts';
 
@@ -20,12 +26,12 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   const cancelled: string[] = [];
   let isTemporalDown = false;
   let isVendorDown = false;
-  let vendor: Receiver;
+  let vendor: LocalServer;
   let app: TestApp;
   let caller: TestCaller;
 
   before(async () => {
-    vendor = await startReceiver((request, response) => {
+    vendor = await serveLocally((request, response) => {
       cancelled.push(request.url ?? '');
       response.writeHead(isVendorDown ? 500 : 200).end('{}');
     });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { finishTask } from '../../../../db/queries/finish-task.ts';
 import { newId } from '../../../../domain/ids.ts';
-import { type ErrorBody, useTestApp, type TestCaller } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import {
   createTaskRow,
   finishAsFailed,
@@ -9,6 +9,7 @@ import {
   newEvent,
   submitTask,
   VIDEO,
+  type TestCaller,
 } from '../../../support/factories.ts';
 import { call } from '../../../support/stack.ts';
 import type { TaskBody } from '../../../support/tasks.ts';

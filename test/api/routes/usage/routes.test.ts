@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { newId } from '../../../../domain/ids.ts';
-import { useTestApp, type TestCaller } from '../../../support/app.ts';
-import { createTaskRow, createTextRequestRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
+import { useTestApp } from '../../../support/app.ts';
+import {
+  createTaskRow,
+  createTextRequestRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  type TestCaller,
+} from '../../../support/factories.ts';
 import { failureOf, newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 
 const USD = 10n ** 12n;

@@ -16,7 +16,7 @@ import {
   videoRequest,
 } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
-import { startReceiver } from '../../../support/receiver.ts';
+import { serveLocally } from '../../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   announcementFrom,
@@ -172,7 +172,7 @@ describe('fal’s queue', () => {
 
   it('reads every page of the list, and requests the version once', async () => {
     const asked: string[] = [];
-    const server = await startReceiver(({ url }, response) => {
+    const server = await serveLocally(({ url }, response) => {
       asked.push(url ?? '');
       const next_cursor = asked.length === 1 ? 'next' : null;
       response.end(JSON.stringify({ items: [{ request_id: `r${asked.length}`, json_input: { a: 1 } }], next_cursor }));

@@ -17,7 +17,7 @@ import {
 import { MEDIA_APIS, MEDIA_PROTOCOLS } from '../../../../providers/media/protocols.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { imageRequest, lookUp, testUpstream, videoRequest } from '../../../support/media.ts';
-import { type Receiver, startReceiver } from '../../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
 const signal = new AbortController().signal;
@@ -142,13 +142,13 @@ const LISTED_ENDINGS: Readonly<Record<string, readonly Body[]>> = {
 };
 
 describe('every client of a vendor', () => {
-  let vendor: Receiver;
+  let vendor: LocalServer;
   let answer: RequestListener;
   const upstreams = new Map<string, MediaUpstream>();
   const guard = createGuardedClient({ allowPrivateAddresses: false });
 
   before(async () => {
-    vendor = await startReceiver((request, response) => answer(request, response));
+    vendor = await serveLocally((request, response) => answer(request, response));
     for (const [name, , adapter] of MEDIA_APIS) {
       const settings = { adapter, baseUrl: vendor.url, addresses: { requests: vendor.url } };
       const options = {

@@ -10,7 +10,7 @@ import {
 import { createSimulator } from '../../../../lab/simulator/simulator.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import { startReceiver } from '../../../support/receiver.ts';
+import { serveLocally } from '../../../../lab/stack/local-server.ts';
 
 const SECRET = 'example-callback-secret';
 const SENT_AT_SECONDS = 1_767_225_600;
@@ -88,7 +88,7 @@ describe('callbacks of the HTTP job protocol', () => {
 
   it('are sent by the simulator when a job ends, and can be verified', async () => {
     const received: CallbackRequest[] = [];
-    const receiver = await startReceiver((request, response) => {
+    const receiver = await serveLocally((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {

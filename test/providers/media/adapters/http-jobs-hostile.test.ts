@@ -9,7 +9,7 @@ import {
 } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream, MediaUpstreamOptions } from '../../../../providers/media/upstream.ts';
 import { lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import { type Receiver, startReceiver } from '../../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
 const signal = new AbortController().signal;
@@ -21,8 +21,8 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     for (const resource of open.splice(0)) await resource.close();
   });
 
-  const upstream = async (listener: RequestListener): Promise<Receiver> => {
-    const server = await startReceiver(listener);
+  const upstream = async (listener: RequestListener): Promise<LocalServer> => {
+    const server = await serveLocally(listener);
     open.push(server);
     return server;
   };
@@ -48,7 +48,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     rejectionOf(submit(await answering(status, body), videoRequest()));
 
   /** An upstream whose results are on another origin. */
-  const withForeignFiles = async (files: RequestListener): Promise<Receiver> => {
+  const withForeignFiles = async (files: RequestListener): Promise<LocalServer> => {
     const store = await upstream(files);
     return upstream((_request, response) => respondSucceeded(response, `${store.url}/1.mp4?signature=abc`));
   };

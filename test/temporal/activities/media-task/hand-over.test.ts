@@ -48,7 +48,7 @@ import {
   type TestKey,
 } from '../../../support/factories.ts';
 import { testUpstream } from '../../../support/media.ts';
-import { type Receiver, startReceiver } from '../../../support/receiver.ts';
+import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
 import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../../support/services.ts';
 
 const PATIENCE_MS = 600;
@@ -84,7 +84,7 @@ describe('a submission', function () {
   let testDatabase: TestDatabase;
   let database: Database;
   let key: TestKey;
-  let vendor: Receiver;
+  let vendor: LocalServer;
   let upstreams: Map<string, MediaUpstream>;
   let metrics: Metrics;
   let storage: WatchedStorage;
@@ -133,8 +133,8 @@ describe('a submission', function () {
   });
 
   /** Answers submissions as in {@link deeds}, and any request about its renders. */
-  async function startVendor(): Promise<Receiver> {
-    return startReceiver((request, response) => {
+  async function startVendor(): Promise<LocalServer> {
+    return serveLocally((request, response) => {
       const [, upstream = '', action, id] = (request.url ?? '').split('/');
       const answer = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
       const mine = rendered.filter((one) => one.upstream === upstream);
