@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { copyDatabase } from '../support/database.ts';
-import { createCaller } from '../support/factories.ts';
 import { field, runGenway } from '../support/genway.ts';
 import { call, type StackProcess, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
@@ -242,8 +241,8 @@ describe('a day of an operator', function () {
 
   async function restoreABackup(): Promise<void> {
     // Without webhooks, whose next attempts would continue for as long as the address does not answer.
-    const pepper = Buffer.from(secrets['GENWAY_KEY_PEPPER'] ?? '');
-    const { apiKey } = await createCaller(stack.database, pepper, { fundedUsd: 100 });
+    const { GENWAY_KEY_PEPPER: pepper = '' } = secrets;
+    const { apiKey } = await stack.createAccount({ pepper });
     step(
       'A backup is restored',
       'The database is put back to a moment at which a video was still rendered. It has been finished and charged since: ' +

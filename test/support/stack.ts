@@ -57,7 +57,7 @@ export interface TestStack {
   readonly textBaseUrl: string;
   readonly simulatorUrl: string;
   readonly adminToken: string;
-  /** What its processes run with, for commands that look at the same. */
+  /** The environment of the processes, for commands that run beside them. */
   readonly environment: Environment;
   readonly database: Database;
   readonly temporal: Client;
@@ -68,12 +68,12 @@ export interface TestStack {
   moreWorkers(env?: Readonly<Record<string, string>>): StackProcess;
   /** One more api process beside the first, at an address of its own. */
   moreApis(): Promise<StackProcess & { readonly baseUrl: string }>;
-  /** An account with that much funded credit and a key of its own, of which no process needs to run. */
-  createAccount(settings?: { fundedUsd?: number }): Promise<TestCaller>;
+  /** Creates an account with funded credit and a key. No process needs to run. @param settings.pepper by default that of `environment` */
+  createAccount(settings?: { fundedUsd?: number; pepper?: string }): Promise<TestCaller>;
   stop(): Promise<void>;
 }
 
-/** What both sides share when no variable says otherwise. */
+/** The key that Genway and the simulator share when no variable sets another. */
 const SIMULATOR_KEY = 'simulator';
 const STOP_GRACE_MS = 15_000;
 
@@ -159,8 +159,8 @@ export async function startTestStack({
       const address = `http://127.0.0.1:${port}`;
       return { ...launch('api', () => expectAnswer(address), { GENWAY_API_PORT: String(port) }), baseUrl: address };
     },
-    createAccount: ({ fundedUsd = 100 } = {}) =>
-      createCaller(testDatabase.database, Buffer.from(keyPepper), { fundedUsd }),
+    createAccount: ({ fundedUsd = 100, pepper = keyPepper } = {}) =>
+      createCaller(testDatabase.database, Buffer.from(pepper), { fundedUsd }),
     stop: async () => {
       await Promise.all(processes.map((process) => process.stop()));
       await simulator.close();
