@@ -120,7 +120,10 @@ export const eraseContent = endpoint({
     'refunds. Deletes the budgets of end users at once.',
   answers: { 200: dataOf(CONTENT.schema, 'The content that is still to be erased') },
   handle: async ({ params: { account_id: accountId }, caller }, { database }) => {
-    await eraseContentOf(database, accountId, { author: authorOf(caller, undefined), reason: 'asked for by the API' });
+    await eraseContentOf(database, accountId, {
+      author: authorOf(caller, undefined),
+      reason: 'requested through the API',
+    });
     return { data: await showContent(database, accountId) };
   },
 });

@@ -27,7 +27,7 @@ const TOP_UP = nested<TopUp & { readonly accountId: string; readonly reference: 
   object: field.constant('topup'),
   account_id: field.id('account')('accountId'),
   ...CREDITED_TOP_UP.fields,
-  applied: field.boolean('applied', 'False if the reference was credited before'),
+  applied: field.boolean('applied', 'False if the reference was credited by an earlier call'),
 });
 
 export const topUp = endpoint({

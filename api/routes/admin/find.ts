@@ -63,7 +63,7 @@ function nothingFound(id: string): ServiceError {
 }
 
 const OF_ANSWERS =
-  "An answer that was forwarded as the vendor wrote it has the vendor's id: look for the `x-request-id` that came with it.";
+  "The id may be the vendor's: an answer that was forwarded unchanged keeps it. Search for the `x-request-id` of the answer.";
 
 /** Hints by the prefix of an id. */
 const HINTS: Readonly<Record<string, string>> = {

@@ -87,7 +87,9 @@ function assertModelsExist({ models }: UpdateKeyBody, catalogue: Catalogue): voi
     (id) => !catalogue.textModels.has(id) && !catalogue.videoModels.has(id) && !catalogue.imageModels.has(id),
   );
   if (unknown !== undefined) {
-    throw badRequest(`"models" names ${unknown}, which is not in the catalogue. GET /admin/v1/models lists what is.`);
+    throw badRequest(
+      `"models" names ${unknown}, which is not in the catalogue. GET /admin/v1/models lists the models of the catalogue.`,
+    );
   }
 }
 

@@ -119,7 +119,7 @@ export const ADMIN_TEXT_REQUEST = resource<TextUsage>(
     held_usd: field.usd('held', 'The amount held before the model was called'),
     absorbed_usd: field.usd('absorbed', 'The part of the cost that the account could not cover'),
   },
-  'A finished text request, as operators see it.',
+  'A finished text request, with the fields for operators.',
 );
 
 /** An entry as its account sees it, with the author and the reason of a correction. */
@@ -130,5 +130,5 @@ export const ADMIN_BALANCE_ENTRY = resource<BalanceEntry>(
     author: field.text.orNull('author', 'The author of a correction. Null for other changes'),
     reason: field.text.orNull('reason', 'The reason of a correction. Null for other changes'),
   },
-  'A change of the balance, as operators see it.',
+  'A change of the balance, with the fields for operators.',
 );

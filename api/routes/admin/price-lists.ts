@@ -142,7 +142,7 @@ export const changePriceList = endpoint({
   id: 'changePriceList',
   request: 'POST /admin/v1/price-lists/{price_list}/versions',
   access: 'admin-finance',
-  summary: 'Change a price list by a new version',
+  summary: 'Create a new version of a price list',
   description:
     'From `valid_from` on, the version replaces all others, including those with a later start. A version never changes, and charges keep their version.',
   body: jsonBody('ChangePriceList', changePriceListSchema),

@@ -121,7 +121,7 @@ export const explainTask = endpoint({
   id: 'explainTask',
   request: 'GET /admin/v1/tasks/{task_id}/explanation',
   access: 'admin-read',
-  summary: 'Explain a task',
+  summary: 'Get the timeline of a task',
   description:
     'Collects the events of the task from the database, the ledger, the workflow, the deliveries and operators’ actions. `Accept: text/plain` returns text.',
   answers: { 200: orAsText(dataOf(EXPLANATION.schema, 'The state and the events of the task')) },

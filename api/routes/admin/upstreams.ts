@@ -42,7 +42,7 @@ const LAST_FAILURE = nested<NonNullable<UpstreamHealth['lastFailure']>>({
 });
 
 export const UPSTREAM = resource<UpstreamHealth>('Upstream', {
-  name: field.text('name', 'The name that catalogue routes use'),
+  name: field.text('name', 'The name of the upstream in the routes of the catalogue'),
   kind: field.oneOf(['text', 'media'])((circuit) => ('format' in circuit ? 'text' : 'media')),
   format: field
     .oneOf(UPSTREAM_FORMAT_NAMES)
@@ -108,7 +108,7 @@ export const resumeUpstream = endpoint({
   request: 'POST /admin/v1/upstreams/{upstream}/resume',
   access: 'admin',
   summary: 'Put an upstream back into service',
-  description: 'Takes effect in all processes within seconds and clears its record of failures.',
+  description: 'Takes effect in all processes within seconds, and clears the upstream’s record of failures.',
   body: optionalJsonBody('ResumeUpstream', optionalReasonSchema),
   answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
   refusals: ['not_found'],

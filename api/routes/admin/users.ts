@@ -116,7 +116,7 @@ export const createUserLink = endpoint({
   id: 'createUserLink',
   request: 'POST /admin/v1/users/{user_id}/links',
   access: 'admin',
-  summary: 'Let a user choose a new password',
+  summary: 'Create a link to choose a new password',
   description:
     'The link works once, for three days. The new password signs the user out everywhere and removes all identities of the user.',
   answers: { 201: dataOf(USER.schema, 'The user, with a link') },

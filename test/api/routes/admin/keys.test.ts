@@ -30,7 +30,9 @@ describe('api/routes/admin/keys', () => {
     const made = await create(JSON.stringify({ models: ['textc-M3', 'textc-m3'] }));
     expect([made.status, await made.json()])
       .to.have.nested.property('[1].error.message')
-      .that.equals('"models" names textc-m3, which is not in the catalogue. GET /admin/v1/models lists what is.');
+      .that.equals(
+        '"models" names textc-m3, which is not in the catalogue. GET /admin/v1/models lists the models of the catalogue.',
+      );
     const { keyId } = await app.createAccount();
     const changed = await call(`${app.baseUrl}/admin/v1/keys/${keyId}`, {
       key: app.adminToken,
