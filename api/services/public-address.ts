@@ -40,7 +40,7 @@ export function createAddressCheck({
     if (!isPublicHttpsUrl(url, { allowPrivateAddresses })) throw refusal();
     const addresses = await withinTimeout(resolve(withoutBrackets(new URL(url).hostname)));
     if (!addresses.every((address) => isPermittedAddress(address, { allowPrivateAddresses }))) {
-      throw badRequest(REFUSAL);
+      throw refusal();
     }
   };
 }

@@ -7,7 +7,7 @@ import { createPriceList } from '../../db/queries/price-lists.ts';
 import { insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
 import { ADMIN_ROLES, hasMemberPermission, hasStaffPermission, MEMBER_ROLES } from '../../domain/roles.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
+import type { TestApp } from '../support/app.ts';
 import { invite, useTestConsole, Visitor } from '../support/console.ts';
 import {
   createEndpoint,

@@ -2,7 +2,14 @@ import { expect } from 'chai';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { storeLateResult } from '../../db/queries/late-results.ts';
-import { createEndpoint, createTaskRow, finishAsFailed, newTask, VIDEO } from '../support/factories.ts';
+import {
+  createEndpoint,
+  createTaskRow,
+  finishAsFailed,
+  newTask,
+  type TestCaller,
+  VIDEO,
+} from '../support/factories.ts';
 
 describe('pages of tasks', () => {
   const app = useTestConsole();

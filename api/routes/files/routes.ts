@@ -4,7 +4,7 @@ import { FILE_TYPES } from '../../../storage/file-type.ts';
 import { arrayOf, boolean, exactly, object } from '../../../domain/json-schema.ts';
 import { dataOf, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { listPage, pageById } from '../../endpoint/page.ts';
+import { listPage, NEXT_CURSOR, pageById } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
 import { idParameter } from '../../endpoint/query.ts';
 import type { ApiServices } from '../../services/services.ts';
