@@ -146,8 +146,8 @@ function createRequestParsers(
   catalogue: AppDependencies['catalogue'],
   isInputLink: (text: string) => boolean,
 ): Pick<ApiServices, 'parseVideoRequest' | 'parseImageRequest'> {
-  const video = cacheByCatalogue(catalogue, (inForce) => createVideoRequestParser(inForce, { isInputLink }));
-  const image = cacheByCatalogue(catalogue, (inForce) => createImageRequestParser(inForce, { isInputLink }));
+  const video = cacheByCatalogue(catalogue, (current) => createVideoRequestParser(current, { isInputLink }));
+  const image = cacheByCatalogue(catalogue, (current) => createImageRequestParser(current, { isInputLink }));
   return { parseVideoRequest: (body) => video()(body), parseImageRequest: (body) => image()(body) };
 }
 
@@ -174,8 +174,8 @@ function createServices({
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
   const queueReport = createReportQueue();
-  const descriptions = cacheByCatalogue(catalogue, (inForce) =>
-    createDescriptions(() => createOpenApiDocument(endpointsWith(settings), inForce)),
+  const descriptions = cacheByCatalogue(catalogue, (current) =>
+    createDescriptions(() => createOpenApiDocument(endpointsWith(settings), current)),
   );
   return {
     ...given,

@@ -12,7 +12,7 @@ import { CommandError, connectAdmin } from './command/admin-client.ts';
 import { addCommands } from './command/commands.ts';
 import { addConfigCommands } from './command/config.ts';
 import { addPartitionCommands } from './command/partitions.ts';
-import { explain } from './parts/explain.ts';
+import { describeError } from './parts/describe-error.ts';
 import { toLines } from './parts/terminal-text.ts';
 import { addRecoverCommand } from './command/recover.ts';
 import { addSecretsCommands } from './command/secrets.ts';
@@ -61,7 +61,7 @@ program
 try {
   await program.parseAsync();
 } catch (error) {
-  console.error(toLines(explain(error)));
+  console.error(toLines(describeError(error)));
   process.exitCode = 1;
 }
 

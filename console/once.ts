@@ -118,7 +118,7 @@ export async function once(
 }
 
 /** Shows the page that answered a form to its user. @throws ServiceError `not_found` for others; 409 once it expired */
-export async function shownOutcome({ params, session, texts }: Visit, services: ApiServices): Promise<PageResult> {
+export async function showOutcome({ params, session, texts }: Visit, services: ApiServices): Promise<PageResult> {
   const { form_id: formId = '' } = params;
   const found = await findSentForm(services.database, formId);
   const userId = session && !session.secondFactorPending ? session.user.id : null;

@@ -17,7 +17,7 @@ export interface PartFilter {
 }
 
 /** Finds the account of `account`: an id, or a part of a name, an e-mail address or an external id. */
-export async function accountIn(
+export async function findFilteredAccount(
   query: URLSearchParams,
   { reports }: Pick<ApiServices, 'reports'>,
 ): Promise<PartFilter> {

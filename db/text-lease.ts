@@ -2,7 +2,7 @@
 export const LEASE_SECONDS = 2;
 
 /** A longer gap between heartbeats counts as silence. */
-export const HEARD_WITHIN_SECONDS = 5;
+export const HEARTBEAT_TIMEOUT_SECONDS = 5;
 
 /** SQL: whether the lease of a row of `processes` is valid. @param moment the SQL expression of the time */
 export function isLeaseValid(moment: string): string {

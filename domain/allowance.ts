@@ -36,7 +36,11 @@ export interface CreditTerms {
 }
 
 /** Returns the part of `credit` that pays `amount`, signup credit first. */
-export function take(credit: Credit, amount: PicoUsd, { fundedOnly }: Pick<CreditTerms, 'fundedOnly'>): Credit {
+export function allocateCredit(
+  credit: Credit,
+  amount: PicoUsd,
+  { fundedOnly }: Pick<CreditTerms, 'fundedOnly'>,
+): Credit {
   const signup = fundedOnly ? 0n : smaller(credit.signup, amount);
   return { signup, funded: smaller(credit.funded, amount - signup) };
 }
@@ -78,7 +82,7 @@ export class Allowance {
   /** Holds `amount` of the free money. @returns the hold; null if there is too little, or a top-up is missing */
   hold(amount: PicoUsd, terms: CreditTerms): Credit | null {
     if (amount <= 0n || (terms.isTopUpRequired && !this.#hasToppedUp)) return null;
-    const taken = take(this.free, amount, terms);
+    const taken = allocateCredit(this.free, amount, terms);
     if (amountOf(taken) < amount) return null;
     this.#held = add(this.#held, taken);
     return taken;
@@ -92,8 +96,8 @@ export class Allowance {
   /** Releases the hold of a completed request, and keeps its charge as unwritten until {@link confirm}. */
   settle(hold: Credit, charge: PicoUsd, terms: Pick<CreditTerms, 'fundedOnly'>): Payment {
     const missing = charge - amountOf(hold);
-    const grown = missing > 0n ? add(hold, take(this.free, missing, terms)) : hold;
-    const paid = take(grown, smaller(charge, amountOf(grown)), { fundedOnly: false });
+    const grown = missing > 0n ? add(hold, allocateCredit(this.free, missing, terms)) : hold;
+    const paid = allocateCredit(grown, smaller(charge, amountOf(grown)), { fundedOnly: false });
     this.#held = subtract(this.#held, hold);
     this.#unwritten = add(this.#unwritten, paid);
     return { held: amountOf(grown), paid };

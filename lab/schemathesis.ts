@@ -7,7 +7,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runToEnd } from '../bin/stack/child-process.ts';
+import { runCommand } from '../bin/stack/child-process.ts';
 import { childEnvironment } from '../config.ts';
 import { openAccount } from './stack/accounts.ts';
 import { pythonWith } from './stack/packages.ts';
@@ -70,6 +70,6 @@ async function tryApi({ apiUrl, adminToken, apiKey }: Tried): Promise<number> {
     ...options,
   ];
   const command = join(await pythonWith([PACKAGE]), 'schemathesis');
-  const exit = await runToEnd({ command, args, env, output: console.log });
+  const exit = await runCommand({ command, args, env, output: console.log });
   return typeof exit === 'number' ? exit : 1;
 }

@@ -6,7 +6,7 @@
 import { Agent, request as send } from 'undici';
 import type { Dispatcher } from 'undici';
 import { USER_AGENT } from '../domain/user-agent.ts';
-import { createGuardedConnector, openPinned, resolveWithSystem } from './guarded-connector.ts';
+import { createGuardedConnector, createPinnedConnector, resolveWithSystem } from './guarded-connector.ts';
 import type { Resolve } from './guarded-connector.ts';
 import { assertPublicHttpsUrl } from './public-url.ts';
 import type { AddressPolicy } from './public-url.ts';
@@ -85,7 +85,7 @@ const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'proxy
 export function createGuardedClient(options: GuardedClientOptions): GuardedClient {
   const { resolve = resolveWithSystem, certificateAuthorities, allowPrivateAddresses } = options;
   const policy = { allowPrivateAddresses };
-  const connect = createGuardedConnector({ policy, resolve, open: openPinned(certificateAuthorities) });
+  const connect = createGuardedConnector({ policy, resolve, open: createPinnedConnector(certificateAuthorities) });
   const dispatcher = new Agent({ connect });
   return {
     dispatcher,

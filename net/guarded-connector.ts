@@ -105,7 +105,7 @@ async function lookUp(hostname: string): Promise<readonly string[]> {
  *
  * @param certificateAuthorities authorities to trust instead of the usual ones, as PEM text
  */
-export function openPinned(certificateAuthorities?: string): OpenConnection {
+export function createPinnedConnector(certificateAuthorities?: string): OpenConnection {
   return (target, addresses) => {
     const pinned = addresses.map((address) => ({ address, family: isIP(address) }));
     const connect = buildConnector({

@@ -18,8 +18,8 @@ export interface OutputPlan {
 
 type Settings = Pick<UpstreamOptions, 'structuredOutput' | 'checkOutput'>;
 
-/** Whether an upstream's answer by the request has to be read as this module does. */
-export function changesOutput({ outputFormat }: TextRequest, { structuredOutput, checkOutput }: Settings): boolean {
+/** Whether this module converts the upstream's answer to the request. */
+export function isOutputConverted({ outputFormat }: TextRequest, { structuredOutput, checkOutput }: Settings): boolean {
   return outputFormat !== undefined && (structuredOutput === 'tool' || checkOutput === true);
 }
 

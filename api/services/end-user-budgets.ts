@@ -2,7 +2,7 @@
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import {
-  findBudgetsOf,
+  findBudgetsByEndUser,
   type StoredBudget,
   type NewBudget,
   setEndUserBudget,
@@ -35,7 +35,7 @@ export function createFindBudget(database: Database): FindBudget {
   const accounts = new Map<string, { readonly version: number; readonly budgets: Promise<Budgets>; size: number }>();
 
   async function read(accountId: string, version: number): Promise<Budgets> {
-    const entry = { version, budgets: findBudgetsOf(database, accountId), size: 0 };
+    const entry = { version, budgets: findBudgetsByEndUser(database, accountId), size: 0 };
     accounts.delete(accountId);
     accounts.set(accountId, entry);
     try {

@@ -8,7 +8,7 @@ import type { MediaFault } from '../../domain/media-health.ts';
 import type { MediaRoute } from '../../domain/media-route.ts';
 import { MEDIA_APIS } from '../../providers/media/protocols.ts';
 import type { MediaUpstreamSettings } from '../../providers/media/upstream.ts';
-import { shownKey } from '../../providers/text/circuit-state.ts';
+import { keyHint } from '../../providers/text/circuit-state.ts';
 
 /** A media upstream as operators recognise it. */
 export interface MediaVendor {
@@ -31,7 +31,7 @@ export interface MediaCircuitState extends CircuitStatus<MediaFault | 'operator'
 export function vendorOf({ name, adapter, credential }: MediaUpstreamSettings): MediaVendor {
   const protocol = MEDIA_APIS.find(([, , known]) => known === adapter)?.[1] ?? '';
   const key = 'apiKey' in credential ? credential.apiKey : credential.accessKey;
-  return { name, protocol, key: key === '' ? null : shownKey(key) };
+  return { name, protocol, key: key === '' ? null : keyHint(key) };
 }
 
 /** Lists the circuit of each upstream's model that serves a media model, in the order of the catalogue. */

@@ -68,8 +68,8 @@ const NOW = { forMs: STATUS.freshSeconds * 1000, staleForMs: 30_000, maxEntries:
 
 /** @returns a function that reads the status, at most some seconds old */
 export function createReadStatus({ catalogue, ...dependencies }: StatusDependencies): ReadStatus {
-  const ofCatalogue = cacheByCatalogue(catalogue, (inForce) => {
-    const services = servicesOf(inForce);
+  const ofCatalogue = cacheByCatalogue(catalogue, (current) => {
+    const services = servicesOf(current);
     const routes = services.flatMap(routesOf);
     const past = cached((today) => listPastDays(dependencies.reports, routes, today), PAST);
     return cached(() => readStatus(dependencies, services, routes, past), NOW);

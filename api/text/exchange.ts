@@ -16,7 +16,7 @@ import { type JoinedCall, JoinedCalls } from '../../text/join-calls.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import { runStage, type Stage } from '../../text/stage.ts';
-import { changesOutput } from '../../text/structured-output.ts';
+import { isOutputConverted } from '../../text/structured-output.ts';
 import { findFieldsUnusedAfterConversion, findFieldsUnusedWhenForwarded } from '../../text/unused-fields.ts';
 import type { EmbeddingsFormat, RenderContext, UpstreamOptions, WireFormat } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
@@ -158,7 +158,7 @@ function isPassedOn(
   const { name } = format;
   const { model, turns, functions } = request;
   if (name !== route.format || functions !== undefined) return false;
-  if (changesOutput(request, route)) return false;
+  if (isOutputConverted(request, route)) return false;
   if (name === 'responses') return true;
   if (reasoning && request.reasoningDisplay === 'none') return false;
   if (stopSequencesToCut(format, format, request).length > 0) return false;

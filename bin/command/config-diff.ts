@@ -16,7 +16,7 @@ import { pathsFor } from './config-check.ts';
 import { type ConfigTerminal, EXIT_CODES } from './config-terminal.ts';
 import { dataOf, table } from './print.ts';
 
-interface InForce extends Offer {
+interface CurrentOffer extends Offer {
   readonly recorded_prices: RecordedAmounts['prices'];
   readonly recorded_costs: RecordedAmounts['costs'];
 }
@@ -24,7 +24,7 @@ interface InForce extends Offer {
 const termsSchema = Joi.object().pattern(Joi.string(), Joi.string());
 const costsSchema = Joi.object().pattern(Joi.string(), termsSchema);
 
-const inForceSchema = Joi.object<InForce>({
+const currentOfferSchema = Joi.object<CurrentOffer>({
   version: Joi.string().required(),
   models: Joi.array()
     .items(
@@ -47,25 +47,25 @@ interface Surroundings {
 }
 
 /** @returns the exit code: `wrong` if prices or costs would change without a new version of the catalogue */
-export async function compareWithForce(
+export async function compareWithCurrent(
   config: FilesConfig,
   files: readonly string[],
   { connect, terminal }: Surroundings,
 ): Promise<number> {
   const offer = readOffer(config, files);
-  const inForce = await readInForce(await connect(), offer.version);
-  const changes = compareOffers(inForce, offer);
-  const { recorded_prices: prices, recorded_costs: costs } = inForce;
+  const current = await readCurrentOffer(await connect(), offer.version);
+  const changes = compareOffers(current, offer);
+  const { recorded_prices: prices, recorded_costs: costs } = current;
   const refused = amountsChangedUnder({ prices, costs }, offer);
   if (terminal.isJson()) {
     const data = {
-      from: inForce.version,
+      from: current.version,
       to: offer.version,
       changes: changes.map(present),
       refused: refused.map(present),
     };
     terminal.print(JSON.stringify({ data }, null, 2));
-  } else terminal.print(describe(inForce, offer, { changes, refused }));
+  } else terminal.print(describe(current, offer, { changes, refused }));
   return refused.length > 0 ? EXIT_CODES.wrong : EXIT_CODES.right;
 }
 
@@ -77,9 +77,9 @@ function readOffer(config: FilesConfig, files: readonly string[]): Offer {
   return offerOf(catalogue);
 }
 
-async function readInForce(admin: AdminClient, version: string): Promise<InForce> {
+async function readCurrentOffer(admin: AdminClient, version: string): Promise<CurrentOffer> {
   const answer = await admin.call('GET', `/catalogue?${new URLSearchParams({ version }).toString()}`);
-  const { value, error } = inForceSchema.validate(dataOf(answer), { convert: false });
+  const { value, error } = currentOfferSchema.validate(dataOf(answer), { convert: false });
   if (error) throw new CommandError(`The answer is not a catalogue (${error.message}). Is Genway of the same version?`);
   return value;
 }
@@ -91,9 +91,9 @@ interface Difference {
 
 const COLUMNS = ['model', 'what', 'before', 'after', 'change'];
 
-function describe(inForce: Offer, offer: Offer, { changes, refused }: Difference): string {
+function describe(current: Offer, offer: Offer, { changes, refused }: Difference): string {
   const versions =
-    inForce.version === offer.version ? offer.version : `${inForce.version} (in force) to ${offer.version}`;
+    current.version === offer.version ? offer.version : `${current.version} (in force) to ${offer.version}`;
   const lines =
     changes.length === 0
       ? [`Nothing changes: ${versions}.`]

@@ -4,7 +4,7 @@ import type { FilesConfig } from '../../config.ts';
 import type { AdminClient } from './admin-client.ts';
 import { checkConfig } from './config-check.ts';
 import { initConfig } from './config-init.ts';
-import { compareWithForce } from './config-diff.ts';
+import { compareWithCurrent } from './config-diff.ts';
 import type { ConfigTerminal } from './config-terminal.ts';
 import { groupOf } from './endpoint-command.ts';
 
@@ -39,6 +39,6 @@ export function addConfigCommands(program: Command, { load, connect }: ConfigSou
     .command('diff [files...]')
     .description(`show what they would change in the models, prices and costs that are in force ${FILES}`)
     .action(async (files: string[]) => {
-      terminal.endWith(await compareWithForce(load(), files, { connect, terminal }));
+      terminal.endWith(await compareWithCurrent(load(), files, { connect, terminal }));
     });
 }

@@ -104,7 +104,7 @@ function killGroup(leaderPid: number): void {
 }
 
 /** Runs a command and waits for its end. */
-export async function runToEnd(options: ChildProcessOptions): Promise<ExitCause> {
+export async function runCommand(options: ChildProcessOptions): Promise<ExitCause> {
   const child = await startProcess(options);
   return child.exited;
 }

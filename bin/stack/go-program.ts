@@ -4,7 +4,7 @@ import { access, constants, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { childEnvironment } from '../../config.ts';
-import { runToEnd } from './child-process.ts';
+import { runCommand } from './child-process.ts';
 
 const run = promisify(execFile);
 
@@ -42,7 +42,7 @@ export async function buildWithGo(
     report(`building ${title}: ${packages} packages after ${seconds} s`);
   }, PROGRESS_INTERVAL_MS);
   try {
-    const exit = await runToEnd({
+    const exit = await runCommand({
       command: 'go',
       args: ['install', '-v', source],
       env: { ...childEnvironment({}), GOBIN: folder },

@@ -5,7 +5,7 @@ import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { runToEnd, startProcess, type ChildProcessOptions, type RunningProcess } from './child-process.ts';
+import { runCommand, startProcess, type ChildProcessOptions, type RunningProcess } from './child-process.ts';
 import { logTail } from './log-tail.ts';
 import { endProcess, processCommand } from './process-identity.ts';
 import { waitUntil } from './wait-until.ts';
@@ -168,7 +168,7 @@ async function initialise(
     await writeFile(passwordFile, password, { mode: 0o600 });
     const owner = await stat(dataDir);
     for (const path of [folder, passwordFile]) await chown(path, owner.uid, owner.gid);
-    const exit = await runToEnd({
+    const exit = await runCommand({
       ...launcher([
         initdb,
         `--pgdata=${dataDir}`,

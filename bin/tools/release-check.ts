@@ -9,7 +9,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { childEnvironment } from '../../config.ts';
-import { runToEnd } from '../stack/child-process.ts';
+import { runCommand } from '../stack/child-process.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
@@ -104,7 +104,7 @@ async function readLock(): Promise<{
 async function problemOf(command: string, args: readonly string[]): Promise<string | null> {
   const lines: string[] = [];
   const output = (line: string): void => void (lines.length < 10_000 && lines.push(line));
-  const exit = await runToEnd({ command, args, env: childEnvironment({}), output });
+  const exit = await runCommand({ command, args, env: childEnvironment({}), output });
   return exit === 0 ? null : `${command} ${args.join(' ')} failed:\n${lines.slice(-20).join('\n')}`;
 }
 

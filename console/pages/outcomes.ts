@@ -1,5 +1,5 @@
 /** The page of a form's outcome, stored for a while. */
-import { shownOutcome } from '../once.ts';
+import { showOutcome } from '../once.ts';
 import { everybody } from '../page.ts';
 
-export const outcomePages = [everybody.page('/outcomes/{form_id}', shownOutcome)];
+export const outcomePages = [everybody.page('/outcomes/{form_id}', showOutcome)];

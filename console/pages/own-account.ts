@@ -9,7 +9,7 @@ import type { PriceList } from '../../domain/price-list.ts';
 import { requireFound, type MemberVisit } from '../page.ts';
 import { monthsBetween } from './usage/period.ts';
 
-export async function ownAccount(
+export async function loadOwnAccount(
   { account: { accountId } }: MemberVisit,
   { database }: Pick<ApiServices, 'database'>,
 ): Promise<Account> {
@@ -19,7 +19,7 @@ export async function ownAccount(
 }
 
 /** The price list that the account pays now; null for the prices of the catalogue. */
-export async function pricesOf(
+export async function findOwnPriceList(
   { account: { accountId } }: MemberVisit,
   { database, clock, findPrices }: Pick<ApiServices, 'database' | 'clock' | 'findPrices'>,
 ): Promise<PriceList | null> {
@@ -27,13 +27,13 @@ export async function pricesOf(
 }
 
 /** Returns the months since the account was created, latest first. */
-export async function monthsOf(visit: MemberVisit, services: ApiServices): Promise<readonly string[]> {
-  const { createdAt } = await ownAccount(visit, services);
+export async function listOwnMonths(visit: MemberVisit, services: ApiServices): Promise<readonly string[]> {
+  const { createdAt } = await loadOwnAccount(visit, services);
   return monthsBetween(createdAt, new Date(services.clock.nowMs()));
 }
 
 /** @throws ServiceError `not_found` */
-export async function ownTask(
+export async function findOwnTask(
   { account, params }: Pick<MemberVisit, 'account' | 'params'>,
   { database }: Pick<ApiServices, 'database'>,
 ): Promise<Task> {

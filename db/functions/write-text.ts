@@ -1,6 +1,6 @@
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { RECORDED_COLUMNS } from '../text-money/settlement.ts';
-import { HEARD_WITHIN_SECONDS, isLeaseValid } from '../text-lease.ts';
+import { HEARTBEAT_TIMEOUT_SECONDS, isLeaseValid } from '../text-lease.ts';
 
 const TOKENS = TOKEN_COUNTS.map(({ column }) => column).join(', ');
 const FAILED_TOKENS = TOKEN_COUNTS.map(({ column }) => `(attempt.used->>'${column}')::bigint`).join(', ');
@@ -120,7 +120,7 @@ BEGIN
   INSERT INTO processes AS known (id, last_write) VALUES (writer, write_number)
   ON CONFLICT (id) DO UPDATE SET last_write = greatest(known.last_write, write_number),
     heartbeat_at = clock_timestamp(),
-    heard_since = CASE WHEN known.heartbeat_at < clock_timestamp() - interval '${HEARD_WITHIN_SECONDS} seconds' THEN clock_timestamp()
+    heard_since = CASE WHEN known.heartbeat_at < clock_timestamp() - interval '${HEARTBEAT_TIMEOUT_SECONDS} seconds' THEN clock_timestamp()
       ELSE known.heard_since END;
 
   SELECT array_agg(account_id), array_agg(api_key_id), array_agg(id) INTO owner_ids, key_ids, ask_ids

@@ -13,7 +13,7 @@ export interface TaskContent {
 }
 
 /** The amount of an account's content that must still be erased. */
-export interface ContentLeft {
+export interface RemainingContent {
   /** Counted up to {@link MAX_COUNTED}. */
   readonly tasks: number;
   readonly uploads: number;
@@ -50,8 +50,8 @@ export async function eraseContent(transaction: Database, accountId: string): Pr
 }
 
 /** Counts the content of the account that must still be erased. */
-export async function countContentLeft(database: Database, accountId: string): Promise<ContentLeft> {
-  const { rows } = await database.raw<{ rows: ContentLeft[] }>(
+export async function countRemainingContent(database: Database, accountId: string): Promise<RemainingContent> {
+  const { rows } = await database.raw<{ rows: RemainingContent[] }>(
     /* sql */ `
     SELECT (SELECT count(*)::integer FROM (${DUE_TASKS} LIMIT :most) AS due) AS tasks,
       (SELECT count(*)::integer FROM (${DUE_UPLOADS} LIMIT :most) AS due) AS uploads

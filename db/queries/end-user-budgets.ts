@@ -69,7 +69,7 @@ export async function listEndUserBudgets(
 }
 
 /** All budgets of an account, by their end users. */
-export async function findBudgetsOf(
+export async function findBudgetsByEndUser(
   database: Database,
   accountId: string,
 ): Promise<ReadonlyMap<string, EndUserBudget>> {

@@ -107,7 +107,7 @@ export async function deleteInvitation(database: Database, accountId: string, em
 }
 
 /** Deletes the invitations to an account that a user made. */
-export async function deleteInvitationsBy(database: Database, accountId: string, userId: string): Promise<void> {
+export async function deleteOwnerInvitations(database: Database, accountId: string, userId: string): Promise<void> {
   await database('account_invitations').where({ account_id: accountId, invited_by: userId }).delete();
 }
 

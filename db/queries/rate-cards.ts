@@ -75,7 +75,7 @@ export async function listTextRateCards(database: Database): Promise<readonly Te
 }
 
 /** Lists the stored prices of one version of the catalogue; empty if no process has started with it. */
-export async function listRateCardsOf(database: Database, version: string): Promise<readonly RateCard[]> {
+export async function listRateCards(database: Database, version: string): Promise<readonly RateCard[]> {
   const rows = await database<RateCardRow>('rate_cards').where({ version });
   return rows.map(toRateCard);
 }

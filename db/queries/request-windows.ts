@@ -40,7 +40,7 @@ export async function countRequests(
   );
   // A named statement is planned once per connection: planning takes longer than counting.
   const { rows } = await statement.options({ name: 'count_requests' });
-  return placesOf(counted, rows);
+  return assignPositions(counted, rows);
 }
 
 /** Returns what {@link countRequests} should have returned, after an unknown outcome. Counts nothing. */
@@ -58,11 +58,14 @@ export async function readRequestCounts(
     GROUP BY request.id, request.reads`,
     [counted.map(({ apiKeyId }) => apiKeyId), counted.map(({ reads }) => reads)],
   );
-  return placesOf(counted, rows);
+  return assignPositions(counted, rows);
 }
 
 /** The positions of requests in their windows: consecutive numbers up to the count of each window. */
-export function placesOf(counted: readonly CountedRequest[], rows: readonly WindowRow[]): readonly RequestWindow[] {
+export function assignPositions(
+  counted: readonly CountedRequest[],
+  rows: readonly WindowRow[],
+): readonly RequestWindow[] {
   const windows = new Map(rows.map((row) => [windowOf(row.api_key_id, row.reads), row]));
   const countdown = new Map([...windows].map(([name, row]) => [name, Number(row.requests)]));
   const newestFirst = counted.toReversed().map(({ apiKeyId, reads }) => {

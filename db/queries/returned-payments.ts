@@ -27,7 +27,7 @@ interface ReturnedPaymentRow {
 const RETURNS_LOCK = 5_410_302;
 
 /** The effect of a return on the account of the payment. */
-export interface Returned {
+export interface ReturnEffect {
   /** Null while the payment has not been credited. */
   readonly accountId: string | null;
   /** The amount taken from the account; negative if a won dispute credited it. Zero if nothing moved. */
@@ -48,7 +48,7 @@ export function returnPayment(
   database: Database,
   reference: string,
   change: PaymentReturn | null,
-): Promise<Returned | null> {
+): Promise<ReturnEffect | null> {
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
       await lockReturns(transaction, reference);
@@ -82,7 +82,7 @@ async function moveDifference(
   transaction: Database,
   reference: string,
   returned: ReturnedPayment,
-): Promise<Omit<Returned, 'mustSuspend'>> {
+): Promise<Omit<ReturnEffect, 'mustSuspend'>> {
   const payment = await findPayment(transaction, reference);
   if (!payment) return { accountId: null, taken: 0n, transferId: null };
   const { accountId, amount: credited } = payment;

@@ -96,12 +96,12 @@ export async function listSessions(
 }
 
 /** Ends one of a user's sessions. @returns whether the user had the session */
-export async function deleteSessionOf(database: Database, userId: string, digest: Buffer): Promise<boolean> {
+export async function deleteUserSession(database: Database, userId: string, digest: Buffer): Promise<boolean> {
   return (await database('sessions').where({ user_id: userId, digest }).delete()) === 1;
 }
 
 /** Ends all sessions of a user, except the given one. */
-export async function deleteSessionsOf(database: Database, userId: string, but: Buffer | null): Promise<void> {
+export async function deleteUserSessions(database: Database, userId: string, but: Buffer | null): Promise<void> {
   const sessions = database('sessions').where({ user_id: userId });
   await (but ? sessions.whereNot({ digest: but }) : sessions).delete();
 }
@@ -138,7 +138,7 @@ export async function deleteUserLinks(database: Database, userId: string): Promi
 }
 
 /** Ends the links that an owner made for members of an account. */
-export async function deleteLinksBy(database: Database, { accountId, ownerId }: LinkMaker): Promise<void> {
+export async function deleteOwnerLinks(database: Database, { accountId, ownerId }: LinkMaker): Promise<void> {
   await database('user_links').where({ account_id: accountId, made_by: ownerId }).delete();
 }
 

@@ -69,7 +69,7 @@ interface TextCostRow {
 }
 
 /** Lists the stored costs of one version of the catalogue; empty if no process has started with it. */
-export async function listTextCostsOf(database: Database, version: string): Promise<readonly TextCost[]> {
+export async function listTextCosts(database: Database, version: string): Promise<readonly TextCost[]> {
   const rows: TextCostRow[] = await database('text_costs').where({ version });
   return rows.map(({ model, upstream, upstream_model: upstreamModel, tiers, peaks, ...rates }) => {
     const { input, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h: cacheWrite1h, output } = rates;

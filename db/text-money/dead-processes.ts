@@ -2,7 +2,7 @@
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
-import { HEARD_WITHIN_SECONDS } from '../text-lease.ts';
+import { HEARTBEAT_TIMEOUT_SECONDS } from '../text-lease.ts';
 import { connectionName } from './ledger.ts';
 
 /** A process that was silent for so long is dead, or stalled if it still has connections. */
@@ -58,7 +58,7 @@ export async function releaseDeadAllowances(
         stalled: STALLED_PROCESS_DEAD_AFTER_SECONDS,
         prefix: connectionName(''),
         processId,
-        heardWithin: HEARD_WITHIN_SECONDS,
+        heardWithin: HEARTBEAT_TIMEOUT_SECONDS,
       },
     );
     const ids = dead.map(({ id }) => id);

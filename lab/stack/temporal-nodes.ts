@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { type RunningProcess, runToEnd, startProcess } from '../../bin/stack/child-process.ts';
+import { type RunningProcess, runCommand, startProcess } from '../../bin/stack/child-process.ts';
 import { buildWithGo, findCached, addToCache } from '../../bin/stack/go-program.ts';
 import { logTail } from '../../bin/stack/log-tail.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
@@ -117,7 +117,7 @@ async function createDatabase(
     ['update-schema', '--schema-name', `postgresql/v12/${schema}`],
   ];
   for (const step of steps) {
-    const exit = await runToEnd({ command: tool, args: [...server, ...step], output: logFile });
+    const exit = await runCommand({ command: tool, args: [...server, ...step], output: logFile });
     if (exit !== 0)
       throw new Error(`Temporal's database could not be made; ${logFile} ends:\n${await logTail(logFile)}`);
   }

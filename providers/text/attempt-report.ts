@@ -4,8 +4,8 @@ import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import { codeOf } from './answer.ts';
 import type { AnswerReader, FailedAttempt, PreparedRequest } from './attempt.ts';
-import { fieldNamesOf, lineForOperators, redactVendorMessage } from './vendor-words.ts';
-import { shownKey } from './circuit-state.ts';
+import { fieldNamesOf, toLogLine, redactVendorMessage } from './vendor-words.ts';
+import { keyHint } from './circuit-state.ts';
 import type { Candidate } from './candidates.ts';
 
 /** A finished attempt. */
@@ -75,10 +75,10 @@ export function describeAttempt(
     upstream: provider,
     format,
     model,
-    key: shownKey(key),
+    key: keyHint(key),
     status: answer?.upstreamStatus ?? null,
     fault: failure?.fault ?? null,
-    vendorMessage: lineForOperators(answer?.vendorMessage ?? '', secrets),
+    vendorMessage: toLogLine(answer?.vendorMessage ?? '', secrets),
     reason: error instanceof Error ? codeOf(error.cause) : '',
     decision,
     unreadableEvents,

@@ -21,7 +21,7 @@ export interface TextCircuitState extends CircuitStatus<(typeof CIRCUIT_CAUSES)[
 const SHOWN_KEY_CHARACTERS = 4;
 
 /** The end of a key, which is enough to distinguish it from others. */
-export function shownKey(key: string): string {
+export function keyHint(key: string): string {
   return key.slice(-SHOWN_KEY_CHARACTERS);
 }
 
@@ -33,5 +33,5 @@ export function stateOf(
 ): TextCircuitState {
   const shown =
     outOfService === null ? circuit : { ...outOfService, state: 'resting' as const, cause: 'operator' as const };
-  return { name: provider, format, model, key: shownKey(key), ...shown };
+  return { name: provider, format, model, key: keyHint(key), ...shown };
 }

@@ -17,7 +17,7 @@ export interface Call {
 }
 
 /** Limits the waits that upstreams ask for, since some use units other than seconds. */
-export const MAX_ASKED_WAIT_MS = 60 * 60_000;
+export const MAX_REQUESTED_WAIT_MS = 60 * 60_000;
 export const FAILURES_IN_A_ROW = 5;
 /** How long a probe without an outcome blocks other requests. */
 export const PROBE_PATIENCE_MS = 30_000;
@@ -98,7 +98,7 @@ export class Health {
   failed(call: Call, fault: UpstreamFault, nowMs: number, requestedWaitMs: number | null): void {
     const wasProbe = this.#probe?.call === call;
     this.released(call);
-    if (requestedWaitMs !== null) return this.#openFor(fault, nowMs, Math.min(requestedWaitMs, MAX_ASKED_WAIT_MS));
+    if (requestedWaitMs !== null) return this.#openFor(fault, nowMs, Math.min(requestedWaitMs, MAX_REQUESTED_WAIT_MS));
     if (this.#isOld(call)) return;
     if (this.#opening !== null) {
       // Any other request was sent while the circuit was open, for lack of an alternative, and proves nothing new.

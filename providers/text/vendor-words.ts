@@ -60,7 +60,7 @@ const LEFT_OUT = '…';
  *
  * @param secrets removed wherever they occur
  */
-export function lineForOperators(message: string, secrets: readonly string[]): string {
+export function toLogLine(message: string, secrets: readonly string[]): string {
   return message === '' ? '' : cut(withoutLongQuotes(withoutSecrets(message, secrets)));
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { box, renderMp4 } from '../../lab/simulator/render/mp4.ts';
 import { pngChunk, renderPng } from '../../lab/simulator/render/png.ts';
 import { createLocalStorage } from '../../storage/local.ts';
-import { matchesRequest } from '../../storage/media/matches-request.ts';
+import { isAsRequested } from '../../storage/media/is-as-requested.ts';
 import { BrokenMediaError } from '../../storage/media/streamed-input.ts';
 import { inspectMedia, type MediaFacts } from '../../storage/media-inspector.ts';
 import {
@@ -169,10 +169,10 @@ describe('storage/media-inspector', () => {
 
   it('reads the renders of the simulator', async () => {
     const renderedVideo = await inspect([renderMp4({ width: 1280, height: 720, durationSeconds: 2 })]);
-    expect(matchesRequest(renderedVideo.facts, videoRequest({ durationSeconds: 2 }))).to.equal(null);
+    expect(isAsRequested(renderedVideo.facts, videoRequest({ durationSeconds: 2 }))).to.equal(null);
     const renderedImage = await inspect([await renderPng({ width: 64, height: 32, transparent: true })]);
     const request = imageRequest({ width: 64, height: 32, background: 'transparent' });
-    expect(matchesRequest(renderedImage.facts, request)).to.equal(null);
+    expect(isAsRequested(renderedImage.facts, request)).to.equal(null);
   });
 
   it('reads a media box that extends to the end of the file', async () => {

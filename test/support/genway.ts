@@ -6,7 +6,7 @@ import { addConfigCommands } from '../../bin/command/config.ts';
 import { addPartitionCommands } from '../../bin/command/partitions.ts';
 import { addRecoverCommand } from '../../bin/command/recover.ts';
 import { addSecretsCommands } from '../../bin/command/secrets.ts';
-import { explain } from '../../bin/parts/explain.ts';
+import { describeError } from '../../bin/parts/describe-error.ts';
 import {
   type Environment,
   loadCommandConfig,
@@ -52,7 +52,7 @@ export async function runGenway(words: readonly string[], environment: Environme
   try {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
-    print(explain(error));
+    print(describeError(error));
   }
   return output.printed;
 }

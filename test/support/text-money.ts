@@ -11,7 +11,7 @@ import {
   type WrittenText,
 } from '../../db/text-money/ledger.ts';
 import type { Measured, TextSettlement, FailedAttemptUsage } from '../../db/text-money/settlement.ts';
-import { amountOf, type Credit, NO_CREDIT, subtract, take } from '../../domain/allowance.ts';
+import { amountOf, type Credit, NO_CREDIT, subtract, allocateCredit } from '../../domain/allowance.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { ConsumptionPrice } from '../../domain/text-price.ts';
@@ -142,7 +142,7 @@ function pay(unpaid: UnpaidSettlement, id: string, held: Map<string, Credit>) {
   const credit = held.get(hold.id) ?? NO_CREDIT;
   held.delete(hold.id);
   const amount = charge < amountOf(credit) ? charge : amountOf(credit);
-  const paid = take(credit, amount, { fundedOnly: false });
+  const paid = allocateCredit(credit, amount, { fundedOnly: false });
   const settlement: TextSettlement = { ...unpaid, allowanceId: amount > 0n ? id : null, held: amountOf(credit), paid };
   return { settlement, returned: subtract(credit, paid) };
 }

@@ -23,7 +23,7 @@ const INCOMPLETE_REASONS: Partial<Readonly<Record<FinishReason, IncompleteReason
 export function renderResult(result: TextResult, context: RenderContext): JsonObject {
   const [choice] = result.choices;
   if (choice === undefined) throw new Error('an answer has at least one choice');
-  const parts = needsEmptyText(choice.parts) ? [...choice.parts, EMPTY_TEXT] : choice.parts;
+  const parts = isReasoningOnly(choice.parts) ? [...choice.parts, EMPTY_TEXT] : choice.parts;
   const output = parts.map((part, index) => {
     const status = index === parts.length - 1 ? lastStatusOf(choice.finish) : 'completed';
     return renderItem(part, itemId(part, index, context), status, context.request);
@@ -98,8 +98,8 @@ export function lastStatusOf(finish: Finish): 'completed' | 'incomplete' {
 
 export const EMPTY_TEXT: TextPart = { type: 'text', text: '' };
 
-/** An answer without text or tool calls, for example because reasoning took the whole budget, has an empty message. */
-export function needsEmptyText(parts: readonly Pick<AnswerPart, 'type'>[]): boolean {
+/** Whether an answer has neither text nor tool calls, which is rendered as an empty message. Reasoning may use all tokens. */
+export function isReasoningOnly(parts: readonly Pick<AnswerPart, 'type'>[]): boolean {
   return parts.every((part) => part.type === 'reasoning');
 }
 

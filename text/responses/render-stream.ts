@@ -12,7 +12,7 @@ import {
   EMPTY_TEXT,
   itemId,
   lastStatusOf,
-  needsEmptyText,
+  isReasoningOnly,
   renderFinished,
   renderItem,
   renderSummary,
@@ -82,7 +82,7 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
 
   end(emit: Emit<string>): void {
     const status = lastStatusOf(this.#finish);
-    const wantsText = needsEmptyText(this.#parts);
+    const wantsText = isReasoningOnly(this.#parts);
     this.#endItem(wantsText ? 'completed' : status, emit);
     if (wantsText) {
       this.#startItem(EMPTY_TEXT, emit);

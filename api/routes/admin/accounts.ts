@@ -1,6 +1,6 @@
 /** Accounts: creating, searching, editing, suspending and reopening them, and erasing their content. */
 import { type AccountDetails, listAccounts as findAccounts } from '../../../db/queries/accounts.ts';
-import { countContentLeft } from '../../../db/queries/content.ts';
+import { countRemainingContent } from '../../../db/queries/content.ts';
 import type { Database } from '../../../db/database.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
@@ -141,7 +141,7 @@ export const getContent = endpoint({
 
 async function showContent(database: Database, accountId: string) {
   const account = await existingAccount(database, accountId);
-  return CONTENT.present({ ...account, ...(await countContentLeft(database, accountId)) });
+  return CONTENT.present({ ...account, ...(await countRemainingContent(database, accountId)) });
 }
 
 export function toDetails(body: AccountDetailsBody): AccountDetails {

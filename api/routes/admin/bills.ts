@@ -17,7 +17,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { reportQueueKey, authorOf } from '../../services/administrator.ts';
-import { compareBill, type ComparedBill, existingBill, deleteBill, importBill } from '../../services/finance/bills.ts';
+import { compareBill, type ComparedBill, requireBill, deleteBill, importBill } from '../../services/finance/bills.ts';
 import { existingMonth } from './months.ts';
 import { importBillSchema } from './schema.ts';
 
@@ -131,7 +131,7 @@ export const getVendorBill = endpoint({
   refusals: ['bad_request', 'not_found'],
   handle: async ({ params, context, caller }, services) => {
     const month = existingMonth(params.month);
-    const bill = await existingBill(services.reports, params.vendor, month);
+    const bill = await requireBill(services.reports, params.vendor, month);
     const shown = await compareBill(services, reportQueueKey(caller), bill);
     if (sendAll(context, () => shown.differences, DIFFERENCE)) return undefined;
     return { data: COMPARED_BILL.present(shown) };

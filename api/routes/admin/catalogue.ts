@@ -9,8 +9,8 @@ import {
   textCosts,
   textPrices,
 } from '../../../catalogue/offer.ts';
-import { listRateCardsOf, type RateCard } from '../../../db/queries/rate-cards.ts';
-import { listTextCostsOf } from '../../../db/queries/text-costs.ts';
+import { listRateCards, type RateCard } from '../../../db/queries/rate-cards.ts';
+import { listTextCosts } from '../../../db/queries/text-costs.ts';
 import type { TextCost } from '../../../domain/pricing.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -68,8 +68,8 @@ export const getCatalogue = endpoint({
     const offer = offerOf(catalogue);
     const requestedVersion = version ?? offer.version;
     const [cards, recordedCosts] = await Promise.all([
-      listRateCardsOf(reports, requestedVersion),
-      listTextCostsOf(reports, requestedVersion),
+      listRateCards(reports, requestedVersion),
+      listTextCosts(reports, requestedVersion),
     ]);
     return { data: CATALOGUE.present({ ...offer, cards, recordedCosts }) };
   },

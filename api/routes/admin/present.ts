@@ -1,6 +1,6 @@
 /** Accounts, keys, transfers and tasks as operators see them. */
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
-import { type ContentLeft, MAX_COUNTED } from '../../../db/queries/content.ts';
+import { type RemainingContent, MAX_COUNTED } from '../../../db/queries/content.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { StoredBudget } from '../../../db/queries/end-user-budgets.ts';
 import type { StoredSubmission } from '../../../db/queries/submissions.ts';
@@ -78,14 +78,17 @@ export const ACCOUNT = resource<Account & { readonly totals: AccountTotals }>('A
 });
 
 /** The content of an account that is still to be erased. */
-export const CONTENT = resource<Pick<Account, 'id' | 'contentDays' | 'eraseBefore'> & ContentLeft>('AccountContent', {
-  object: field.constant('content'),
-  account_id: field.id('account')('id'),
-  content_days: CONTENT_DAYS,
-  erase_before: field.unixSeconds.orNull('eraseBefore', 'Content from before this time is erased. Null if none is'),
-  tasks_left: field.integer('tasks', `The number of tasks still to be erased, counted up to ${MAX_COUNTED}`),
-  uploads_left: field.integer('uploads', `The number of uploads still to be erased, counted up to ${MAX_COUNTED}`),
-});
+export const CONTENT = resource<Pick<Account, 'id' | 'contentDays' | 'eraseBefore'> & RemainingContent>(
+  'AccountContent',
+  {
+    object: field.constant('content'),
+    account_id: field.id('account')('id'),
+    content_days: CONTENT_DAYS,
+    erase_before: field.unixSeconds.orNull('eraseBefore', 'Content from before this time is erased. Null if none is'),
+    tasks_left: field.integer('tasks', `The number of tasks still to be erased, counted up to ${MAX_COUNTED}`),
+    uploads_left: field.integer('uploads', `The number of uploads still to be erased, counted up to ${MAX_COUNTED}`),
+  },
+);
 
 /** The limit of a key, and the amount that counts towards it. */
 export const KEY_LIMIT = {

@@ -1,6 +1,6 @@
 /** The people who sign in to the console. */
 import { deleteIdentity, listIdentities } from '../../../db/queries/identities.ts';
-import { deleteSessionOf } from '../../../db/queries/sessions.ts';
+import { deleteUserSession } from '../../../db/queries/sessions.ts';
 import {
   deleteUser as removeUser,
   findUser,
@@ -177,7 +177,7 @@ export const endSession = endpoint({
   answers: { 200: dataOf(USER.schema, 'The user with the remaining sessions') },
   handle: async ({ params: { user_id: userId, session_id: sessionId } }, { database }) => {
     const user = await existing(database, userId);
-    if (!(await deleteSessionOf(database, userId, Buffer.from(sessionId, 'hex')))) throw notOfUser('session');
+    if (!(await deleteUserSession(database, userId, Buffer.from(sessionId, 'hex')))) throw notOfUser('session');
     return { data: await show(database, user) };
   },
 });

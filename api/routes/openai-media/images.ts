@@ -13,7 +13,7 @@ import { json } from '../../endpoint/answers.ts';
 import { endpoint, type Endpoint, type RequestLine } from '../../endpoint/endpoint.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
-import { succeededOf, tasksOfRequest } from '../tasks/task-of-request.ts';
+import { waitForSucceeded, tasksOfRequest } from '../tasks/task-of-request.ts';
 
 interface ImageFields extends CommonFields {
   readonly model: string;
@@ -108,7 +108,7 @@ function imageEndpoint({ id, request, summary, reader, requiresPicture = false }
       const parse = () => services.parseImageRequest(order);
       const taskRequest = { caller, context, body: identity, parse };
       const tasks = await tasksOfRequest(taskRequest, Number(fields.n ?? 1), services, services.checkImageLinks);
-      const succeeded = await succeededOf(tasks, { untilMs, socket }, services);
+      const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services);
       const pictures = succeeded.flatMap(({ output }) => output ?? []);
       const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);
       return { created, data: await present(pictures, fields.response_format, services.storage) };

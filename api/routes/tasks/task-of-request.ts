@@ -113,7 +113,7 @@ export async function waitUntilFinal(
  * @throws ServiceError with the code of the first task if all failed; `processing_timeout` when one is not final in
  *   time
  */
-export async function succeededOf(
+export async function waitForSucceeded(
   tasks: readonly Task[],
   wait: Wait,
   services: Pick<ApiServices, 'database'>,

@@ -89,7 +89,7 @@ export async function deleteBill(database: Database, vendor: string, month: Mont
 }
 
 /** @throws ServiceError `not_found` */
-export async function existingBill(database: Database, vendor: string, month: Month): Promise<VendorBill> {
+export async function requireBill(database: Database, vendor: string, month: Month): Promise<VendorBill> {
   const bill = await findVendorBill(database, vendor, month);
   if (!bill) throw noSuchBill(vendor, month);
   return bill;

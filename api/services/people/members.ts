@@ -6,7 +6,7 @@ import type { Database } from '../../../db/database.ts';
 import {
   claimInvitationMail,
   deleteInvitation,
-  deleteInvitationsBy,
+  deleteOwnerInvitations,
   findInvitation,
   type Invitation,
   type InvitationMail,
@@ -15,7 +15,7 @@ import {
   consumeInvitation,
 } from '../../../db/queries/invitations.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
-import { deleteLinksBy, type LinkMaker, type Session, claimSignInAttempt } from '../../../db/queries/sessions.ts';
+import { deleteOwnerLinks, type LinkMaker, type Session, claimSignInAttempt } from '../../../db/queries/sessions.ts';
 import {
   addMember,
   insertUser,
@@ -228,8 +228,8 @@ function isLastOwner(members: readonly LockedMember[], member: LockedMember): bo
 
 /** Links of a former owner would lead into the account. The database deletes the links of an ended membership. */
 async function deleteLinksMadeBy(database: Database, accountId: string, ownerId: string): Promise<void> {
-  await deleteInvitationsBy(database, accountId, ownerId);
-  await deleteLinksBy(database, { accountId, ownerId });
+  await deleteOwnerInvitations(database, accountId, ownerId);
+  await deleteOwnerLinks(database, { accountId, ownerId });
 }
 
 /** Each link sends an e-mail, or reveals whether a user has the address. */

@@ -9,7 +9,7 @@ import {
   deleteSignInAttempts,
   uncountSignInAttempt,
   claimSignInAttempt,
-  deleteSessionsOf,
+  deleteUserSessions,
   deleteUserLinks,
   findUserLink,
   insertUserLink,
@@ -130,7 +130,7 @@ export async function changePassword(
   const passwordHash = await hashPassword(password);
   await inOpenSession(database, session, async (transaction) => {
     await setPassword(transaction, user.id, passwordHash);
-    await deleteSessionsOf(transaction, user.id, session.digest);
+    await deleteUserSessions(transaction, user.id, session.digest);
     await deleteUserLinks(transaction, user.id);
   });
 }
@@ -178,7 +178,7 @@ export function uncountLinkAttempt(database: Database, ip: string): Promise<void
 }
 
 /** Whether another sign-in with OpenID Connect is allowed from a network address. */
-export async function mayAskProvider(database: Database, ip: string): Promise<boolean> {
+export async function canAskProvider(database: Database, ip: string): Promise<boolean> {
   return !(await isTooMany(database, [`provider from ${networkOf(ip)}`], MAX_PROVIDER_ANSWERS));
 }
 
@@ -252,7 +252,7 @@ export async function choosePassword(
     const found = await consumeUserLink(transaction, digest);
     if (!found || found.disabledAt !== null) return null;
     await setPassword(transaction, found.id, passwordHash);
-    await deleteSessionsOf(transaction, found.id, null);
+    await deleteUserSessions(transaction, found.id, null);
     await deleteAllIdentities(transaction, found.id);
     return found;
   });

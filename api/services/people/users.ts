@@ -1,7 +1,7 @@
 /** Actions of the administration on users that change more than their row. */
 import type { Database } from '../../../db/database.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
-import { deleteSessionsOf, deleteUserLinks } from '../../../db/queries/sessions.ts';
+import { deleteUserSessions, deleteUserLinks } from '../../../db/queries/sessions.ts';
 import {
   disableUser,
   enableUser,
@@ -70,7 +70,7 @@ export function changeUser(
     if (disabled === false) await enableUser(transaction, userId);
     if (disabled !== true) return;
     await disableUser(transaction, userId);
-    await deleteSessionsOf(transaction, userId, null);
+    await deleteUserSessions(transaction, userId, null);
     await deleteUserLinks(transaction, userId);
   });
 }

@@ -22,7 +22,7 @@ import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { FormError } from '../../form-problem.ts';
 import { member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
-import { monthsOf, ownAccount } from '../own-account.ts';
+import { listOwnMonths, loadOwnAccount } from '../own-account.ts';
 import { AddFunds, AutomaticTopUp } from './add-funds.tsx';
 import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
 import { changeBillingDetails, documentPages, DocumentsCard } from './documents.tsx';
@@ -55,7 +55,7 @@ export const billingPages = [
     },
   ),
   member.page('/accounts/{account_id}/billing/statements', 'pay', async (visit, services) => {
-    const months = await monthsOf(visit, services);
+    const months = await listOwnMonths(visit, services);
     return showPage(
       visit.texts.billing.statements,
       <Card>
@@ -135,9 +135,9 @@ async function showOverview(visit: MemberVisit, services: ApiServices): Promise<
   const { billing: words } = texts;
   const path = `/console/accounts/${accountId}/billing`;
   const [found, promo, months, topUps, entries, automatic, documents] = await Promise.all([
-    ownAccount(visit, services),
+    loadOwnAccount(visit, services),
     sumPromoCredit(database, accountId),
-    monthsOf(visit, services),
+    listOwnMonths(visit, services),
     listTopUps(database, { accountId, limit: LATEST }),
     listBalanceEntries(reports, { accountId, limit: LATEST }),
     findAutoTopUp(database, accountId),

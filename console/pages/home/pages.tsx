@@ -7,7 +7,7 @@ import { DayChart, seriesOf } from '../../html/chart.tsx';
 import { ButtonLink, Card, Empty, Headline, usd } from '../../html/components.tsx';
 import { member, type MemberVisit, showPage, user } from '../../page.ts';
 import { dayOf } from '../../period.ts';
-import { ownAccount } from '../own-account.ts';
+import { loadOwnAccount } from '../own-account.ts';
 import { AddFunds } from '../billing/add-funds.tsx';
 import { Gallery } from '../tasks/gallery.tsx';
 
@@ -31,7 +31,7 @@ export const homePages = [
     const to = new Date(clock.nowMs());
     const from = new Date(Math.floor(to.getTime() / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS);
     const [account, days, tasks] = await Promise.all([
-      ownAccount(visit, services),
+      loadOwnAccount(visit, services),
       sumDailyUsage(reports, { accountId, from, to }),
       listTasks(database, { accountId, limit: LATEST }),
     ]);

@@ -9,7 +9,7 @@ import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { InlinePrices } from '../../html/terms.tsx';
 import { member, showPage } from '../../page.ts';
-import { pricesOf } from '../own-account.ts';
+import { findOwnPriceList } from '../own-account.ts';
 import { modelsByKind, type PlaygroundKind } from '../playground/models.ts';
 
 interface PricedModel {
@@ -28,7 +28,7 @@ export const modelPages = [
     const { models: words, fields, titles, common } = texts;
     const kind = query.get('kind') ?? '';
     const part = (query.get('model') ?? '').trim().toLowerCase();
-    const prices = await pricesOf(visit, services);
+    const prices = await findOwnPriceList(visit, services);
     const rows = modelsByKind(services.catalogue).flatMap(([ofKind, models]) =>
       models
         .filter(({ id }) => (kind === '' || kind === ofKind) && id.toLowerCase().includes(part))

@@ -8,7 +8,7 @@ import type { Task } from '../../../domain/task.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
 import type { MemberVisit } from '../../page.ts';
-import { ownAccount } from '../own-account.ts';
+import { loadOwnAccount } from '../own-account.ts';
 
 /** The key of the console's calls, since usage and limits belong to keys. Its secret is never shown. */
 const KEY_NAME = 'Console';
@@ -45,7 +45,7 @@ async function findCaller(visit: MemberVisit, services: ApiServices): Promise<Ca
   const { database, keyPeppers } = services;
   const { accountId } = visit.account;
   const [account, prices, known] = await Promise.all([
-    ownAccount(visit, services),
+    loadOwnAccount(visit, services),
     findPlannedVersions(database, accountId),
     findKey(database, accountId),
   ]);

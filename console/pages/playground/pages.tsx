@@ -15,7 +15,7 @@ import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { FormError, problemWords } from '../../form-problem.ts';
 import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
-import { ownTask, pricesOf } from '../own-account.ts';
+import { findOwnTask, findOwnPriceList } from '../own-account.ts';
 import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
 import { consoleCaller, listLatestTasks } from './caller.ts';
 import { AnswerCard, QuestionList, contentOf, Cost, type WholeAnswer } from './chat.tsx';
@@ -34,7 +34,7 @@ const RECORD_PAUSE_MS = 50;
 export const playgroundPages = [
   member.page(PATH, 'develop', async (visit, services) => {
     const again = visit.query.get('task');
-    const task = again === null ? null : await ownTask({ ...visit, params: { task_id: again } }, services);
+    const task = again === null ? null : await findOwnTask({ ...visit, params: { task_id: again } }, services);
     return show(
       task === null ? visit : { ...visit, form: formOfTask(task) },
       services,
@@ -71,7 +71,7 @@ export const playgroundPages = [
     return { kind: 'part', content: <Cost usage={usage} /> };
   }),
   member.page(`${PATH}/tasks/{task_id}`, 'develop', async (visit, services) => {
-    const task = await ownTask(visit, services);
+    const task = await findOwnTask(visit, services);
     const isShown = visit.query.get('shown') === task.status;
     return { kind: 'part', content: isShown ? '' : <TaskResult task={task} />, status: isShown ? 204 : 200 };
   }),
@@ -129,7 +129,7 @@ async function show(
 
 /** Returns the price of the call. The prompt may be empty. */
 async function price(visit: MemberVisit, services: ApiServices, model: PlaygroundModel): Promise<Priced> {
-  const prices = await pricesOf(visit, services);
+  const prices = await findOwnPriceList(visit, services);
   const body = bodyOf(model, withPrompt(visit.form, visit.texts.playground.examplePrompt));
   const priced = { model: withPrices(model, prices), body, publicUrl: services.publicUrl };
   if (!isMedia(model)) return { ...priced, price: null, problem: null };
@@ -153,7 +153,7 @@ async function place(visit: MemberVisit, services: ApiServices, model: MediaMode
   const placement = { caller, request, claim: null, requestId: visit.requestId };
   const { taskId } = await placeTask(placement, services, checkLinks);
   if (visit.isPartRequest) {
-    const task = await ownTask({ ...visit, params: { task_id: taskId } }, services);
+    const task = await findOwnTask({ ...visit, params: { task_id: taskId } }, services);
     visit.context.set('HX-Trigger', PLACED);
     return { kind: 'part', content: <TaskResult task={task} /> };
   }

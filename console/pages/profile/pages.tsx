@@ -6,7 +6,7 @@ import { inOpenSession, newToken } from '../../../api/services/people/sessions.t
 import { changePassword, confirmPassword, passwordFault } from '../../../api/services/people/sign-in.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { deleteIdentities } from '../../../db/queries/identities.ts';
-import { deleteSessionOf, deleteSessionsOf } from '../../../db/queries/sessions.ts';
+import { deleteUserSession, deleteUserSessions } from '../../../db/queries/sessions.ts';
 import { removeSecondFactor, setLanguage, setSecondFactor } from '../../../db/queries/users.ts';
 import { FormError } from '../../form-problem.ts';
 import { ButtonLink, Card } from '../../html/components.tsx';
@@ -57,10 +57,10 @@ export const profilePages = [
     await deleteIdentities(database, visit.user.id, openIdProvider.issuer);
   }),
   page.form('/sessions/end', null, ({ user, form }, { database }) =>
-    deleteSessionOf(database, user.id, Buffer.from(form.text('session'), 'base64url')),
+    deleteUserSession(database, user.id, Buffer.from(form.text('session'), 'base64url')),
   ),
   page.form('/sessions/end-others', null, ({ user, session }, { database }) =>
-    deleteSessionsOf(database, user.id, session.digest),
+    deleteUserSessions(database, user.id, session.digest),
   ),
 ];
 
@@ -83,7 +83,7 @@ async function addSecondFactor(visit: UserVisit, services: ApiServices): Promise
   if (secret === null || step === null) throw new FormError(texts.signIn.wrongCode, { field: 'code' });
   return inOpenSession(database, session, async (transaction) => {
     await setSecondFactor(transaction, user.id, { encryptedSecret: encryption.encrypt(secret, user.id), step });
-    await deleteSessionsOf(transaction, user.id, session.digest);
+    await deleteUserSessions(transaction, user.id, session.digest);
     return makeRecoveryCodes(transaction, user.id);
   });
 }

@@ -12,7 +12,7 @@ import {
   signInAs,
   SignInRefusedError,
 } from '../../../api/services/people/provider-sign-in.ts';
-import { mayAskProvider } from '../../../api/services/people/sign-in.ts';
+import { canAskProvider } from '../../../api/services/people/sign-in.ts';
 import { newToken } from '../../../api/services/people/sessions.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { requireFound, type PageResult, everybody, type Visit } from '../../page.ts';
@@ -34,7 +34,7 @@ export const providerPages = [
     const provider = providerOf(services);
     const { attempt, texts } = visit;
     if (attempt === null) return refused(visit, services, texts.signIn.attemptOver);
-    if (!(await mayAskProvider(services.database, visit.ip))) return refused(visit, services, texts.signIn.tooMany);
+    if (!(await canAskProvider(services.database, visit.ip))) return refused(visit, services, texts.signIn.tooMany);
     try {
       const answer = await finish(visit, services, await identityOf(provider, visit, attempt));
       return { ...answer, attempt: 'end' };

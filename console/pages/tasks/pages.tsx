@@ -18,7 +18,7 @@ import { member, type MemberVisit, showPage } from '../../page.ts';
 import { modelIn, readIfFiltered } from '../../part-filter.ts';
 import { periodOf } from '../../period.ts';
 import type { Texts } from '../../texts/texts.ts';
-import { ownTask } from '../own-account.ts';
+import { findOwnTask } from '../own-account.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
 import { DownloadLinks, durationOf, Gallery, Result, RunningTasks, TaskTile } from './gallery.tsx';
 
@@ -77,7 +77,7 @@ export const taskPages = [
     };
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
-    const task = await ownTask(visit, services);
+    const task = await findOwnTask(visit, services);
     return showPage(
       visit.texts.fields.task_id,
       await detailsOf(task, visit, services),
@@ -85,7 +85,7 @@ export const taskPages = [
     );
   }),
   member.form('/accounts/{account_id}/tasks/{task_id}/claim', 'develop', async (visit, services) => {
-    const task = await ownTask(visit, services);
+    const task = await findOwnTask(visit, services);
     const key = await findApiKey(services.database, task.apiKeyId);
     if (!key) throw new Error(`task ${task.id} has no key`);
     const claimed = await claimLateResult(services, { task, key, requestId: newId('request') });
@@ -93,7 +93,7 @@ export const taskPages = [
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) => ({
     kind: 'part',
-    content: await detailsOf(await ownTask(visit, services), visit, services),
+    content: await detailsOf(await findOwnTask(visit, services), visit, services),
   })),
 ];
 

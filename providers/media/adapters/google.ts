@@ -8,7 +8,7 @@ import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '../callbacks.ts';
 import { keyHeader } from '../credentials.ts';
-import { ENDED_GOOGLE_MODELS } from '../ended-models.ts';
+import { RETIRED_GOOGLE_MODELS } from '../retired-models.ts';
 import { documentOf, isMissing } from '../exchange.ts';
 import { failed, running } from '../job-state.ts';
 import { costIn, listOf, objectOf, mergeParams } from '../json.ts';
@@ -74,7 +74,7 @@ export const google: MediaAdapter = {
   versionPath: VERSION,
   authorization: keyHeader('x-goog-api-key'),
   probe: { path: `${VERSION}/models`, query: { pageSize: 1_000 } },
-  endedModels: ENDED_GOOGLE_MODELS,
+  endedModels: RETIRED_GOOGLE_MODELS,
   callbacks,
 
   modelsIn(document) {

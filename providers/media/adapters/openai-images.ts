@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
-import { ENDED_OPENAI_MODELS } from '../ended-models.ts';
+import { RETIRED_OPENAI_MODELS } from '../retired-models.ts';
 import { filePart, partsFor } from '../fields.ts';
 import { costIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { openaiRefusal } from '../openai-errors.ts';
@@ -32,7 +32,7 @@ export const openaiImages: MediaAdapter = {
   versionPath: 'v1',
   authorization: bearer,
   probe: { path: 'v1/models' },
-  endedModels: ENDED_OPENAI_MODELS,
+  endedModels: RETIRED_OPENAI_MODELS,
 
   modelsIn(document) {
     const names = listOf(objectOf(document)['data']).map((model) => String(objectOf(model)['id']));

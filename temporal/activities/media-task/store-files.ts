@@ -7,7 +7,7 @@ import type { ResultFile } from '../../../providers/media/result-file.ts';
 import { JobRefusedError, ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../providers/media/upstream.ts';
 import { detectFileType, FILE_TYPE_BYTES } from '../../../storage/file-type.ts';
-import { matchesRequest } from '../../../storage/media/matches-request.ts';
+import { isAsRequested } from '../../../storage/media/is-as-requested.ts';
 import { BrokenMediaError } from '../../../storage/media/streamed-input.ts';
 import { inspectMedia } from '../../../storage/media-inspector.ts';
 import { peek } from '../../../storage/peek.ts';
@@ -76,7 +76,7 @@ export function createFileStorer({ database, storage }: Pick<MediaTaskDependenci
       signal,
     });
     const facts = inspected.facts();
-    const difference = matchesRequest(facts, task.request);
+    const difference = isAsRequested(facts, task.request);
     if (difference !== null) throw new WrongFileError(`The model's result does not match the request: ${difference}.`);
     return {
       type: task.kind,

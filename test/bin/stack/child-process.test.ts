@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runToEnd, startProcess, type ChildProcessOptions } from '../../../bin/stack/child-process.ts';
+import { runCommand, startProcess, type ChildProcessOptions } from '../../../bin/stack/child-process.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
@@ -14,20 +14,20 @@ function nodeProcess(script: string, output: ChildProcessOptions['output'] = () 
 
 describe('a child process', () => {
   it('ends with its exit code', async () => {
-    expect(await runToEnd(nodeProcess('process.exit(7)'))).to.equal(7);
+    expect(await runCommand(nodeProcess('process.exit(7)'))).to.equal(7);
   });
 
   it('passes its output on line by line', async () => {
     const lines: string[] = [];
-    await runToEnd(nodeProcess('console.log("one\\ntwo"); console.error("three")', (line) => lines.push(line)));
+    await runCommand(nodeProcess('console.log("one\\ntwo"); console.error("three")', (line) => lines.push(line)));
     expect(lines).to.have.members(['one', 'two', 'three']);
   });
 
   it('appends its output to a file', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'genway-test-'));
     const file = join(folder, 'log');
-    await runToEnd(nodeProcess('console.log("one")', file));
-    await runToEnd(nodeProcess('console.error("two")', file));
+    await runCommand(nodeProcess('console.log("one")', file));
+    await runCommand(nodeProcess('console.error("two")', file));
     expect(await readFile(file, 'utf8')).to.equal('one\ntwo\n');
     await rm(folder, { recursive: true });
   });

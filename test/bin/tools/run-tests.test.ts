@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { runToEnd } from '../../../bin/stack/child-process.ts';
+import { runCommand } from '../../../bin/stack/child-process.ts';
 
 const HANGS = 'test/fixtures/runs/hangs.ts';
 const HOLDS = 'test/fixtures/runs/holds.ts';
 
 async function runTests(...args: readonly string[]) {
   const lines: string[] = [];
-  const exit = await runToEnd({
+  const exit = await runCommand({
     command: process.execPath,
     args: ['--import', 'tsx', 'bin/tools/run-tests.ts', ...args],
     output: (line) => lines.push(line),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { Database } from '../../../db/database.ts';
-import { listTextCostsOf, recordTextCosts } from '../../../db/queries/text-costs.ts';
+import { listTextCosts, recordTextCosts } from '../../../db/queries/text-costs.ts';
 import { type PricePeak, type PriceTier, parseFactor, priceText, type TextPricing } from '../../../domain/pricing.ts';
 import { useTestDatabase } from '../../support/database.ts';
 
@@ -63,7 +63,7 @@ describe('db/queries/text-costs', () => {
     expect(rows.map(({ cost }) => Number(cost))).to.deep.equal(
       samples.map(([one, { atMs, ...usage }]) => Number(priceText(one, usage, atMs).charge)),
     );
-    const stored = await listTextCostsOf(database, 'v7');
+    const stored = await listTextCosts(database, 'v7');
     expect(stored).to.deep.equal([costs[7]]);
   });
 });

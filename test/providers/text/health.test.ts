@@ -4,7 +4,7 @@ import { MAX_OPEN_MS } from '../../../domain/circuit.ts';
 import {
   FAILURES_IN_A_ROW,
   Health,
-  MAX_ASKED_WAIT_MS,
+  MAX_REQUESTED_WAIT_MS,
   PROBE_PATIENCE_MS,
   type Call,
 } from '../../../providers/text/health.ts';
@@ -148,8 +148,8 @@ describe('the health of a part of an upstream', () => {
       expect(health.opening?.untilMs).to.equal(NOW_MS + 7_000);
       fail(health, NOW_MS, { fault, requestedWaitMs: 1_000 });
       expect(health.opening?.untilMs, 'a shorter wait does not cut it short').to.equal(NOW_MS + 7_000);
-      fail(health, NOW_MS, { fault, requestedWaitMs: 10 * MAX_ASKED_WAIT_MS });
-      expect(health.opening?.untilMs).to.equal(NOW_MS + MAX_ASKED_WAIT_MS);
+      fail(health, NOW_MS, { fault, requestedWaitMs: 10 * MAX_REQUESTED_WAIT_MS });
+      expect(health.opening?.untilMs).to.equal(NOW_MS + MAX_REQUESTED_WAIT_MS);
     }
   });
 

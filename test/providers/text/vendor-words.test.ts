@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { fieldNamesOf, lineForOperators, redactVendorMessage } from '../../../providers/text/vendor-words.ts';
+import { fieldNamesOf, toLogLine, redactVendorMessage } from '../../../providers/text/vendor-words.ts';
 
 const KEY = 'k-9d2c';
 
@@ -14,14 +14,14 @@ describe('the message of an upstream', () => {
       ['a long quotation of a prompt', `Cannot read "${'my deepest wish is '.repeat(5)}".`],
     ] as const) {
       it(`does not hold ${what}`, () => {
-        expect(lineForOperators(message, [KEY])).to.not.match(/k-9d2c|abcd|aBcD|abc\.def|deepest/);
+        expect(toLogLine(message, [KEY])).to.not.match(/k-9d2c|abcd|aBcD|abc\.def|deepest/);
       });
     }
 
     it('is one line of a few hundred characters, whatever its content', () => {
       fc.assert(
         fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (message) => {
-          const line = lineForOperators(message, [KEY]);
+          const line = toLogLine(message, [KEY]);
           expect(line).to.not.match(/[\r\n\u2028\u2029]/);
           expect(line.length).to.be.at.most(301);
         }),
@@ -29,8 +29,8 @@ describe('the message of an upstream', () => {
     });
 
     it('has no lone surrogate, which would keep the report of all calls from the database', () => {
-      expect(lineForOperators('Bad \ud83d, \udc00 or \0 in it.', [])).to.equal('Bad , or in it.');
-      expect(lineForOperators(`${'x'.repeat(299)}😀 and more`, [])).to.equal(`${'x'.repeat(299)}…`);
+      expect(toLogLine('Bad \ud83d, \udc00 or \0 in it.', [])).to.equal('Bad , or in it.');
+      expect(toLogLine(`${'x'.repeat(299)}😀 and more`, [])).to.equal(`${'x'.repeat(299)}…`);
     });
 
     it('is unchanged without confidential parts', () => {
@@ -38,7 +38,7 @@ describe('the message of an upstream', () => {
         'The engine is currently overloaded, please try again later.',
         "It can't take 'temperature' beside 'top_p', not with this model and its settings: don't send both of them.",
       ]) {
-        expect(lineForOperators(message, [KEY])).to.equal(message);
+        expect(toLogLine(message, [KEY])).to.equal(message);
       }
     });
   });

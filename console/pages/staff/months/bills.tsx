@@ -1,6 +1,6 @@
 /** The bills of vendors in a month, and their differences from our records. */
 import { BILL, DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
-import { compareBill, type ComparedBill, existingBill, deleteBill } from '../../../../api/services/finance/bills.ts';
+import { compareBill, type ComparedBill, requireBill, deleteBill } from '../../../../api/services/finance/bills.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { findClosedMonth } from '../../../../db/queries/closed-months.ts';
 import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
@@ -38,7 +38,7 @@ export const billPages = [
 ];
 
 async function askedBill(visit: UserVisit, services: ApiServices): Promise<ComparedBill> {
-  const bill = await existingBill(services.reports, visit.params['vendor'] ?? '', monthIn(visit));
+  const bill = await requireBill(services.reports, visit.params['vendor'] ?? '', monthIn(visit));
   return compareBill(services, visit.user.id, bill);
 }
 

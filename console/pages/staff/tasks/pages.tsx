@@ -20,7 +20,7 @@ import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { accountIn, modelIn, readIfFiltered } from '../../../part-filter.ts';
+import { findFilteredAccount, modelIn, readIfFiltered } from '../../../part-filter.ts';
 import { periodOf } from '../../../period.ts';
 import { Result } from '../../tasks/gallery.tsx';
 import { Deliveries } from '../deliveries.tsx';
@@ -61,7 +61,7 @@ function taskOf({ params }: UserVisit, { database }: ApiServices): Promise<Task>
 
 async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const { database, catalogue } = services;
-  const [account, model] = [await accountIn(query, services), modelIn(query, catalogue)];
+  const [account, model] = [await findFilteredAccount(query, services), modelIn(query, catalogue)];
   const filter = {
     accountId: account.value ?? undefined,
     model: model.value ?? undefined,

@@ -12,7 +12,7 @@ import { ResourceFacts } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { requireFound, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { accountIn, modelIn, readIfFiltered } from '../../../part-filter.ts';
+import { findFilteredAccount, modelIn, readIfFiltered } from '../../../part-filter.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { Duration, modifierFacts, Outcome, TokensCard } from '../../text-request-cards.tsx';
 import { requestFilterOf, RequestList } from '../../text-request-list.tsx';
@@ -27,7 +27,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const id = (query.get('id') ?? '').trim();
   const found = id === '' ? null : await findRequest(services, id);
   if (found) return { kind: 'redirect', path: `/staff/text-requests/${found.id}` };
-  const [account, model] = [await accountIn(query, services), modelIn(query, catalogue)];
+  const [account, model] = [await findFilteredAccount(query, services), modelIn(query, catalogue)];
   const filter = { ...requestFilterOf(query, model), accountId: account.value ?? undefined };
   const page = await readListPage(query, 'textRequest', async (slice) =>
     id === '' ? readIfFiltered([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],

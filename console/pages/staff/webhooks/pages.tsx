@@ -17,7 +17,7 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { accountIn, readIfFiltered } from '../../../part-filter.ts';
+import { findFilteredAccount, readIfFiltered } from '../../../part-filter.ts';
 import { Deliveries } from '../deliveries.tsx';
 
 const page = staff.page('/staff/webhooks/{webhook_id}', 'read', showEndpoint);
@@ -33,7 +33,7 @@ export const staffWebhookPages = [
 ];
 
 async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
-  const account = await accountIn(query, services);
+  const account = await findFilteredAccount(query, services);
   const filter = {
     accountId: account.value ?? undefined,
     failing: query.get('show') === 'all' ? undefined : true,

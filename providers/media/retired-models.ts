@@ -1,7 +1,7 @@
 /** Models that vendors have shut down, for `genway config check --online`, as of their pages on 2026-11-23. */
 
 /** https://ai.google.dev/gemini-api/docs/deprecations */
-export const ENDED_GOOGLE_MODELS: Readonly<Record<string, string>> = {
+export const RETIRED_GOOGLE_MODELS: Readonly<Record<string, string>> = {
   'gemini-2.5-flash-image': '2026-10-02',
   'gemini-2.5-flash-image-preview': '2026-01-15',
   'gemini-3-pro-image-preview': '2026-06-25',
@@ -12,7 +12,7 @@ export const ENDED_GOOGLE_MODELS: Readonly<Record<string, string>> = {
 };
 
 /** https://developers.openai.com/api/docs/deprecations */
-export const ENDED_OPENAI_MODELS: Readonly<Record<string, string>> = {
+export const RETIRED_OPENAI_MODELS: Readonly<Record<string, string>> = {
   'dall-e-2': '2026-05-12',
   'dall-e-3': '2026-05-12',
   'gpt-image-1': '2026-10-23',

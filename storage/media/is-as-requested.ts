@@ -25,14 +25,14 @@ const SHAPE_TOLERANCE = 0.03;
  *
  * @returns null if they match, or else a phrase: `asked for 1024x640, got 512x512`
  */
-export function matchesRequest(
+export function isAsRequested(
   facts: MediaFacts,
   request: RenderInputs & Pick<RenderOrder, 'resultCheck'>,
 ): string | null {
   return request.kind === 'image' ? imageDifference(facts, request) : videoDifference(facts, request);
 }
 
-type Request = Parameters<typeof matchesRequest>[1];
+type Request = Parameters<typeof isAsRequested>[1];
 
 function imageDifference(facts: MediaFacts, request: Request): string | null {
   if (!facts.mimeType.startsWith('image/')) return `asked for an image, got ${facts.mimeType}`;

@@ -1,25 +1,25 @@
 import { expect } from 'chai';
-import { explain } from '../../../bin/parts/explain.ts';
+import { describeError } from '../../../bin/parts/describe-error.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { OperatorError } from '../../../domain/operator-error.ts';
 
 describe('an explanation', () => {
   it('is the sentence of an error that was written for people', () => {
-    expect(explain(new OperatorError('Set it.'))).to.equal('Set it.');
-    expect(explain(new ServiceError('processing_unavailable', 'Try again.'))).to.equal('Try again.');
+    expect(describeError(new OperatorError('Set it.'))).to.equal('Set it.');
+    expect(describeError(new ServiceError('processing_unavailable', 'Try again.'))).to.equal('Try again.');
   });
 
   it('names every address that did not answer', () => {
     const errors = ['::1', '127.0.0.1'].map((address) =>
       Object.assign(new Error(`connect ECONNREFUSED ${address}:5432`), { code: 'ECONNREFUSED' }),
     );
-    expect(explain(Object.assign(new AggregateError(errors), { code: 'ECONNREFUSED' }))).to.equal(
+    expect(describeError(Object.assign(new AggregateError(errors), { code: 'ECONNREFUSED' }))).to.equal(
       'PostgreSQL does not answer (connect ECONNREFUSED ::1:5432; connect ECONNREFUSED 127.0.0.1:5432). Check DATABASE_URL.',
     );
   });
 
   it('shows the place of a bug', () => {
-    expect(explain(new TypeError('x is not a function'))).to.match(
+    expect(describeError(new TypeError('x is not a function'))).to.match(
       /^This is a bug in Genway:\nTypeError: x is not a function\n {4}at /,
     );
   });

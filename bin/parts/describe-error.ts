@@ -6,7 +6,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 
 /** @returns sentences if the cause is outside Genway; the stack if it is a bug */
-export function explain(error: unknown): string {
+export function describeError(error: unknown): string {
   if (error instanceof OperatorError || error instanceof ServiceError) return error.message;
   if (error instanceof DatabaseError) return `PostgreSQL refused (${error.message}). Check DATABASE_URL.`;
   if (isUnavailable(error)) return `PostgreSQL does not answer (${reasonOf(error)}). Check DATABASE_URL.`;

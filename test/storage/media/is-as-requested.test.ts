@@ -1,43 +1,43 @@
 import { expect } from 'chai';
-import { matchesRequest } from '../../../storage/media/matches-request.ts';
+import { isAsRequested } from '../../../storage/media/is-as-requested.ts';
 import type { MediaFacts } from '../../../storage/media-inspector.ts';
 import { imageRequest, videoRequest } from '../../support/media.ts';
 
-describe('storage/media/matches-request', () => {
+describe('storage/media/is-as-requested', () => {
   it('accepts an image of exactly the requested size, in any image type', () => {
     // contract 2.2:4 2.2:10
     for (const mimeType of ['image/png', 'image/jpeg', 'image/webp'] as const) {
-      expect(matchesRequest(image({ mimeType }), imageRequest())).to.equal(null);
+      expect(isAsRequested(image({ mimeType }), imageRequest())).to.equal(null);
     }
-    expect(matchesRequest(image({ width: 1023 }), imageRequest())).to.equal('asked for 1024x640, got 1023x640');
-    expect(matchesRequest(image({ height: 641 }), imageRequest())).to.equal('asked for 1024x640, got 1024x641');
+    expect(isAsRequested(image({ width: 1023 }), imageRequest())).to.equal('asked for 1024x640, got 1023x640');
+    expect(isAsRequested(image({ height: 641 }), imageRequest())).to.equal('asked for 1024x640, got 1024x641');
   });
 
   it('accepts an image of any size if none was requested', () => {
-    expect(matchesRequest(image({ width: 7 }), { kind: 'image', prompt: 'p' })).to.equal(null);
+    expect(isAsRequested(image({ width: 7 }), { kind: 'image', prompt: 'p' })).to.equal(null);
   });
 
   it('requires a PNG with alpha for a transparent background', () => {
     // contract 2.2:10 4.3:12
     const request = imageRequest({ background: 'transparent' });
-    expect(matchesRequest(image({ hasAlpha: true }), request)).to.equal(null);
-    expect(matchesRequest(image(), request)).to.equal('asked for a PNG with alpha, got image/png without alpha');
+    expect(isAsRequested(image({ hasAlpha: true }), request)).to.equal(null);
+    expect(isAsRequested(image(), request)).to.equal('asked for a PNG with alpha, got image/png without alpha');
     const webp = image({ mimeType: 'image/webp', hasAlpha: true });
-    expect(matchesRequest(webp, request)).to.equal('asked for a PNG with alpha, got image/webp with alpha');
+    expect(isAsRequested(webp, request)).to.equal('asked for a PNG with alpha, got image/webp with alpha');
   });
 
   it('accepts an unused alpha channel when no transparency was requested', () => {
     for (const background of ['auto', 'opaque']) {
-      expect(matchesRequest(image({ hasAlpha: true }), imageRequest({ background }))).to.equal(null);
+      expect(isAsRequested(image({ hasAlpha: true }), imageRequest({ background }))).to.equal(null);
     }
   });
 
   it('requires the requested kind of file, and MP4 for videos', () => {
     // contract 2.2:4 2.2:9
-    expect(matchesRequest(video(), imageRequest())).to.equal('asked for an image, got video/mp4');
-    expect(matchesRequest(image(), videoRequest())).to.equal('asked for video/mp4, got image/png');
+    expect(isAsRequested(video(), imageRequest())).to.equal('asked for an image, got video/mp4');
+    expect(isAsRequested(image(), videoRequest())).to.equal('asked for video/mp4, got image/png');
     const quickTime = video({ mimeType: 'video/quicktime' });
-    expect(matchesRequest(quickTime, videoRequest())).to.equal('asked for video/mp4, got video/quicktime');
+    expect(isAsRequested(quickTime, videoRequest())).to.equal('asked for video/mp4, got video/quicktime');
   });
 
   const SIZES = [
@@ -62,7 +62,7 @@ describe('storage/media/matches-request', () => {
   for (const [resolution, aspectRatio, width, height, fits] of SIZES) {
     it(`${fits ? 'accepts' : 'refuses'} ${width}x${height} for ${resolution} at ${aspectRatio}`, () => {
       // contract 2.2:9
-      const difference = matchesRequest(video({ width, height }), videoRequest({ resolution, aspectRatio }));
+      const difference = isAsRequested(video({ width, height }), videoRequest({ resolution, aspectRatio }));
       if (fits) expect(difference).to.equal(null);
       else
         expect(difference).to.match(new RegExp(`^asked for (${resolution}|${aspectRatio}), got ${width}x${height}$`));
@@ -73,10 +73,10 @@ describe('storage/media/matches-request', () => {
     // contract 2.2:9
     const request = videoRequest({ durationSeconds: 5 });
     for (const durationSeconds of [4.5, 4.96, 5, 5.04, 129 / 24, 5.5]) {
-      expect(matchesRequest(video({ durationSeconds }), request)).to.equal(null);
+      expect(isAsRequested(video({ durationSeconds }), request)).to.equal(null);
     }
-    expect(matchesRequest(video({ durationSeconds: 4.4 }), request)).to.equal('asked for 5 seconds, got 4.4');
-    expect(matchesRequest(video({ durationSeconds: 17 / 3 }), request)).to.equal('asked for 5 seconds, got 5.67');
+    expect(isAsRequested(video({ durationSeconds: 4.4 }), request)).to.equal('asked for 5 seconds, got 4.4');
+    expect(isAsRequested(video({ durationSeconds: 17 / 3 }), request)).to.equal('asked for 5 seconds, got 5.67');
   });
 
   for (const [resultCheck, width, height, fits] of [
@@ -88,12 +88,12 @@ describe('storage/media/matches-request', () => {
   ] as const) {
     it(`${fits ? 'accepts' : 'refuses'} ${width}x${height} for an image of 1024x640 where the catalogue asks for ${resultCheck}`, () => {
       // contract 2.2:12
-      expect(matchesRequest(image({ width, height }), { ...imageRequest(), resultCheck }) === null).to.equal(fits);
+      expect(isAsRequested(image({ width, height }), { ...imageRequest(), resultCheck }) === null).to.equal(fits);
     });
   }
 
   it('does not compare a duration that the file does not have', () => {
-    expect(matchesRequest(video({ durationSeconds: null }), videoRequest())).to.equal(null);
+    expect(isAsRequested(video({ durationSeconds: null }), videoRequest())).to.equal(null);
   });
 });
 
