@@ -5,6 +5,7 @@ import {
   finishUpload,
   deleteRemovedUploads,
   deleteUpload,
+  markUnusedUploadsDeleted,
   markUploadDeleted,
   type NewUpload,
   reserveUpload,
@@ -47,6 +48,8 @@ export interface Uploads {
   store(caller: Caller, file: ArrivingFile): Promise<Upload>;
   /** @returns false if the account has no such upload */
   remove(accountId: string, id: string): Promise<boolean>;
+  /** Removes those of the uploads that no task used. */
+  removeUnused(accountId: string, ids: readonly string[]): Promise<void>;
 }
 
 /** A file of unknown length gets this much space at first, which is doubled as needed. */
@@ -97,6 +100,15 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
       await storage.delete(upload.storageKey);
       await deleteRemovedUploads(database, [id]);
       return true;
+    },
+
+    async removeUnused(accountId, ids) {
+      const unused = await markUnusedUploadsDeleted(database, accountId, ids);
+      await Promise.all(unused.map(({ storageKey }) => storage.delete(storageKey)));
+      await deleteRemovedUploads(
+        database,
+        unused.map(({ id }) => id),
+      );
     },
   };
 }

@@ -100,6 +100,20 @@ export async function markUploadDeleted(
   return row ? camelCased(row) : null;
 }
 
+/** Hides those of the account's uploads that no task used, and marks them for removal. */
+export async function markUnusedUploadsDeleted(
+  database: Database,
+  accountId: string,
+  ids: readonly string[],
+): Promise<readonly UploadToRemove[]> {
+  const rows = await present(database)
+    .whereIn('id', ids)
+    .where({ account_id: accountId, used_at: null })
+    .update({ deleted_at: database.fn.now() })
+    .returning(['id', 'storage_key']);
+  return rows.map(camelCased);
+}
+
 /**
  * Claims uploads for removal: uploads that no task used within `unusedForSeconds`, uploads that no process receives any
  * more, and uploads whose removal failed.

@@ -12,9 +12,10 @@ import { readJsonBody } from '../../middlewares/json-body.ts';
 import { toJsonSchema } from '../../openapi/joi-schema.ts';
 import type { EndpointRequest } from '../../endpoint/endpoint.ts';
 import type { ApiServices } from '../../services/services.ts';
+import type { ArrivingFile } from '../../services/uploads.ts';
 import type { Context } from '../../state.ts';
 import { createValidator, requireObject } from '../../validation.ts';
-import { receiveForm, type StoredFile } from './receive-form.ts';
+import { type ReceivedForm, receiveForm, type StoredFile } from './receive-form.ts';
 
 export interface MediaBody<Fields> {
   /** The fields of the body, without nulls, which SDKs send for defaults. */
@@ -28,13 +29,24 @@ export interface MediaBody<Fields> {
   readonly identity: unknown;
 }
 
+interface JsonFields {
+  readonly fields: JsonObject;
+  readonly files: readonly [];
+}
+
 export interface MediaBodyReader<Fields> {
   readonly body: RequestBody<IncomingMessage>;
-  /** Reads the body, and uploads the pictures of a form. @throws ServiceError */
-  read(
+  /**
+   * Reads the body, uploads the pictures of a form, and returns the result of `create`. If one of them fails, the
+   * pictures that no task used are removed.
+   *
+   * @throws ServiceError
+   */
+  receive<Result>(
     request: EndpointRequest<string, 'key', object> & { body: IncomingMessage },
     services: ApiServices,
-  ): Promise<MediaBody<Fields>>;
+    create: (body: MediaBody<Fields>) => Promise<Result>,
+  ): Promise<Result>;
 }
 
 /**
@@ -53,6 +65,26 @@ export function mediaBody<Fields>(
   const ineffective = Object.fromEntries(unused.map((field) => [field, { description: 'Accepted without effect' }]));
   const properties = { ...Object(described['properties']), ...ineffective };
   const form = { ...described, properties: { ...properties, ...files } };
+
+  function bodyOf(sent: ReceivedForm | JsonFields, isForm: boolean, catalogue: Catalogue): MediaBody<Fields> {
+    const given = Object.fromEntries(Object.entries<unknown>(sent.fields).filter(([, value]) => value !== null));
+    const { properties: ownProperties } = parametersOf(given['model'], catalogue);
+    const isOwn = (field: string): boolean => Object.hasOwn(ownProperties, field) && !Object.hasOwn(fields, field);
+    const [own, others] = divide(Object.entries(given), ([field]) => isOwn(field));
+    const [ownFiles, pictures] = divide(sent.files, ({ name: part }) => isOwn(part));
+    const ignored = unused.filter((field) => !isOwn(field));
+    return {
+      fields: validate(Object.fromEntries(others.filter(([field]) => !ignored.includes(field)))),
+      parameters: Object.fromEntries([
+        ...own.map(([field, value]) => [field, isForm ? readParameter(value, ownProperties[field]) : value]),
+        ...ownFiles.map(({ name: part, url }) => [part, url]),
+      ]),
+      files: pictures,
+      unused: ignored.filter((field) => given[field] !== undefined),
+      identity: { fields: given, files: sent.files.map(({ name: part, digest }) => [part, digest]) },
+    };
+  }
+
   return {
     body: {
       description: {
@@ -64,29 +96,24 @@ export function mediaBody<Fields>(
       },
       read: async (request) => request,
     },
-    read: async ({ body: request, caller }, services) => {
-      const isForm = fileFields.length > 0 && /^multipart\//i.test(request.headers['content-type'] ?? '');
-      const sent = isForm
-        ? await receiveForm(request, async (file) =>
-            services.storage.urlOf((await services.uploads.store(caller, file)).storageKey),
-          )
-        : { fields: requireObject((await readJsonBody(request, BODIES.common)).value), files: [] };
-      const given = Object.fromEntries(Object.entries<unknown>(sent.fields).filter(([, value]) => value !== null));
-      const { properties } = parametersOf(given['model'], services.catalogue);
-      const isOwn = (field: string): boolean => Object.hasOwn(properties, field) && !Object.hasOwn(fields, field);
-      const [own, others] = divide(Object.entries(given), ([field]) => isOwn(field));
-      const [ownFiles, pictures] = divide(sent.files, ({ name: part }) => isOwn(part));
-      const ignored = unused.filter((field) => !isOwn(field));
-      return {
-        fields: validate(Object.fromEntries(others.filter(([field]) => !ignored.includes(field)))),
-        parameters: Object.fromEntries([
-          ...own.map(([field, value]) => [field, isForm ? readParameter(value, properties[field]) : value]),
-          ...ownFiles.map(({ name: part, url }) => [part, url]),
-        ]),
-        files: pictures,
-        unused: ignored.filter((field) => given[field] !== undefined),
-        identity: { fields: given, files: sent.files.map(({ name: part, digest }) => [part, digest]) },
+    receive: async ({ body: request, caller }, services, create) => {
+      const uploads: string[] = [];
+      const upload = async (file: ArrivingFile): Promise<string> => {
+        const { id, storageKey } = await services.uploads.store(caller, file);
+        uploads.push(id);
+        return services.storage.urlOf(storageKey);
       };
+      const isForm = fileFields.length > 0 && /^multipart\//i.test(request.headers['content-type'] ?? '');
+      try {
+        const sent: ReceivedForm | JsonFields = isForm
+          ? await receiveForm(request, upload)
+          : { fields: requireObject((await readJsonBody(request, BODIES.common)).value), files: [] };
+        return await create(bodyOf(sent, isForm, services.catalogue));
+      } catch (error) {
+        // Uploads that are not removed now are swept later.
+        if (uploads.length > 0) await services.uploads.removeUnused(caller.account.id, uploads).catch(() => {});
+        throw error;
+      }
     },
   };
 }

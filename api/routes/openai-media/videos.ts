@@ -93,26 +93,26 @@ export const createVideo = endpoint({
   answers: { 200: { description: 'The queued video', content: json(VIDEO.schema) } },
   refusals: ['bad_request', 'insufficient_credits', 'idempotency_conflict'],
   presentError: presentTypedError,
-  handle: async (request, services) => {
-    const { caller, context } = request;
-    const { fields, parameters, files, unused, identity } = await reader.read(request, services);
-    reportUnused(context, unused);
-    const images = [
-      ...files.map(({ url }) => url),
-      ...(fields.input_reference ? [fields.input_reference.image_url] : []),
-    ];
-    const order = {
-      ...parameters,
-      model: fields.model,
-      prompt: fields.prompt,
-      ...(images.length > 0 && { images }),
-      ...(fields.seconds !== undefined && { duration: Number(fields.seconds) }),
-      ...(fields.size !== undefined && frameOf(fields.model, fields.size, services)),
-      ...(fields.user !== undefined && { user: fields.user }),
-    };
-    const parse = () => services.parseVideoRequest(order);
-    return VIDEO.present(await taskOfRequest({ caller, context, body: identity, parse }, services));
-  },
+  handle: (request, services) =>
+    reader.receive(request, services, async ({ fields, parameters, files, unused, identity }) => {
+      const { caller, context } = request;
+      reportUnused(context, unused);
+      const images = [
+        ...files.map(({ url }) => url),
+        ...(fields.input_reference ? [fields.input_reference.image_url] : []),
+      ];
+      const order = {
+        ...parameters,
+        model: fields.model,
+        prompt: fields.prompt,
+        ...(images.length > 0 && { images }),
+        ...(fields.seconds !== undefined && { duration: Number(fields.seconds) }),
+        ...(fields.size !== undefined && frameOf(fields.model, fields.size, services)),
+        ...(fields.user !== undefined && { user: fields.user }),
+      };
+      const parse = () => services.parseVideoRequest(order);
+      return VIDEO.present(await taskOfRequest({ caller, context, body: identity, parse }, services));
+    }),
 });
 
 /** The resolution and aspect ratio of a size. @throws ServiceError `bad_request` that lists the sizes of the model */

@@ -8,6 +8,7 @@ import { waitForSucceeded } from '../../../api/routes/tasks/task-of-request.ts';
 import { DEFAULT_CATALOGUE } from '../../../catalogue/load.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { pngFile } from '../../support/media-files.ts';
+import { rejectionOf } from '../../support/rejection.ts';
 import { call, useTestStack } from '../../support/stack.ts';
 import { createTask, taskWhenFinal, transfersOf } from '../../support/tasks.ts';
 
@@ -63,6 +64,25 @@ describe('OpenAI’s media endpoints', function () {
       .edit({ model: IMAGE, prompt: 'x', image, mask })
       .catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(BadRequestError).with.property('message').that.contains('"mask"');
+  });
+
+  it('keep the uploads of a call that creates a task, and remove those of a call that is refused', async () => {
+    // contract 4.14:10
+    const { apiKey } = await stack.createAccount({ fundedUsd: 10 });
+    const own = new OpenAI({ apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
+    const uploads = async (): Promise<number> =>
+      (await call<{ data: readonly unknown[] }>(`${stack.baseUrl}/v1/files`, { key: apiKey })).body.data.length;
+    const image = await toFile(pngFile({ width: 64, height: 64 }), 'a.png', { type: 'image/png' });
+    const tooMany = Array.from({ length: 17 }, () => image);
+    const calls = [
+      () => own.images.edit({ model: 'none', prompt: 'x', image }),
+      () => own.images.edit({ model: IMAGE, prompt: 'x', image: tooMany }),
+      () => own.videos.create({ model: 'none', prompt: 'x', input_reference: image }),
+    ];
+    for (const refused of calls) expect(await rejectionOf(refused())).to.be.instanceOf(BadRequestError);
+    expect(await uploads()).to.equal(0);
+    await own.images.edit({ model: IMAGE, prompt: 'x', image });
+    expect(await uploads()).to.equal(1);
   });
 
   it('create one task for one Idempotency-Key, and answer each repetition with its picture', async () => {
