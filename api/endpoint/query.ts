@@ -1,5 +1,6 @@
 /** Query parameters. One definition both describes a parameter and reads it. */
 import type { ParsedUrlQuery } from 'node:querystring';
+import { hasExistingDay } from '../../domain/day.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
 import { idOf, integer, type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
@@ -125,6 +126,7 @@ export function idParameter(kind: IdKind, description: string): QueryParameter<s
 }
 
 /** Years 0 to 9999. Years outside this range start with a sign and may exceed what the database can compare. */
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T|$)/;
 const UNIX_SECONDS = /^\d{1,11}$/;
 const MOMENT: JsonSchema = {
@@ -142,7 +144,7 @@ function moment(description: string): QueryParameter<Date | undefined> {
     schema: MOMENT,
     read: (given, name) => {
       if (given === undefined) return undefined;
-      const isTime = ISO_TIME.test(given) && isDay(given.slice(0, 10));
+      const isTime = ISO_TIME.test(given) && hasExistingDay(given);
       const moment = new Date(UNIX_SECONDS.test(given) ? Number(given) * 1000 : isTime ? given : Number.NaN);
       if (Number.isNaN(moment.getTime())) throw badRequest(`"${name}" must be an ISO 8601 time or Unix seconds`);
       return moment;
@@ -157,16 +159,10 @@ export function dayParameter(description: string): QueryParameter<string | undef
     schema: text(undefined, { format: 'date' }),
     read: (given, name) => {
       if (given === undefined) return undefined;
-      if (!isDay(given)) throw badRequest(`"${name}" must be a day such as 2026-11-30`);
+      if (!DAY.test(given) || !hasExistingDay(given)) throw badRequest(`"${name}" must be a day such as 2026-11-30`);
       return given;
     },
   };
-}
-
-/** `Date` reads a day that does not exist, such as 31 June, as a day of the next month. */
-function isDay(text: string): boolean {
-  const moment = new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text : Number.NaN);
-  return !Number.isNaN(moment.getTime()) && moment.toISOString().slice(0, 10) === text;
 }
 
 /** A month in UTC. */

@@ -2,6 +2,7 @@
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
 import { LIMIT_PERIODS } from '../../../domain/api-key.ts';
+import { hasExistingDay } from '../../../domain/day.ts';
 import type { PriceRule } from '../../../domain/price-list.ts';
 import { END_USERS } from '../../../domain/policy.ts';
 import { ADMIN_ROLES } from '../../../domain/roles.ts';
@@ -285,7 +286,7 @@ const keyFields = {
 
 /** Times are shown in Unix seconds, and years beyond 9999 may exceed what the database can store. */
 function isInUnixTime(text: string): boolean {
-  return /^\d/.test(text) && new Date(text).getTime() >= 0;
+  return /^\d/.test(text) && new Date(text).getTime() >= 0 && hasExistingDay(text);
 }
 
 export const endUserBudgetSchema = bodySchema({

@@ -1,6 +1,7 @@
 /** Request bodies of the webhook calls: contract 2.4. */
 import Joi from 'joi';
 import { DELIVERY_STATUSES } from '../../../db/queries/deliveries.ts';
+import { hasExistingDay } from '../../../domain/day.ts';
 import { SUBSCRIBABLE_EVENTS, type SubscribableEvent } from '../../../domain/webhook-event.ts';
 import { type BodyOf, bodySchema, choice, freeText, orNull, requiredField } from '../../validation.ts';
 
@@ -30,7 +31,10 @@ const LAST_SECOND = 99_999_999_999;
 
 /** Years 0 to 9999. Years outside this range start with a sign and may exceed what the database can compare. */
 const moment: Joi.AnySchema<string | number> = Joi.alternatives(
-  Joi.string().isoDate().pattern(/^\d/),
+  Joi.string()
+    .isoDate()
+    .pattern(/^\d/)
+    .custom((text: string, helpers) => (hasExistingDay(text) ? text : helpers.error('string.isoDate'))),
   Joi.number().integer().min(0).max(LAST_SECOND),
 )
   .messages({ '*': '{{#label}} must be an ISO 8601 time or Unix seconds' })

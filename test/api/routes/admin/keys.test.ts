@@ -70,7 +70,13 @@ describe('api/routes/admin/keys', () => {
     });
   }
 
-  for (const expiresAt of ['0142-10-13T14:03:38.8Z', '1969-12-31T23:59:59Z', '+275760-09-13T00:00:00Z', 'soon']) {
+  for (const expiresAt of [
+    '2027-02-30',
+    '0142-10-13T14:03:38.8Z',
+    '1969-12-31T23:59:59Z',
+    '+275760-09-13T00:00:00Z',
+    'soon',
+  ]) {
     it(`refuses the expiry ${expiresAt} for a key`, async () => {
       const { status, body } = await call<ErrorBody>(keysOfAccount, {
         key: app.adminToken,

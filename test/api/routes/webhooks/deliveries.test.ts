@@ -133,6 +133,7 @@ describe('the delivery log', () => {
   });
 
   for (const body of [
+    { from: '2026-02-30' },
     {},
     { from: 'yesterday' },
     { from: -1 },

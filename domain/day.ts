@@ -1,0 +1,9 @@
+/** Days of the calendar. */
+
+/** Whether the day with which an ISO 8601 text begins exists. `Date` reads 31 June as 1 July. */
+export function hasExistingDay(text: string): boolean {
+  const [day] = /^\d{4}-\d{2}-\d{2}/.exec(text) ?? [];
+  if (day === undefined) return true;
+  const moment = new Date(day);
+  return !Number.isNaN(moment.getTime()) && moment.toISOString().startsWith(day);
+}
