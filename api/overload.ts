@@ -120,7 +120,7 @@ function importanceOf({ method, url = '' }: IncomingMessage, hasPaid: boolean): 
 function refuse(request: IncomingMessage, response: ServerResponse): void {
   const refusal = new ServiceError(
     'processing_unavailable',
-    `The service has more requests than it can answer. Try again in ${RETRY_AFTER_S} seconds.`,
+    `The service is overloaded. Try again in ${RETRY_AFTER_S} seconds.`,
     { retryAfterSeconds: RETRY_AFTER_S },
   );
   const requestId = newId('request');

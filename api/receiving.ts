@@ -176,7 +176,7 @@ function readArrived(request: IncomingMessage): Buffer | null {
 
 async function readAll(request: IncomingMessage, take: (piece: Buffer) => void): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    const leave = (): void => reject(badRequest('The body ended before it was complete.'));
+    const leave = (): void => reject(badRequest('The body ended before it was complete. Send the whole body.'));
     if (request.destroyed) return leave();
     const takeOrRefuse = (piece: Buffer): void => {
       try {
@@ -220,7 +220,7 @@ function slowestOf(bodies: ReadonlySet<IncomingBody>): IncomingBody | null {
 function bodyTooLarge(maxBytes: number): ServiceError {
   return new ServiceError(
     'read_request_body_failed',
-    `The body is larger than ${maxBytes} bytes. Upload large files with POST /v1/files and pass their links.`,
+    `The body is larger than ${maxBytes} bytes. Upload large files with POST /v1/files and send their links.`,
   );
 }
 
@@ -235,7 +235,7 @@ function bodyTooSlow(): ServiceError {
 function tooMany(): ServiceError {
   return new ServiceError(
     'processing_unavailable',
-    'Too many large bodies are being received, and this was the slowest. Wait a little and send it again.',
+    'The service is receiving too many large bodies and dropped the slowest, which was this one. Wait a little and send it again.',
     { retryAfterSeconds: FULL_RETRY_SECONDS },
   );
 }

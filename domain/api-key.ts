@@ -46,13 +46,13 @@ export type KeyRefusal = keyof typeof SENTENCES;
 const SENTENCES = {
   key_missing: 'No API key was sent. Send "Authorization: Bearer <API_KEY>".',
   key_unknown: 'The API key is wrong. Check it, or create a new one.',
-  key_deleted: 'The API key was deleted. Use another.',
-  key_disabled: 'The API key is disabled. Enable it, or use another.',
-  key_expired: 'The API key has expired. Create a new one.',
+  key_deleted: 'The API key was deleted. Use another key.',
+  key_disabled: 'The API key is disabled. Enable it, or use another key.',
+  key_expired: 'The API key has expired. Create a new key.',
   account_suspended:
     'The account of the API key is suspended, and none of its keys work. Ask the operator to reopen it.',
   key_exhausted:
-    'The API key is exhausted: its usage limit is spent. Raise the limit; what the key paid for remains readable.',
+    'The API key is exhausted: its usage limit is spent. Raise the limit. The key can still read its tasks and files.',
 };
 
 /** 401 `missing_api_key` or `invalid_api_key`, with a message that says what is wrong. */
@@ -131,5 +131,5 @@ export function assertAllowedModel(key: KeyGroup, model: string): void {
 
 /** The message for a model outside the key's group. */
 export function modelRefusal(model: string): string {
-  return `The API key may not call the model ${model}. Use a key of another group.`;
+  return `The API key may not call the model ${model}. Use a key that allows the model.`;
 }

@@ -18,7 +18,7 @@ export function createJobAnnouncer(client: Client): AnnounceJobEnd {
     } catch (error) {
       // The task has ended in the meantime, so no workflow waits for the job.
       if (error instanceof WorkflowNotFoundError) return;
-      throw new ServiceError('processing_unavailable', 'The announcement could not be passed on. Send it again.', {
+      throw new ServiceError('processing_unavailable', 'The callback could not be processed. Send it again.', {
         cause: error,
       });
     }

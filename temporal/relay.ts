@@ -140,7 +140,7 @@ const NEVER_STARTED: TaskEnding = {
   status: 'failed',
   failure: {
     code: 'processing_timeout',
-    message: 'Processing could not begin in time. Nothing was charged; send the request again.',
+    message: 'Processing could not start in time. Nothing was charged; send the request again.',
   },
 };
 

@@ -140,7 +140,7 @@ async function cancelByCustomer(client: Client, taskId: string): Promise<CancelA
     );
   } catch (error) {
     if (isNotFound(error)) return null;
-    const advice = 'It is not known in time whether the task was cancelled. Try again.';
+    const advice = 'Whether the task was cancelled is not known yet. Try again.';
     throw new ServiceError('processing_unavailable', advice, { cause: error });
   }
 }

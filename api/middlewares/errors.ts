@@ -30,7 +30,8 @@ export function errors(log: Logger) {
 /** Converts an error for the client. An unavailable component is the gateway's own, usually its database. */
 function toGateError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
-  if (isUnstorable(error)) return badRequest('A text in the request has a NUL character or an unpaired surrogate.');
+  if (isUnstorable(error))
+    return badRequest('A text in the request has a NUL character or an unpaired surrogate. Remove it.');
   if (!isUnavailable(error)) return toServiceError(error);
   return new ServiceError(
     'processing_unavailable',

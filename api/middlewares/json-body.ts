@@ -68,7 +68,7 @@ async function parse(bytes: Uint8Array): Promise<unknown> {
 }
 
 function notJson(): Error {
-  return badRequest('The body is not valid JSON.');
+  return badRequest('The body is not valid JSON. Send a valid JSON object.');
 }
 
 function requirePlainJson({ headers }: IncomingMessage): void {

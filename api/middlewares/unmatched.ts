@@ -2,16 +2,16 @@ import type { RouterInstance } from '@koa/router';
 import { methodNotAllowed, ServiceError } from '../../domain/errors.ts';
 import type { AppContext } from '../state.ts';
 
-const TEXT = 'Text is created by POST /v1/chat/completions, /v1/responses or /v1/messages.';
+const TEXT = 'Use POST /v1/chat/completions, /v1/responses or /v1/messages to generate text.';
 const HISTORY = 'Conversations are not stored: send the whole history with POST /v1/responses or /v1/chat/completions.';
-const IMAGES = 'Images are created by POST /v1/images/tasks, /v1/images/generations or /v1/images/edits.';
-const VIDEOS = 'Videos are created by POST /v1/videos/tasks or /v1/videos, from pictures, too.';
+const IMAGES = 'Use POST /v1/images/tasks, /v1/images/generations or /v1/images/edits to create images.';
+const VIDEOS = 'Use POST /v1/videos/tasks or /v1/videos to create videos, with or without pictures.';
 const MEDIA =
-  'Images are created by POST /v1/images/tasks, videos by POST /v1/videos/tasks; GET /v1/tasks/{task_id} reads both.';
-const FILES = 'Files are uploaded by POST /v1/files, whose links media requests take.';
-const EACH = 'There are no batches: send each request by itself.';
-const MODELS = 'Models are offered as they are: GET /v1/models lists them.';
-const SPEND = 'GET /v1/balance has the balance, GET /v1/usage what was used by day.';
+  'Use POST /v1/images/tasks to create images and POST /v1/videos/tasks to create videos; GET /v1/tasks/{task_id} returns both.';
+const FILES = 'Use POST /v1/files to upload a file, and send its link in media requests.';
+const EACH = 'Batches are not supported: send each request separately.';
+const MODELS = 'Models cannot be changed: use GET /v1/models to list them.';
+const SPEND = 'Use GET /v1/balance for the balance, and GET /v1/usage for the usage of each day.';
 const NATIVE = 'Use POST /v1beta/models/{model}:generateContent.';
 
 /** Calls of OpenAI whose last segment would match the id in a path of videos. */
@@ -28,7 +28,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   [/^\/v1\/(?:assistants|threads|conversations|chatkit)(?:\/|$)|^\/v1beta\/interactions/, HISTORY],
   [
     /^\/v1\/realtime(?:\/|$)/,
-    'There are no realtime sessions: send `stream: true` with POST /v1/chat/completions or /v1/responses.',
+    'Realtime sessions are not supported: send `stream: true` with POST /v1/chat/completions or /v1/responses.',
   ],
   [/^\/v1\/audio\//, 'Genway neither synthesizes nor transcribes speech. GET /v1/models lists the models.'],
   [/:(?:batchEmbedContents|embedContent)$/, 'Embeddings are created by POST /v1/embeddings.'],
@@ -36,19 +36,19 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   [/^\/v1\/(?:fine_tuning|fine-tunes|trainings|evals|graders)(?:\/|$)|^\/v1beta\/tunedModels/, MODELS],
   [
     /^\/v1\/(?:vector_stores|containers|skills)(?:\/|$)|^\/v1beta\/fileSearchStores/,
-    'Nothing is stored for tools: send with each request what the model needs.',
+    'Data for tools is not stored: send the data with each request.',
   ],
   [/^\/v1\/uploads(?:\/|$)|^(?:\/upload)?\/v1beta\/files|^\/storage\/upload\//, FILES],
   [/^\/v1\/moderation$/, 'Send texts to POST /v1/moderations.'],
   [/^\/v1\/(?:organization|dashboard|credits|account)(?:\/|$)/, SPEND],
   // Google
-  [/:countTokens$/, 'Tokens are counted by POST /v1/messages/count_tokens or /v1/responses/input_tokens.'],
+  [/:countTokens$/, 'Use POST /v1/messages/count_tokens or /v1/responses/input_tokens to count tokens.'],
   [/:(?:predict|predictLongRunning|generateImages|generateVideos)$|\/operations\//, MEDIA],
-  [/^\/v1beta\/cachedContents/, 'Prompts need no cache of their own: send the whole prompt each time.'],
+  [/^\/v1beta\/cachedContents/, 'Explicit caches are not supported: send the whole prompt with each request.'],
   [/:(?:stream)?[gG]enerateContent$|:generateAnswer$/, NATIVE],
   // fal and Replicate
   [/^\/fal-ai\/|\/requests\/|^\/v1\/predictions|\/predictions$/, MEDIA],
-  [/^\/v1\/collections/, 'POST /v1/capabilities/search finds models; GET /v1/models lists them.'],
+  [/^\/v1\/collections/, 'Use POST /v1/capabilities/search to find models, and GET /v1/models to list them.'],
   // Others, and base URLs with too much or too little
   [
     /^\/v1beta\/openai\/|\/chat\/completions$/,

@@ -68,7 +68,7 @@ async function unlessTaken<Result>(change: Promise<Result>): Promise<Result> {
     if (!(error instanceof ExternalIdTakenError)) throw error;
     throw new ServiceError(
       'idempotency_conflict',
-      'Another account has that external id. GET /admin/v1/accounts?external_id= finds it.',
+      'Another account has this external id. GET /admin/v1/accounts?external_id= finds it.',
     );
   }
 }

@@ -25,7 +25,7 @@ export async function adjustBalance(
   if (made.kind === 'adjustment' && made.accountId === accountId && madeAmount === amount) return;
   throw new ServiceError(
     'idempotency_conflict',
-    'This form was sent before and has adjusted another amount. Open the page again to adjust once more.',
+    'This form was sent before with another amount. Open the page again to make another adjustment.',
   );
 }
 
@@ -45,5 +45,8 @@ export async function adjustBalanceOnce(
 /** Reports a check violation of an adjustment as `insufficient_credits`. */
 export function refuseOverdraft(error: unknown): never {
   if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
-  throw new ServiceError('insufficient_credits', 'The account has less funded credit than the amount to take.');
+  throw new ServiceError(
+    'insufficient_credits',
+    'The account has less funded credit than the amount to take. Take a smaller amount.',
+  );
 }

@@ -35,7 +35,7 @@ export async function confirmAutoTopUp(
 export function startAutoTopUps(payer: Payer): Repetition {
   return repeat(() => topUpSome(payer), {
     pauseMs: PAUSE_MS,
-    onError: (error) => payer.log.error({ err: error }, 'automatic top-ups failed; they are tried again'),
+    onError: (error) => payer.log.error({ err: error }, 'automatic top-ups failed; the next run retries them'),
   });
 }
 
@@ -59,10 +59,10 @@ async function topUp({ database, checkout, log }: Payer, attempt: TopUpAttempt):
     const { id } = await checkout.chargeCard(attempt);
     await creditPayment(database, { id, accountId, amount });
     await endTopUp(database, attempt, null);
-    log.info({ accountId, paymentId: id }, 'an account was topped up automatically');
+    log.info({ accountId, paymentId: id }, 'topped up an account automatically');
   } catch (error) {
     if (!(error instanceof CardRefusedError)) {
-      log.warn({ err: error, accountId }, 'an automatic top-up is not confirmed; it is tried again');
+      log.warn({ err: error, accountId }, 'an automatic top-up is not confirmed; the next run retries it');
       return;
     }
     await endTopUp(database, attempt, error.message);

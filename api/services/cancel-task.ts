@@ -80,7 +80,7 @@ function isCancelledByCustomer({ failure }: Pick<Task, 'failure'>): boolean {
 }
 
 function tooLate(reason: string): ServiceError {
-  return new ServiceError('bad_request', `The task can no longer be cancelled, or not now. ${reason}`, { status: 409 });
+  return new ServiceError('bad_request', `The task cannot be cancelled. ${reason}`, { status: 409 });
 }
 
 /** Starts the workflow again, which only cancels the job of a failed task. A completed workflow stays closed. */

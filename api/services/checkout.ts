@@ -42,12 +42,12 @@ export async function orUnavailable<Result>(answer: Promise<Result>): Promise<Re
     if (!(cause instanceof CheckoutUnavailableError)) throw cause;
     throw new ServiceError(
       'processing_unavailable',
-      'The payment provider does not answer. Nothing was paid; try again.',
+      'The payment provider does not answer. No payment was made; try again.',
       { cause },
     );
   });
 }
 
 function noSuchPage(): ServiceError {
-  return new ServiceError('not_found', 'There is no such page to pay on.');
+  return new ServiceError('not_found', 'There is no such payment page. Open the billing page again.');
 }

@@ -85,7 +85,7 @@ function newClaimedTask(task: Task, apiKeyId: string, requestId: string): NewTas
 function nothingToClaim(): ServiceError {
   return new ServiceError(
     'bad_request',
-    'There is no late result to claim: the task has none, or its time is over. GET /v1/tasks/{task_id}/late-result shows it.',
+    'There is no late result to claim: the task has none, or it has expired. GET /v1/tasks/{task_id}/late-result shows it.',
     { status: 409 },
   );
 }

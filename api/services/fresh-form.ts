@@ -13,6 +13,6 @@ const MAX_CLOCK_SKEW_MS = 60_000;
 export function assertFreshForm(kind: IdKind, id: string): void {
   const age = isId(kind, id) ? Date.now() - createdAtMsOf(kind, id) : Number.POSITIVE_INFINITY;
   if (age > FORM_LIFETIME_MS || age < -MAX_CLOCK_SKEW_MS) {
-    throw badRequest('This form is too old. Open the page again and fill it in once more.');
+    throw badRequest('This form has expired. Open the page again and fill it in.');
   }
 }

@@ -73,7 +73,7 @@ export async function createOnce(
     case 'in_progress':
       throw new ServiceError(
         'idempotency_conflict',
-        'The first request with this Idempotency-Key is still being processed.',
+        'The first request with this Idempotency-Key is still running. Wait until it is complete.',
       );
     case 'replay':
       context.set('Idempotent-Replayed', 'true');

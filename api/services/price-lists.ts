@@ -65,7 +65,7 @@ export async function createPriceList(
 ): Promise<PriceListVersion> {
   assertRules(first.rules, catalogue);
   if ((await countPriceLists(database)) >= MAX_LISTS) {
-    throw badRequest(`There are ${MAX_LISTS} price lists already: change one of them instead.`);
+    throw badRequest(`There are ${MAX_LISTS} price lists already: change an existing list instead.`);
   }
   return refusing(insertPriceList(database, name, first));
 }
@@ -78,7 +78,9 @@ export async function changePriceList(
 ): Promise<PriceListVersion> {
   assertRules(version.rules, catalogue);
   if ((await countPlannedVersions(database, name)) >= MAX_PLANNED) {
-    throw badRequest(`${MAX_PLANNED} versions of ${name} are not in force yet: wait until some of them are.`);
+    throw badRequest(
+      `${name} already has ${MAX_PLANNED} versions that are not valid yet. Wait until one of them is valid.`,
+    );
   }
   return (await refusing(addPriceListVersion(database, name, version))) ?? noSuchList(name);
 }
@@ -159,10 +161,15 @@ async function refusing<Result>(change: Promise<Result>): Promise<Result> {
     return await change;
   } catch (error) {
     if (error instanceof TooSoonError) {
-      throw badRequest(`"valid_from" is too early: ${error.message}. Leave it out for as soon as possible.`);
+      throw badRequest(
+        `"valid_from" is too early: ${error.message}. Leave it out to make the version valid as soon as possible.`,
+      );
     }
     if (!(error instanceof PriceListExistsError)) throw error;
-    throw new ServiceError('idempotency_conflict', 'There is a price list of that name. Change it by a new version.');
+    throw new ServiceError(
+      'idempotency_conflict',
+      'A price list with this name exists. Create a new version of it, or choose another name.',
+    );
   }
 }
 
@@ -175,7 +182,7 @@ function assertRules(rules: readonly PriceRule[], catalogue: Catalogue): void {
     const fault = (words: string): Error => badRequest(`"rules[${index}]" ${words}`);
     if ((id === undefined) === (family === undefined)) throw fault('must have either "model" or "family"');
     const target = JSON.stringify([id, family]);
-    if (seen.has(target)) throw fault('is the second rule for the same');
+    if (seen.has(target)) throw fault('is a second rule for the same model or family');
     seen.add(target);
     const model = id === undefined ? undefined : models.get(id);
     if (id !== undefined && !model) throw fault('names a model that is not in the catalogue');
@@ -201,7 +208,7 @@ function assertPrices(
     if (amount === null) {
       throw fault(`must have amounts in USD such as "0.25", with at most ${isMedia ? 12 : 6} decimals: ${name}`);
     }
-    if (amount === 0n && !MAY_BE_ZERO.has(name)) throw fault(`must not give ${name} away for nothing`);
+    if (amount === 0n && !MAY_BE_ZERO.has(name)) throw fault(`must have a price above 0 for ${name}`);
   }
 }
 

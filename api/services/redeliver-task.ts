@@ -27,7 +27,7 @@ export function redeliverTask(
 
 function nothingToSend() {
   return badRequest(
-    'The task has no delivery that can be sent again: no endpoint subscribed to its event, all are disabled or deleted, ' +
+    'The task has no delivery that can be sent again: no endpoint subscribed to its event, all endpoints are disabled or deleted, ' +
       `or every delivery has had ${WEBHOOKS.maxAttempts} attempts.`,
   );
 }

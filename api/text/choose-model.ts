@@ -105,11 +105,11 @@ function checkEffort(format: WireFormatName, { reasoningEffort }: TextRequest, m
 function notServed({ id, formats }: TextModel, format: RequestFormatName): ServiceError {
   if (format === 'embeddings') {
     return notFound(
-      `The model ${id} makes no embeddings; GET /v1/models shows "embeddings" in "formats" of those that do.`,
+      `The model ${id} does not create embeddings. Use a model that GET /v1/models lists with "embeddings" in "formats".`,
     );
   }
   if (formats.includes('embeddings'))
-    return notFound(`The model ${id} only makes embeddings: use POST /v1/embeddings.`);
+    return notFound(`The model ${id} only creates embeddings: use POST /v1/embeddings.`);
   return notFound(`The model ${id} is not served in the ${format} format.`);
 }
 

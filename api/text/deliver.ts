@@ -109,7 +109,10 @@ function watchCall(
   };
   const cutOff = (): void =>
     signal.cancel(
-      new ServiceError('processing_timeout', 'The answer took too long. Stream it, or ask for a shorter one.'),
+      new ServiceError(
+        'processing_timeout',
+        'The answer took too long. Send `stream: true`, or ask for a shorter answer.',
+      ),
     );
   const isLimited = cutoffMs !== null && !read.request.stream;
   const timer = isLimited ? setTimeout(cutOff, Math.max(timedFromMs + cutoffMs - performance.now(), 0)) : undefined;
@@ -287,7 +290,7 @@ class OverlongAnswerError extends ServiceError {
   constructor() {
     super(
       'bad_request',
-      'The answer is too long to deliver, and is charged. Ask for fewer answers, fewer tokens or no log probabilities.',
+      'The answer is too long to deliver, but it is charged. Ask for fewer answers, fewer tokens or no log probabilities.',
     );
   }
 }

@@ -123,7 +123,10 @@ export class BufferedReply implements Reply {
   }
 
   giveUp(): void {
-    this.#error = new ServiceError('processing_timeout', 'The connection was closed before the answer was complete.');
+    this.#error = new ServiceError(
+      'processing_timeout',
+      'The connection was closed before the answer was complete. Send the request again.',
+    );
   }
 
   /** The answer as JSON. @throws ServiceError if there is none */

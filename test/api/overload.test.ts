@@ -58,7 +58,7 @@ describe('an overloaded process', () => {
       type: 'error',
       error: {
         code: 'processing_unavailable',
-        message: 'The service has more requests than it can answer. Try again in 2 seconds.',
+        message: 'The service is overloaded. Try again in 2 seconds.',
         retryable: true,
         request_id: requestId,
         retry_after_seconds: 2,

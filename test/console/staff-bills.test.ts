@@ -107,7 +107,7 @@ describe('the import of a bill in the console', () => {
   it('is refused with the input kept, where the file has no such columns', async () => {
     const { status, text } = await importFile('a,b\n1,2\n', { job: 'nothing' });
     expect(status).to.equal(400);
-    expect(text).to.include('No line at the beginning of the file has the columns').and.include('value="nothing"');
+    expect(text).to.include('No line at the start of the file has the columns').and.include('value="nothing"');
   });
 
   it('is refused with the exchange rate of a currency, where the file names another one', async () => {

@@ -138,7 +138,7 @@ describe('corrections in the console of the staff', () => {
     await bob.get(CORRECTIONS);
     const answer = await bob.send(`${CORRECTIONS}/${id}/approve`);
     expect(answer.status).to.equal(409);
-    expect(answer.text).to.include('The correction has expired. Ask for it again.').and.include('Expired');
+    expect(answer.text).to.include('The correction has expired. Request it again.').and.include('Expired');
     expect(await fundedOf(accountId)).to.equal('0');
   });
 
@@ -214,7 +214,7 @@ describe('corrections in the console of the staff', () => {
         await post(accountId, '/promo-grants', { ...promo, reference: 'p2' }),
       ]) {
         expect([answer.status, answer.body.error.code]).to.deep.equal([403, 'forbidden']);
-        expect(answer.body.error.message).to.include('within 24 hours takes two people');
+        expect(answer.body.error.message).to.include('within 24 hours requires two people');
       }
       await ada.get(CORRECTIONS);
       const fields = { adjustment_id: newId('transfer'), amount_usd: '1', reason: 'x' };

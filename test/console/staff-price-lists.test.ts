@@ -51,7 +51,7 @@ describe('price lists in the console of the staff', () => {
     ['a factor of nothing', { factor: '0' }, 'Factor: Enter a number above 0'],
     ['no reason', { reason: '' }, 'Reason: Fill this in.'],
     ['a moment that is over', { valid_from: '2026-01-01T00:00' }, '&quot;valid_from&quot; is too early'],
-    ['the name of another', { name: 'kites' }, 'There is a price list of that name'],
+    ['the name of another', { name: 'kites' }, 'A price list with this name exists'],
   ];
   for (const [what, fields, words] of wrong) {
     it(`are refused with ${what}, and the form keeps its input`, async () => {

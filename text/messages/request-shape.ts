@@ -205,7 +205,9 @@ const toolOf = (marks: CacheMarks) =>
     },
   );
 
-const serial = { disable_parallel_tool_use: optional(described(readBoolean, 'At most one call per answer')) };
+const serial = {
+  disable_parallel_tool_use: optional(described(readBoolean, 'Whether an answer may have at most one call')),
+};
 const plainChoice = fields({ ...serial, type: oneOf(['auto', 'any', 'none']) });
 const toolByName = fields({ ...serial, type: oneOf(['tool']), name: readName });
 const anyChoice = fields({ ...serial, type: oneOf(['auto', 'any', 'tool', 'none']), name: readName });

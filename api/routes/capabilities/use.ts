@@ -101,7 +101,7 @@ function modelOf(id: string, caller: Caller, services: ApiServices): Model {
   if (model !== undefined && findUnavailableReason(model, caller, services) !== 'not_allowed') return model;
   throw new ServiceError(
     'not_found',
-    `There is no capability "${id.slice(0, 100)}". POST /v1/capabilities/search finds some.`,
+    `There is no capability "${id.slice(0, 100)}". POST /v1/capabilities/search finds capabilities.`,
   );
 }
 

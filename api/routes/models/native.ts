@@ -43,7 +43,7 @@ export const getNativeModel = endpoint({
     if (model) return NATIVE_MODEL.present(model);
     throw new ServiceError(
       'not_found',
-      'This API key cannot call such a model in the native format. GET /v1beta/models lists the models that it can call.',
+      'This API key cannot call this model in the native format. GET /v1beta/models lists the models that it can call.',
     );
   },
 });

@@ -40,7 +40,9 @@ const FIELDS = {
   background: Joi.string(),
   response_format: Joi.valid('url', 'b64_json').description('By default, both'),
   ...COMMON_FIELDS,
-  stream: Joi.valid(false, 'false').messages({ 'any.only': '{{#label}} is not supported: wait for the picture' }),
+  stream: Joi.valid(false, 'false').messages({
+    'any.only': '{{#label}} is not supported: leave it out and wait for the picture',
+  }),
 };
 const UNUSED = [
   'quality',

@@ -193,7 +193,11 @@ export const getVideoContent = endpoint({
   handle: async ({ caller, params, context }, services) => {
     const { status, output } = await videoOf(caller, params.task_id, services);
     const url = output?.[0]?.url;
-    if (url === undefined) throw new ServiceError('not_found', `The video is ${STATUSES[status]}, and has no content.`);
+    if (url === undefined)
+      throw new ServiceError(
+        'not_found',
+        `The video is ${STATUSES[status]} and has no content. GET /v1/videos/{video_id} returns its status.`,
+      );
     context.redirect(url);
   },
 });

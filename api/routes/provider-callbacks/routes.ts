@@ -58,7 +58,7 @@ async function wasSubmittedTo({ database }: ApiServices, task: Task, provider: s
 function refuse(error: unknown, note: () => void): never {
   if (!(error instanceof InvalidCallbackError)) throw error;
   note();
-  throw new ServiceError('invalid_signature', `The announcement was refused: ${error.message}.`, { status: 401 });
+  throw new ServiceError('invalid_signature', `The callback was refused: ${error.message}.`, { status: 401 });
 }
 
 function noSuchTask(): ServiceError {

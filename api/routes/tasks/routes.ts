@@ -78,7 +78,7 @@ export const getLateResult = endpoint({
     const task = await findAccountTask(database, caller.account.id, params.task_id);
     if (!task) throw notFoundError('task', caller);
     const late = await findLateResult(database, { accountId: caller.account.id, taskId: task.id });
-    if (!late) throw new ServiceError('not_found', 'The task has no late result, or its time is over.');
+    if (!late) throw new ServiceError('not_found', 'The task has no late result, or the late result has expired.');
     return { data: LATE_RESULT.present(late) };
   },
 });

@@ -130,7 +130,7 @@ export async function waitForSucceeded(
 function notReady(taskIds: readonly string[]): ServiceError {
   return new ServiceError(
     'processing_timeout',
-    `The request is not done yet, and each picture will be charged when it is ready. Read ${taskIds.map((id) => `GET /v1/tasks/${id}`).join(', ')}.`,
+    `The request is not complete yet. Each picture is charged when it is ready. Poll ${taskIds.map((id) => `GET /v1/tasks/${id}`).join(', ')}.`,
     { retryable: false, headers: { 'x-should-retry': 'false' } },
   );
 }

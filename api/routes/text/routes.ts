@@ -138,5 +138,5 @@ export const createEmbeddings = textEndpoint({
   summary: 'Create embeddings',
   description: 'Takes up to 2,048 inputs, and a model whose `formats` are `embeddings`.',
   body: textBody('EmbeddingsRequest', { model: 'textm-embed', input: 'Name three lighthouses.' }),
-  answers: { 200: { description: 'A vector for each input', content: json(ref('EmbeddingsResponse')) } },
+  answers: { 200: { description: 'The vectors, one for each input', content: json(ref('EmbeddingsResponse')) } },
 });

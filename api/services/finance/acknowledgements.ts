@@ -57,7 +57,7 @@ export async function acknowledgeAlone(
   if (findings.some((finding) => isSecondApprovalRequired(finding, services))) {
     throw new ServiceError(
       'forbidden',
-      'Acknowledging a finding about money takes two people: do it at ' +
+      'Acknowledging a finding about money requires two people: acknowledge it at ' +
         `${services.publicUrl}/console/staff/reconciliations/${reconciliationId}, where a second person confirms it.`,
     );
   }
@@ -74,12 +74,12 @@ async function findingsOf(
   numbers: readonly number[],
 ): Promise<readonly Finding[]> {
   const reconciliation = await findReconciliation(database, reconciliationId);
-  if (!reconciliation) throw new ServiceError('not_found', 'There is no such reconciliation.');
+  if (!reconciliation) throw new ServiceError('not_found', 'There is no such reconciliation. Check the id.');
   const known = reconciliation.report?.findings ?? [];
   if (numbers.length === 0) throw badRequest('Choose the findings to acknowledge.');
   return numbers.map((number) => {
     const finding = known[number - 1];
-    if (!finding) throw badRequest(`The report has no finding ${number}: it shows ${known.length}.`);
+    if (!finding) throw badRequest(`The report has no finding ${number}: it shows ${known.length} findings.`);
     return finding;
   });
 }
@@ -97,7 +97,7 @@ export function decideAcknowledgement(
 ): Promise<void> {
   return database.transaction(async (transaction) => {
     const acknowledgement = await lockAcknowledgement(transaction, id);
-    if (!acknowledgement) throw new ServiceError('not_found', 'There is no such acknowledgement.');
+    if (!acknowledgement) throw new ServiceError('not_found', 'There is no such acknowledgement. Open the page again.');
     if (acknowledgement.outcome === outcome && acknowledgement.decidedBy === by) return;
     assertMayDecide(acknowledgement, outcome, by);
     await decide(transaction, id, { outcome, by });
@@ -110,12 +110,15 @@ function assertMayDecide(
   by: string,
 ): void {
   if (decided !== null) {
-    throw new ServiceError('idempotency_conflict', `${decidedBy ?? 'Somebody'} has decided before: it is ${decided}.`);
+    throw new ServiceError(
+      'idempotency_conflict',
+      `${decidedBy ?? 'Another person'} has already decided: the acknowledgement is ${decided}.`,
+    );
   }
   if (outcome === 'withdrawn' && by !== author) {
     throw new ServiceError('forbidden', `Only ${author} can withdraw this acknowledgement. You may reject it.`);
   }
   if (outcome !== 'withdrawn' && by === author) {
-    throw new ServiceError('forbidden', 'A second person has to confirm what you acknowledge. You may withdraw it.');
+    throw new ServiceError('forbidden', 'A second person must confirm your acknowledgement. You may withdraw it.');
   }
 }

@@ -75,7 +75,7 @@ export async function importBill(database: Database, bill: BillImport): Promise<
   const columns = layouts.find((layout) => findTitles(csv, layout) !== null) ?? layouts[0];
   if (!upstreams || !columns) {
     throw badRequest(
-      'The first bill of a vendor needs "upstreams", and "columns" unless those of the vendor are known.',
+      'The first bill of a vendor needs "upstreams". It also needs "columns", unless Genway knows the columns of the vendor.',
     );
   }
   const isInDollars = (latest?.usdPerUnit ?? PICO_PER_USD) === PICO_PER_USD;
@@ -111,7 +111,7 @@ function noSuchBill(vendor: string, month: Month): ServiceError {
 async function orClosed<Result>(month: Month, change: Promise<Result>): Promise<Result> {
   return change.catch((error: unknown) => {
     if (!(error instanceof MonthClosedError)) throw error;
-    throw badRequest(`${month.name} is closed, so its bills stay as they are. Adjust what is wrong in an open month.`);
+    throw badRequest(`${month.name} is closed, and its bills cannot be changed. Correct mistakes in an open month.`);
   });
 }
 
@@ -140,7 +140,7 @@ export async function readBill({
     if (line <= titles.line) continue;
     // Counts lines that are not part of the bill, too: reading any line takes time.
     if (records === MAX_LINES) {
-      throw badRequest(`The bill has more than ${MAX_LINES} lines. Add up those of a job or a model.`);
+      throw badRequest(`The bill has more than ${MAX_LINES} lines. Combine the lines of each job or model.`);
     }
     records += 1;
     const read = readLine(line, record, titles);
@@ -151,7 +151,7 @@ export async function readBill({
     const amount = readBilledAmount(read.amount, usdPerUnit ?? PICO_PER_USD, titles.separator === ';' ? ',' : '.');
     if (amount === null) {
       throw badRequest(
-        `Line ${line} of the bill has an amount that cannot be read: ${read.amount}. Write it as a number, such as 1234.56 or -0.5.`,
+        `Line ${line} of the bill has an invalid amount: ${read.amount}. Write the amount as a number, such as 1234.56 or -0.5.`,
       );
     }
     lines.push({ line, jobId: read.jobId, model: read.model, amount });
@@ -191,11 +191,11 @@ function checkCurrency({
   if (named === null || currency === null) return;
   if (named !== currency) {
     throw badRequest(
-      `Line ${line} of the bill is in ${named}, and a line before it in ${currency}. Import a file with one currency.`,
+      `Line ${line} of the bill is in ${named}, but an earlier line is in ${currency}. Import a file with one currency.`,
     );
   }
   if (named === US_DOLLAR && usdPerUnit !== null && usdPerUnit !== PICO_PER_USD) {
-    throw badRequest(`Line ${line} of the bill is in USD. Leave out what 1 of its currency is worth (usd_per_unit).`, {
+    throw badRequest(`Line ${line} of the bill is in USD. Leave out the exchange rate (usd_per_unit).`, {
       path: ['usd_per_unit'],
       kind: 'bill.inDollars',
       values: { line },
@@ -203,7 +203,7 @@ function checkCurrency({
   }
   if (named !== US_DOLLAR && usdPerUnit === null) {
     throw badRequest(
-      `Line ${line} of the bill is in ${named}. Say how many US dollars 1 of its currency is worth (usd_per_unit).`,
+      `Line ${line} of the bill is in ${named}. Give the exchange rate in USD per unit (usd_per_unit).`,
       { path: ['usd_per_unit'], kind: 'bill.inOtherCurrency', values: { line, currency: named } },
     );
   }
@@ -211,7 +211,7 @@ function checkCurrency({
 
 function withoutWorth(): ServiceError {
   return badRequest(
-    'The latest bill of the vendor was in another currency, and this one names none. Say how many US dollars 1 of its currency is worth ' +
+    'The latest bill of the vendor was in another currency, and this bill names no currency. Give the exchange rate in USD per unit ' +
       '(usd_per_unit): 1 for a bill in US dollars.',
     { path: ['usd_per_unit'], kind: 'bill.namesNoCurrency', values: {} },
   );
@@ -263,7 +263,7 @@ function findTitles(csv: string, { job, model, amount }: BillColumns): Titles | 
 function noSuchColumns({ job, model, amount }: BillColumns): ServiceError {
   const wanted = [job, model, amount].filter((title) => title !== null);
   return badRequest(
-    `No line at the beginning of the file has the columns ${wanted.map((title) => `"${title}"`).join(', ')}. Name the titles as the file writes them.`,
+    `No line at the start of the file has the columns ${wanted.map((title) => `"${title}"`).join(', ')}. Name the titles as the file writes them.`,
   );
 }
 
@@ -287,7 +287,7 @@ async function* recordsOf(
       yield { line: info.lines, record };
     }
   } catch (error) {
-    if (error instanceof CsvError) throw badRequest(`The file is no CSV: ${error.message}`);
+    if (error instanceof CsvError) throw badRequest(`The file is not valid CSV: ${error.message}`);
     throw error;
   }
 }

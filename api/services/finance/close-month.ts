@@ -39,13 +39,13 @@ export async function findClosingObstacle(database: Database, month: Month): Pro
 
 function sentenceFor(refusal: MonthRefusal, month: Month): string {
   if (refusal.reason === 'not over') {
-    return `${month.name} can be closed from ${closableFrom(month).toISOString()} on: what began in it may still be booked.`;
+    return `${month.name} can be closed from ${closableFrom(month).toISOString()} on: until then, requests that started in the month may still be charged.`;
   }
   if (refusal.reason === 'out of turn') {
-    return `Months are closed one after the other: the next one is ${refusal.next}.`;
+    return `Months are closed in order. Close ${refusal.next} next.`;
   }
   if (refusal.reason === 'bill not compared') {
-    return `The bill of ${refusal.vendor} was imported after the latest reconciliation. Run another one, and close the month then.`;
+    return `The bill of ${refusal.vendor} was imported after the latest reconciliation. Run another reconciliation, then close the month.`;
   }
   const { reconciliationId, findings } = refusal;
   return (

@@ -78,7 +78,7 @@ async function requestCorrection(database: Database, correction: NewCorrection):
     return;
   throw new ServiceError(
     'idempotency_conflict',
-    'This form was sent before and has asked for another correction. Open the page again to ask once more.',
+    'This form was sent before with another correction. Open the page again to request another correction.',
   );
 }
 
@@ -97,7 +97,7 @@ export function decide(
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
       const correction = await lockCorrection(transaction, id);
-      if (!correction) throw new ServiceError('not_found', 'There is no such correction.');
+      if (!correction) throw new ServiceError('not_found', 'There is no such correction. Open the page again.');
       if (correction.outcome === outcome && correction.decidedBy === by) return;
       assertMayDecide(correction, outcome, by);
       const transferId = outcome === 'approved' ? await bookCorrection(transaction, correction, by) : null;
@@ -108,19 +108,19 @@ export function decide(
 
 function assertMayDecide(correction: Correction, outcome: CorrectionOutcome, by: string): void {
   if (correction.outcome === 'expired') {
-    throw new ServiceError('idempotency_conflict', 'The correction has expired. Ask for it again.');
+    throw new ServiceError('idempotency_conflict', 'The correction has expired. Request it again.');
   }
   if (correction.outcome !== null) {
     throw new ServiceError(
       'idempotency_conflict',
-      `${correction.decidedBy ?? 'Somebody'} has decided before: the correction is ${correction.outcome}.`,
+      `${correction.decidedBy ?? 'Another person'} has already decided: the correction is ${correction.outcome}.`,
     );
   }
   if (outcome === 'withdrawn' && by !== correction.author) {
     throw new ServiceError('forbidden', `Only ${correction.author} can withdraw this correction. You may reject it.`);
   }
   if (outcome !== 'withdrawn' && by === correction.author) {
-    throw new ServiceError('forbidden', 'A second person has to decide about your correction. You may withdraw it.');
+    throw new ServiceError('forbidden', 'A second person must decide about your correction. You may withdraw it.');
   }
 }
 

@@ -30,8 +30,8 @@ export class SecondApprovalRequiredError extends ServiceError {
   constructor(limit: PicoUsd, { publicUrl }: DualControl) {
     super(
       'forbidden',
-      `By hand, more than ${formatUsd(limit)} USD for one account within ${CORRECTIONS.addUpHours} hours takes two ` +
-        `people: ask for it at ${publicUrl}/console/staff/corrections, where a second person approves it.`,
+      `By hand, more than ${formatUsd(limit)} USD for one account within ${CORRECTIONS.addUpHours} hours requires two ` +
+        `people: request a correction at ${publicUrl}/console/staff/corrections, where a second person approves it.`,
     );
   }
 }

@@ -25,6 +25,6 @@ export function startInvoices({ database, seller, log }: Issuer): Repetition {
   };
   return repeat(issue, {
     pauseMs: PAUSE_MS,
-    onError: (error) => log.error({ err: error }, 'invoices could not be issued; they are tried again'),
+    onError: (error) => log.error({ err: error }, 'invoices could not be issued; the next run retries them'),
   });
 }

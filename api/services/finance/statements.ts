@@ -42,7 +42,7 @@ export function createReportQueue(): ReportQueue {
     if (waiting.filter((one) => one.holder === holder).length >= MAX_WAITING_PER_HOLDER) {
       throw new ServiceError(
         'rate_limit_exceeded',
-        'Reports asked for earlier are still being read. Wait for them first.',
+        'Earlier reports are still running. Wait until they are complete.',
         {
           retryAfterSeconds: RETRY_SECONDS,
         },

@@ -208,7 +208,8 @@ function asOwner<Result>(
   return database.transaction(async (transaction) => {
     const members = await lockMembers(transaction, accountId);
     const owner = members.find(({ userId }) => userId === ownerId);
-    if (owner?.role !== 'owner') throw new ServiceError('forbidden', 'Only owners change who belongs to the account.');
+    if (owner?.role !== 'owner')
+      throw new ServiceError('forbidden', 'Only owners can change the members of the account. Ask an owner.');
     return change(transaction, members);
   });
 }

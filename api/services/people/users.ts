@@ -34,7 +34,7 @@ export function inviteUser(
   return database.transaction(async (transaction) => {
     const email = person.email.toLowerCase();
     const user = await insertUser(transaction, { ...person, id: newId('user'), email, passwordHash: null });
-    if (!user) throw badRequest('"email" belongs to a user already');
+    if (!user) throw badRequest('"email" is the address of another user');
     if (membership !== null) await setMember(transaction, { ...membership, userId: user.id });
     if (canSendMail) await orderLinkMail(transaction, user.email);
     return { user, link: publicUrl + (await makeLink(transaction, user.id, 'invitation')) };
@@ -47,7 +47,7 @@ export function inviteUser(
  * @throws ServiceError `bad_request` for a user who is disabled
  */
 export async function makeUserLink({ database, publicUrl, canSendMail }: LinkServices, user: User): Promise<string> {
-  if (user.disabledAt !== null) throw badRequest('The user is disabled. Enable them before you make a link for them.');
+  if (user.disabledAt !== null) throw badRequest('The user is disabled. Enable the user before you create a link.');
   if (canSendMail) await orderLinkMail(database, user.email);
   return publicUrl + (await makeLink(database, user.id, 'new_password'));
 }

@@ -37,7 +37,7 @@ describe('a JSON body', () => {
       expect([status, answer.error.code, answer.error.message]).to.deep.equal([
         400,
         'bad_request',
-        'The body is not valid JSON.',
+        'The body is not valid JSON. Send a valid JSON object.',
       ]);
     });
   }

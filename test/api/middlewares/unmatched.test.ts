@@ -89,7 +89,7 @@ describe('a request that no route matches', () => {
     ],
     ['GET /v1/tasks/{task_id}', ['/v1/predictions/1/cancel', '/v1beta/models/veo-3.1/operations/1']],
     [
-      'send each request by itself',
+      'send each request separately',
       ['/v1/batches', '/v1/messages/batches/batch_1/cancel', '/v1beta/models/texth-3.8-flash:batchGenerateContent'],
     ],
     [
@@ -104,7 +104,10 @@ describe('a request that no route matches', () => {
         '/v1/collections',
       ],
     ],
-    ['send with each request', ['/v1/vector_stores', '/v1/containers', '/v1/skills', '/v1beta/fileSearchStores']],
+    [
+      'send the data with each request',
+      ['/v1/vector_stores', '/v1/containers', '/v1/skills', '/v1beta/fileSearchStores'],
+    ],
     ['POST /v1/files', ['/v1/uploads', '/upload/v1beta/files', '/v1beta/files', '/storage/upload/initiate']],
     ['POST /v1/moderations', ['/v1/moderation']],
     ['GET /v1/balance', ['/v1/organization/costs', '/v1/dashboard/billing/usage', '/v1/credits', '/v1/account']],
@@ -137,7 +140,7 @@ describe('a request that no route matches', () => {
     for (const path of ['/v1/videos/tasks', '/v1/images/generations', '/v1/capabilities/run']) {
       const { status, body } = await call<ErrorBody>(textUrl + path, { method: 'POST', body: {} });
       expect(status).to.equal(404);
-      expect(body.error.message).to.match(/ It is served at http\S+\.$/);
+      expect(body.error.message).to.match(/ Send the request to http\S+\.$/);
     }
   });
 

@@ -110,7 +110,7 @@ describe('OpenAI’s media endpoints', function () {
       [{ n: 0 }, '"n" is outside its supported range'],
       [{ n: 1.5 }, '"n" is outside its supported range'],
       [{ n: '11' }, '"n" must be a whole number from 1 to 10'],
-      [{ stream: true }, '"stream" is not supported: wait for the picture'],
+      [{ stream: true }, '"stream" is not supported: leave it out and wait for the picture'],
     ] as const) {
       const refused = await refusalOf('generations', { model: IMAGE, prompt: 'x', ...body });
       expect(refused).to.deep.equal([400, words]);

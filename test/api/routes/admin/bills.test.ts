@@ -79,8 +79,8 @@ describe('the bill of a vendor', () => {
     const refused = await importBill('kling', withoutCurrency);
     expect([refused.status, refused.body.error.message]).to.deep.equal([
       400,
-      'The latest bill of the vendor was in another currency, and this one names none. Say how many US dollars 1 of its currency is ' +
-        'worth (usd_per_unit): 1 for a bill in US dollars.',
+      'The latest bill of the vendor was in another currency, and this bill names no currency. Give the exchange rate in USD per ' +
+        'unit (usd_per_unit): 1 for a bill in US dollars.',
     ]);
     expect((await importBill('kling', withoutCurrency, { usd_per_unit: '1' })).status).to.equal(201);
     expect((await importBill('kling', withoutCurrency)).body.data.billed_usd).to.equal('10');

@@ -162,7 +162,7 @@ describe('api/routes/admin/months', () => {
     const running = await close(monthBefore(-1).name);
     expect([running.status, running.body.error.message]).to.deep.equal([
       400,
-      `Months are closed one after the other: the next one is ${next.name}.`,
+      `Months are closed in order. Close ${next.name} next.`,
     ]);
     for (const month of ['2026-13', '26-1', 'x']) expect((await close(month)).status, month).to.equal(400);
   });

@@ -56,7 +56,7 @@ describe('api/routes/admin/users', () => {
   it('refuses a second user with an e-mail address, in any case', async () => {
     // contract 4.11:43
     await invite('once@example.com');
-    expect(await genway('users', 'invite', 'Once@Example.com', 'Twice')).to.include('belongs to a user already');
+    expect(await genway('users', 'invite', 'Once@Example.com', 'Twice')).to.include('is the address of another user');
   });
 
   it('finds users by a part of the name or address, account, staff role and whether they are disabled', async () => {

@@ -84,7 +84,7 @@ describe('reading the bill of a vendor', () => {
     [
       'has an amount that is none',
       'request_id,endpoint,cost\nj,m,a lot\n',
-      'Line 2 of the bill has an amount that cannot be read: a lot',
+      'Line 2 of the bill has an invalid amount: a lot',
     ],
     [
       'has a quote that does not end',
@@ -139,7 +139,7 @@ describe('reading the bill of a vendor', () => {
     const dollars = await rejectionOf(read(`${titles}j,m,1,usd\n`, JOBS, parseUsd('0.14')));
     expect(dollars.message).to.include('Line 2 of the bill is in USD. Leave out');
     const mixed = await rejectionOf(read(`${titles}j,m,1,CNY\nk,m,1,USD\n`, JOBS, parseUsd('0.14')));
-    expect(mixed.message).to.include('Line 3 of the bill is in USD, and a line before it in CNY');
+    expect(mixed.message).to.include('Line 3 of the bill is in USD, but an earlier line is in CNY');
   });
 
   it('reads the bill of Ark that is split by endpoint', async () => {
