@@ -122,7 +122,7 @@ describe('the fields that only one model has', () => {
     ['a field of another model', 'flux-dev', { mask: LINK }, 'field "mask" is not supported by model flux-dev'],
     ['a field of no model', 'flux-dev', { __proto__x: 1 }, 'unknown field: __proto__x'],
   ] as const) {
-    it(`are refused with ${what}`, () => {
+    it(`a request with ${what} is refused`, () => {
       const body = Object.entries(bodyFor(id, fields)).filter(([, value]) => value !== undefined);
       expect(refusalOf(Object.fromEntries(body))).to.equal(refusal);
     });
@@ -259,7 +259,7 @@ describe('a catalogue with fields that only one model has', () => {
       'no route',
     ],
   ] as const) {
-    it(`is refused with ${fault}`, () => {
+    it(`a catalogue with ${fault} is refused`, () => {
       for (const part of words) expect(faultOf(from, to)).to.include(part);
     });
   }

@@ -31,7 +31,7 @@ describe('a rejected user agent', () => {
   });
 
   for (const userAgent of ['my-service/1.0', 'curl/8.5.0', 'BadBot', '']) {
-    it(`is not "${userAgent}"`, async () => {
+    it(`the user agent "${userAgent}" is not rejected`, async () => {
       expect((await listModels(userAgent)).status).to.equal(200);
     });
   }

@@ -38,7 +38,7 @@ function hasExamples(object: object): object is ContentWithExamples {
 describe('the API description', () => {
   const app = useTestApp();
 
-  it('is an OpenAPI 3.1 document', async () => {
+  it('the API description is an OpenAPI 3.1 document', async () => {
     // contract 4.12:4
     const { valid, errors } = await new Validator().validate(structuredClone({ ...document }));
     expect(errors).to.equal(undefined);

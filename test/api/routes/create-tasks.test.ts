@@ -204,13 +204,13 @@ describe('a create call', () => {
     });
     after(() => server.close());
 
-    it('is 201 when each link leads to an image', async () => {
+    it('answers 201 when each link leads to an image', async () => {
       // contract 4.3:14
       const images = Array.from({ length: 16 }, () => `${server.url}/a.png`);
       expect((await create('images', { ...IMAGE, images })).status).to.equal(201);
     });
 
-    it('is 201 for a link to an uploaded file, even if private addresses are refused', async () => {
+    it('answers 201 to a link to an uploaded file, even if private addresses are refused', async () => {
       // contract 1:4 2.7:2 4.3:17 8.4:4
       const form = new FormData();
       form.append('file', new Blob([png(64, 64)]), 'input.png');
@@ -240,7 +240,7 @@ describe('a create call', () => {
       }
     });
 
-    it('is 400 and costs nothing when one leads to no image', async () => {
+    it('answers 400 and charges nothing when a link leads to no image', async () => {
       // contract 4.3:4 4.3:14
       const images = [`${server.url}/a.png`, `${server.url}/missing.png`];
       const { status, body } = await create('images', { ...IMAGE, images });
@@ -249,7 +249,7 @@ describe('a create call', () => {
       await expectNothingOf(caller);
     });
 
-    it('is 403 forbidden before any link is requested, on an account that never topped up', async () => {
+    it('answers 403 forbidden before any link is requested, on an account that never topped up', async () => {
       const free = await app.createAccount({ signupUsd: 5 });
       const { status, body } = await create('images', { ...IMAGE, images: [`${server.url}/missing.png`] }, free);
       expect([status, body.error.code]).to.deep.equal([403, 'forbidden']);
@@ -279,7 +279,7 @@ describe('a create call', () => {
       expect(counted).to.equal(0);
     });
 
-    it('is 400 before it is 403 when a field is wrong', async () => {
+    it('answers 400 rather than 403 when a field is wrong', async () => {
       const free = await app.createAccount({ signupUsd: 5 });
       expect((await create('images', { ...IMAGE, images: [] }, free)).status).to.equal(400);
     });

@@ -155,7 +155,7 @@ describe('api/services/image-links', () => {
     expect(failure).to.be.instanceOf(ServiceError).with.property('message').that.contains('"images[1]"');
   });
 
-  describe('requests as little as possible', () => {
+  describe('the number of requests', () => {
     const check = (paths: readonly string[], checker = createImageLinkCheck({ client, storage: NO_STORAGE })) =>
       checker(paths.map((path) => server.url + path)).then(
         () => 'accepted',
@@ -164,17 +164,17 @@ describe('api/services/image-links', () => {
 
     beforeEach(() => asked.splice(0));
 
-    it('each distinct link once', async () => {
+    it('requests each distinct link once', async () => {
       const paths = ['/a.png', '/a.png', '/a.jpg', '/a.png#x', '/a.jpg'];
       expect(await check(paths)).to.equal('accepted');
       expect(asked.toSorted()).to.deep.equal(['/a.jpg', '/a.png']);
     });
 
-    it('naming the first place of a link that is refused', async () => {
+    it('names the first place of a link that is refused', async () => {
       expect(await check(['/a.png', '/gif-named.png', '/gif-named.png'])).to.match(/^"images\[1\]"/);
     });
 
-    it('at most three requests for a link, redirects included', async () => {
+    it('sends at most three requests for a link, redirects included', async () => {
       // contract 4.3:15
       expect(await check(['/moved-thrice.png'])).to.contain('redirected too often');
       expect(asked).to.deep.equal(['/moved-thrice.png', '/moved-twice.png', '/moved.png']);
@@ -182,7 +182,7 @@ describe('api/services/image-links', () => {
       expect(asked.length).to.be.at.most(3 * 17);
     });
 
-    it('nothing again for a link that was refused within the minute', async () => {
+    it('requests nothing again for a link that was refused within the minute', async () => {
       // contract 4.3:16
       const checker = createImageLinkCheck({ client, storage: NO_STORAGE });
       const first = await check(['/missing.png'], checker);
@@ -192,13 +192,13 @@ describe('api/services/image-links', () => {
       expect(asked.filter((path) => !path.startsWith('/round'))).to.deep.equal(['/missing.png']);
     });
 
-    it('but does not treat a link as refused because another one was', async () => {
+    it('does not treat a link as refused because another one was', async () => {
       const checker = createImageLinkCheck({ client, storage: NO_STORAGE });
       expect(await check(['/slow.png', '/gif-named.png'], checker)).to.match(/^"images\[1\]"/);
       expect(await check(['/slow.png'], checker)).to.equal('accepted');
     });
 
-    it('no server for a stored file, whose link may lead to a private address', async () => {
+    it('requests no server for a stored file, whose link may lead to a private address', async () => {
       // contract 4.3:17 8.4:4
       const storage = {
         keyOf: (url: string) => (url.startsWith('http://10.0.0.1/files/') ? url.slice(22) : null),

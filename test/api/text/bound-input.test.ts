@@ -96,7 +96,7 @@ describe('the maximum of tokens of an input', () => {
     });
   }
 
-  it('is the largest for a video', () => {
+  it('the maximum of an input is the largest for a video', () => {
     const { video, ...others } = model.mediaTokens;
     expect(Math.max(...Object.values(others))).to.be.lessThan(video);
   });

@@ -124,7 +124,7 @@ describe('text endpoints', () => {
     }));
   }
 
-  describe('when the client leaves', () => {
+  describe('clients that leave', () => {
     before(() => start());
     after(stop);
 
@@ -134,7 +134,7 @@ describe('text endpoints', () => {
 
     for (const format of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
-        it(`before the first byte of ${stream ? 'a stream' : 'a whole answer'} of ${format}, charge as if it had stayed`, async () => {
+        it(`clients that leave before the first byte of ${stream ? 'a stream' : 'a whole answer'} of ${format} are charged as if they had stayed`, async () => {
           // contract 8.3:12
           for (const via of WIRE_FORMAT_NAMES) {
             const promptOf = (delayMs: number): string =>
@@ -160,7 +160,7 @@ describe('text endpoints', () => {
         });
       }
 
-      it(`in the middle of a stream of ${format}, charge as if it had stayed`, async () => {
+      it(`clients that leave in the middle of a stream of ${format} are charged as if they had stayed`, async () => {
         // contract 8.3:12
         for (const via of WIRE_FORMAT_NAMES) {
           const prompt = '[sim:tokens=40,reasoning=0,chunk_ms=4,prompt=11]';
@@ -183,7 +183,7 @@ describe('text endpoints', () => {
       });
     }
 
-    it('while their stream waits behind another on the same connection, charge as if they had stayed', async () => {
+    it('clients that leave while their stream waits behind another on the same connection are charged as if they had stayed', async () => {
       const payloadOf = (prompt: string): string =>
         JSON.stringify(ASK['chat-completions'](modelVia('chat-completions'), prompt, true).body);
       const first = payloadOf('[sim:tokens=10,delay_ms=1500]');
@@ -202,7 +202,7 @@ describe('text endpoints', () => {
       expect(text.outcomes.map(({ usage }) => usage?.outputTotal)).to.have.members([10, 20_000]);
     });
 
-    it('between the last text and the usage, charge the hidden reasoning', async () => {
+    it('clients that leave between the last text and the usage are charged the hidden reasoning', async () => {
       let end = (): void => {};
       script = (_request, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -231,7 +231,7 @@ describe('text endpoints', () => {
       }
     });
 
-    it('charge nothing when the upstream fails after that, as if it had stayed', async () => {
+    it('clients that leave are charged nothing when the upstream fails after that, as if they had stayed', async () => {
       let fail = (): void => {};
       script = (_request, response) => {
         response.writeHead(200).write(': thinking\n\n');
@@ -251,7 +251,7 @@ describe('text endpoints', () => {
       }
     });
 
-    it('from a free model, end the upstream call at once', async () => {
+    it('clients that leave a free model end the upstream call at once', async () => {
       // contract 8.3:12
       script = (_request, response) => response.writeHead(200).write(': thinking\n\n');
       const leaving = new AbortController();
@@ -264,7 +264,7 @@ describe('text endpoints', () => {
       expect(text.outcomes).to.containSubset([{ status: 'disconnected' }]);
     });
 
-    it('send the request to no other upstream', async () => {
+    it('the request of a client that left goes to no other upstream', async () => {
       let refuse = (): void => {};
       script = (_request, response) => {
         refuse = () => void response.writeHead(503).end('{}');
@@ -281,7 +281,7 @@ describe('text endpoints', () => {
       expect((await charges()).at(-1)).to.include({ outcome: 'disconnected', charge: 0n });
     });
 
-    it('before its body is complete, never call the model', async () => {
+    it('a request whose client leaves before its body is complete never calls the model', async () => {
       for (let count = 0; count < 20; count += 1) {
         const headers = { 'content-length': '1000', expect: '100-continue' };
         const socket = await rawRequest(text, '/v1/messages', '{"model":', headers);
@@ -295,7 +295,7 @@ describe('text endpoints', () => {
     });
   });
 
-  describe('when the client has left and the upstream does not complete', () => {
+  describe('an upstream that does not complete after the client left', () => {
     before(() => start({ settings: { readOnMs: 200 } }));
     after(stop);
 
@@ -328,7 +328,7 @@ describe('text endpoints', () => {
       ['a whole answer', 'texta-messages', false, ['{"content":', '\n{']],
       ['a stream that was announced', 'texta-messages', true, [announcement]],
     ] as const) {
-      it(`give up after a while and charge the whole hold for ${what}`, async () => {
+      it(`the gateway gives up after a while and charges the whole hold for ${what}`, async () => {
         // contract 8.3:12
         for (const said of beginnings) {
           await leaveBehind(model, stream, said);
@@ -344,7 +344,7 @@ describe('text endpoints', () => {
       ['a stream of a format that announces answers', 'texta-messages', true, keepAlives],
       ['a stream of a model that may think in secret', 'texta-chat-completions', true, keepAlives],
     ] as const) {
-      it(`charge nothing for ${what} of which no byte arrived, and count the possible loss`, async () => {
+      it(`the gateway charges nothing for ${what} of which no byte arrived, and counts the possible loss`, async () => {
         // contract 8.3:12
         for (const said of beginnings) {
           const before = await possibleLoss();
@@ -357,7 +357,7 @@ describe('text endpoints', () => {
       });
     }
 
-    it('close the connection to the upstream', async () => {
+    it('the gateway closes the connection to the upstream', async () => {
       script = (_request, response) => response.writeHead(200).write(': still here\n\n');
       answers = [];
       text.outcomes.length = 0;
@@ -374,9 +374,9 @@ describe('text endpoints', () => {
     });
   });
 
-  describe('when the service itself cuts a stream', () => {
+  describe('a stream that the service itself cuts', () => {
     for (const [format, habit, events, delivered] of BEGINNINGS) {
-      it(`charge the delivered part, where an upstream of ${format} ${habit}`, async () => {
+      it(`a cut stream charges the delivered part, where an upstream of ${format} ${habit}`, async () => {
         await start();
         const stream = events.map((data) => `event: ${/"type":"([^"]+)"/.exec(data)?.[1]}\ndata: ${data}\n\n`).join('');
         script = (_request, response) => response.writeHead(200).write(stream);
@@ -394,7 +394,7 @@ describe('text endpoints', () => {
       });
     }
 
-    it('charge nothing for an answer that was not delivered yet', async () => {
+    it('a cut stream charges nothing for an answer that was not delivered yet', async () => {
       await start();
       script = (_request, response) => response.writeHead(200).write('{"choices":');
       const asked = text.ask('messages', 'texta-chat-completions', 'Hi').catch(() => null);
@@ -406,7 +406,7 @@ describe('text endpoints', () => {
     });
   });
 
-  describe('when the client is slow', () => {
+  describe('a slow client', () => {
     const chunk = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(64 * 1024) } }] })}\n\n`;
     let written = 0;
     const total = 1_000;
@@ -431,7 +431,7 @@ describe('text endpoints', () => {
     });
 
     for (const format of ['chat-completions', 'messages'] as const) {
-      it(`make the upstream wait as well, and buffer next to nothing (${format})`, async () => {
+      it(`a slow client makes the upstream wait as well, and little is buffered (${format})`, async () => {
         const socket = await ask(text, format);
         socket.pause();
         await eventually(() => text.outcomes.length === 0 && written > 0);
@@ -450,7 +450,7 @@ describe('text endpoints', () => {
       });
     }
 
-    it('cut off a client that reads nothing for too long', async () => {
+    it('a client that reads nothing for too long is cut off', async () => {
       // contract 8.2:9
       const socket = await ask(text, 'chat-completions');
       socket.pause();
@@ -460,7 +460,7 @@ describe('text endpoints', () => {
       socket.destroy();
     });
 
-    it('deliver the whole answer in the end', async () => {
+    it('a slow client receives the whole answer in the end', async () => {
       const response = await text.ask('chat-completions', 'texta-chat-completions', 'Hi', { stream: true });
       let length = 0;
       for await (const bytes of response.body ?? []) length += bytes.length;
@@ -470,11 +470,11 @@ describe('text endpoints', () => {
     });
   });
 
-  describe('with a cut-off', () => {
+  describe('the limit of a whole answer', () => {
     before(() => start({ settings: { cutoffMs: 200 } }));
     after(stop);
 
-    it('end an answer that does not stream with 503 processing_timeout, and charge nothing', async () => {
+    it('a whole answer beyond the limit ends with 503 processing_timeout, and nothing is charged', async () => {
       // contract 1:9 7.2:15 8.3:1 8.3:11
       script = () => {};
       for (const format of WIRE_FORMAT_NAMES) {
@@ -488,14 +488,14 @@ describe('text endpoints', () => {
       }
     });
 
-    it('also cut off a whole answer that has started', async () => {
+    it('a whole answer that has started is cut off at the limit as well', async () => {
       // contract 8.3:1
       script = (_request, response) => response.writeHead(200).write('{"choices":');
       expect((await text.ask('messages', 'texta-chat-completions', 'Hi')).status).to.equal(503);
       expect(text.outcomes.splice(0)).to.containSubset([{ status: 'failed', errorCode: 'processing_timeout' }]);
     });
 
-    it('let streams continue', async () => {
+    it('a stream continues beyond the limit', async () => {
       // contract 8.3:2
       const prompt = '[sim:tokens=30,chunk_ms=15]';
       const response = await text.ask('responses', modelVia('messages'), prompt, { stream: true });
@@ -505,13 +505,13 @@ describe('text endpoints', () => {
     });
   });
 
-  describe('while the upstream is silent', () => {
+  describe('a silent upstream', () => {
     before(() => start({ settings: { keepAliveMs: 40 } }));
     after(stop);
 
     for (const format of WIRE_FORMAT_NAMES) {
       const frame = FORMATS[format].client.keepAliveFrame;
-      it(`send clients of ${format} ${frame === null ? 'nothing' : 'frames that they ignore'}`, async () => {
+      it(`clients of ${format} are sent ${frame === null ? 'nothing' : 'frames that they ignore'} while the upstream is silent`, async () => {
         // contract 8.3:3
         const prompt = 'Say exactly: at last [sim:delay_ms=150,chunk_ms=100]';
         // The simulator also delays the first byte of its answer; only the time after that byte counts as silence.

@@ -140,7 +140,7 @@ describe('POST /v1/embeddings', () => {
     ]);
   });
 
-  it('is known to the list of models', async () => {
+  it('the list of models has the model for embeddings', async () => {
     // contract 2.8:4
     const response = await fetch(`${text.baseUrl}/v1/models/${MODEL}`, {
       headers: { authorization: `Bearer ${text.apiKey}` },

@@ -251,12 +251,12 @@ describe('an upstream that fails before its answer starts', () => {
         }
       }
 
-      it('is followed by the next when it cannot be reached', () =>
+      it('an upstream that cannot be reached is followed by the next', () =>
         // contract 7.2:28
         expectSecond(`past-dead-${upstream}`, 0, [false, true]));
 
       for (const fault of FAULTS) {
-        it(`is followed by the next when it ${fault.name}`, async () => {
+        it(`an upstream that ${fault.name} is followed by the next`, async () => {
           // contract 7.2:28
           script = fault.script;
           const streams = [false, true].filter((stream) => fault.of !== (stream ? 'whole answers' : 'streams'));
@@ -265,7 +265,7 @@ describe('an upstream that fails before its answer starts', () => {
       }
 
       for (const status of [400, 413, 422]) {
-        it(`is not followed by the next when it refuses the request with ${status}`, async () => {
+        it(`an upstream that refuses the request with ${status} is not followed by the next`, async () => {
           // contract 7.2:28
           script = (_request, response) => response.writeHead(status).end('{}');
           const asked = await ask(`over-${upstream}`);
@@ -351,7 +351,7 @@ describe('an upstream that fails before its answer starts', () => {
     );
   });
 
-  describe('has an open circuit', () => {
+  describe('the circuit of an upstream', () => {
     const healthy: Script = (_request, response) =>
       response.end('{"choices":[{"message":{"content":"from the first"},"finish_reason":"stop"}]}');
     const failing: Script = (_request, response) => response.writeHead(500).end();
@@ -369,14 +369,14 @@ describe('an upstream that fails before its answer starts', () => {
       expect(await askedFor(model)).to.deep.equal([]);
     }
 
-    it('after five failures in a row, without its other models', async () => {
+    it('opens after five failures in a row, without the circuits of other models', async () => {
       await makeRest();
       script = healthy;
       expect((await ask('neighbour')).body).to.contain('from the first');
       expect(await askedFor('over-chat-completions')).to.deep.equal([]);
     });
 
-    it('until one request has probed it, while others take the next', async () => {
+    it('stays open until one request has probed the upstream, while others take the next', async () => {
       await makeRest('over-patient');
       nowMs += 10_000;
       let answer = (): void => {};
@@ -395,19 +395,19 @@ describe('an upstream that fails before its answer starts', () => {
       expect(await askedFor('over-patient', 3)).to.have.length(3);
     });
 
-    it('when its streams start and break off', async () => {
+    it('opens when streams start and break off', async () => {
       const begun = frame('{"choices":[{"index":0,"delta":{"content":"Hi"}}]}');
       script = (_request, response) => begin(response, begun, () => response.destroy());
       for (let count = 0; count < 5; count += 1) await ask('over-chat-completions', { stream: true });
       expect(await askedFor('over-chat-completions')).to.deep.equal([]);
     });
 
-    it('not after errors of requests', async () => {
+    it('does not open after errors of requests', async () => {
       script = (_request, response) => response.writeHead(400).end();
       expect(await askedFor('over-chat-completions', 8)).to.have.length(8);
     });
 
-    it('not after clients that leave at once, but after five in a row that waited ten seconds in vain', async () => {
+    it('does not open after clients that leave at once, but after five in a row that waited ten seconds in vain', async () => {
       const hanging: ServerResponse[] = [];
       script = (_request, response) => void hanging.push(response);
       const leaveAfter = async (waitMs: number): Promise<void> => {
@@ -438,14 +438,14 @@ describe('an upstream that fails before its answer starts', () => {
     });
 
     for (const status of [403, 404]) {
-      it(`after ${status} only when two accounts received it: one may have requested a file that does not exist`, async () => {
+      it(`opens after ${status} only when two accounts received it: one may have requested a file that does not exist`, async () => {
         script = (_request, response) => response.writeHead(status).end('{}');
         expect(await askedFor('over-chat-completions', 8)).to.have.length(8);
         await askAsStranger('over-chat-completions');
         expect(await askedFor('over-chat-completions', 2)).to.have.length(0);
       });
 
-      it(`not after ${status} when any request succeeded between two accounts that received it`, async () => {
+      it(`does not open after ${status} when any request succeeded between two accounts that received it`, async () => {
         const refused: Script = (_request, response) => response.writeHead(status).end('{}');
         script = refused;
         await askedFor('over-chat-completions', 1);
@@ -457,7 +457,7 @@ describe('an upstream that fails before its answer starts', () => {
       });
     }
 
-    it('for the time that it requested, but is called anyway if it is the only one', async () => {
+    it('stays open for the time that the upstream requested, but the upstream is called anyway if it is the only one', async () => {
       script = (_request, response) => response.writeHead(503, { 'retry-after': '30' }).end();
       expect(await askedFor('over-chat-completions', 3)).to.have.length(1);
       expect(await ask('only-first')).to.include({ status: 503, retryAfter: '30' });

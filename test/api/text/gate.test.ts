@@ -70,7 +70,7 @@ describe('the access check of the text endpoints', () => {
     refusal = null;
   });
 
-  describe('accepts the key', () => {
+  describe('the accepted places of a key', () => {
     const withoutBearer = { authorization: '' };
     const accepted: readonly [WireFormatName, string][] = [
       ['messages', 'x-api-key'],
@@ -106,7 +106,7 @@ describe('the access check of the text endpoints', () => {
       });
     }
 
-    it('from the specified header first, then from Authorization, so that a client’s placeholder does no harm', async () => {
+    it('accepts the key from the specified header first, then from Authorization, so that a client’s placeholder does no harm', async () => {
       // contract 5:3 5:5
       const specified = { authorization: 'Bearer wrong', 'x-native-api-key': text.apiKey, 'x-goog-api-key': 'wrong' };
       const placeholder = { 'x-goog-api-key': 'unused' };
@@ -140,9 +140,9 @@ describe('the access check of the text endpoints', () => {
     });
   });
 
-  describe('refuses in the common envelope', () => {
+  describe('a refusal in the common envelope', () => {
     for (const format of WIRE_FORMAT_NAMES) {
-      it(`a missing key on ${format}, even when everything else is wrong`, async () => {
+      it(`refuses a missing key on ${format}, even when everything else is wrong`, async () => {
         // contract 1:13 2.3:4 5:8 7.1:2 7.2:3
         const { path } = ASK[format](model, '', false);
         await expectGateError(
@@ -152,20 +152,20 @@ describe('the access check of the text endpoints', () => {
         );
       });
 
-      it(`an unknown model on ${format}: ids are exact and case-sensitive`, async () => {
+      it(`refuses an unknown model on ${format}: ids are exact and case-sensitive`, async () => {
         // contract 2.6:2 7.1:2 7.2:8
         for (const id of ['nothing', 'TEXTC-M3', 'textc-m3', 'textc-M3 ', 'imagea-2.5-sunburst']) {
           await expectGateError(await text.ask(format, id, 'Hi'), 404, 'not_found');
         }
       });
 
-      it(`a model outside the key’s group on ${format}`, async () => {
+      it(`refuses a model outside the key’s group on ${format}`, async () => {
         // contract 5:13 7.1:2 7.2:7
         const apiKey = await text.createKey({ models: ['textc-M3'] });
         await expectGateError(await text.ask(format, model, 'Hi', { apiKey }), 403, 'access_denied');
       });
 
-      it(`requests that the account may not make on ${format}`, async () => {
+      it(`refuses requests that the account may not make on ${format}`, async () => {
         // contract 7.1:2
         refusal = new ServiceError('insufficient_credits', 'Top up.');
         await expectGateError(await text.ask(format, model, 'Hi'), 402, 'insufficient_credits');
@@ -178,7 +178,7 @@ describe('the access check of the text endpoints', () => {
       });
     }
 
-    it('a wrong, disabled, expired, exhausted or overlong key, with the reason', async () => {
+    it('refuses a wrong, disabled, expired, exhausted or overlong key, with the reason', async () => {
       // contract 5:9 5:10 7.1:2
       const disabled = await text.createKey({ disabled: true });
       const expired = await text.createKey({ expiresAt: new Date(Date.now() - 1000) });
@@ -200,7 +200,7 @@ describe('the access check of the text endpoints', () => {
       }
     });
 
-    it('an address outside the allowlist, as reported by the trusted proxy', async () => {
+    it('refuses an address outside the allowlist, as reported by the trusted proxy', async () => {
       // contract 5:12 7.1:2 7.2:7
       const apiKey = await text.createKey({ ipAllowlist: ['203.0.113.0/24'] });
       const from = (address: string): Promise<Response> =>
@@ -210,7 +210,7 @@ describe('the access check of the text endpoints', () => {
       await expectGateError(await text.ask('responses', model, 'Hi', { apiKey }), 403, 'access_denied');
     });
 
-    it('a model of another family on the native format, and the native model’s unknown methods', async () => {
+    it('refuses a model of another family on the native format, and the native model’s unknown methods', async () => {
       // contract 4.8.4:3
       await expectGateError(await text.ask('generate-content', 'textc-M3', 'Hi'), 404, 'not_found');
       expect((await text.ask('generate-content', 'texth-3.8-flash', 'Hi')).status).to.equal(200);
@@ -219,7 +219,7 @@ describe('the access check of the text endpoints', () => {
       }
     });
 
-    it('a body that is too large, announced or not', async () => {
+    it('refuses a body that is too large, announced or not', async () => {
       // contract 7.1:2 7.2:10 8.2:1
       const large = 33 * 2 ** 20;
       const response = await text.post('/v1/responses', Buffer.alloc(large, ' '));
@@ -227,7 +227,7 @@ describe('the access check of the text endpoints', () => {
       expect(await statusOfEndlessBody(text)).to.equal(413);
     });
 
-    it('other methods with 405 and Allow, and answers OPTIONS', async () => {
+    it('refuses other methods with 405 and Allow, and answers OPTIONS', async () => {
       // contract 7.1:2 7.2:25
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
         const response = await fetch(`${text.baseUrl}/v1/messages`, { method });
@@ -240,7 +240,7 @@ describe('the access check of the text endpoints', () => {
       expect([options.status, options.headers.get('allow')]).to.deep.equal([204, 'POST']);
     });
 
-    it('more requests a minute than the key has, and reports the limit with every answer', async function () {
+    it('refuses more requests a minute than the key has, and reports the limit with every answer', async function () {
       // contract 8.1:1 8.1:8 8.1:9
       // The minute may end in between.
       this.retries(1);
@@ -257,7 +257,7 @@ describe('the access check of the text endpoints', () => {
       expect(String(error.retry_after_seconds)).to.equal(third.headers.get('retry-after'));
     });
 
-    it('more requests a minute than the key has before any other check, whatever their outcome', async function () {
+    it('refuses more requests a minute than the key has before any other check, whatever their outcome', async function () {
       // contract 7.1:2
       // The minute may end in between.
       this.retries(1);
@@ -335,9 +335,9 @@ describe('the access check of the text endpoints', () => {
     });
   }
 
-  describe('refuses in the envelope of the format', () => {
+  describe('a refusal in the envelope of the format', () => {
     for (const format of WIRE_FORMAT_NAMES) {
-      it(`a body that is not JSON, not an object, too deep or of another type on ${format}`, async () => {
+      it(`refuses a body that is not JSON, not an object, too deep or of another type on ${format}`, async () => {
         // contract 4.8:2 7.1:3 7.1:4 7.1:5 8.2:2
         const { path, body } = ASK[format](model, 'Hi', false);
         const deep = '['.repeat(100) + ']'.repeat(100);
@@ -348,7 +348,7 @@ describe('the access check of the text endpoints', () => {
         await expectFormatError(form, format, 400, 'bad_request');
       });
 
-      it(`an unknown field on ${format}, by its name`, async () => {
+      it(`refuses an unknown field on ${format}, by its name`, async () => {
         // contract 4.8:6
         const { path, body } = ASK[format](model, 'Hi', false);
         const response = await text.post(path, { ...body, surprise: 1 });
@@ -356,7 +356,7 @@ describe('the access check of the text endpoints', () => {
       });
     }
 
-    it('a messages request without a version; the vendor’s own header counts as well', async () => {
+    it('refuses a messages request without a version; the vendor’s own header counts as well', async () => {
       // contract 4.8.3:1 9:3
       const without = await text.ask('messages', model, 'Hi', { headers: { 'msgfmt-version': '' } });
       expect(await expectFormatError(without, 'messages', 400, 'bad_request')).to.contain('msgfmt-version');
@@ -368,14 +368,14 @@ describe('the access check of the text endpoints', () => {
       }
     });
 
-    it('models of a family that the responses format does not serve', async () => {
+    it('refuses models of a family that the responses format does not serve', async () => {
       // contract 4.8:27
       const response = await text.ask('responses', 'claude-sonnet-5', 'Hi');
       await expectFormatError(response, 'responses', 400, 'bad_request');
       await expectGateError(await text.ask('messages', 'claude-sonnet-5', 'Hi'), 404, 'not_found');
     });
 
-    it('fields of responses that the model’s family does not take', async () => {
+    it('refuses fields of responses that the model’s family does not take', async () => {
       // contract 4.8.2:10 4.8.2:11 4.8.2:14
       for (const field of ['reasoning', 'text']) {
         const body = { model: 'textc-M3', input: 'Hi', [field]: { effort: 'low', verbosity: 'low' } };
@@ -391,7 +391,7 @@ describe('the access check of the text endpoints', () => {
       }
     });
 
-    it('efforts of reasoning that the model does not have, and accepts the others', async () => {
+    it('refuses efforts of reasoning that the model does not have, and accepts the others', async () => {
       // contract 4.8.1:16 4.8.2:10 4.8.2:15 4.8.2:16
       const ask = (model: string, effort: string): Promise<Response> =>
         text.post('/v1/responses', { model, input: 'Hi', reasoning: { effort } });
@@ -409,7 +409,7 @@ describe('the access check of the text endpoints', () => {
       expect(await expectFormatError(refused, 'chat-completions', 400, 'bad_request')).to.contain('"reasoning_effort"');
     });
 
-    it('a native request without contents', async () => {
+    it('refuses a native request without contents', async () => {
       // contract 4.8.4:4
       for (const body of [{}, { contents: [] }]) {
         const response = await text.post(`/v1beta/models/${model}:generateContent`, body);

@@ -151,7 +151,7 @@ describe('tokens written to the cache of an upstream', () => {
     }
   });
 
-  it('are in the daily sums', async () => {
+  it('tokens written to a cache are in the daily sums', async () => {
     const rows = await rowsOf(text);
     const { account_id: accountId } = await text.database('text_requests').first('account_id');
     const period = { accountId, from: new Date(Date.now() - 86_400_000), to: new Date(Date.now() + 60_000) };

@@ -130,7 +130,7 @@ describe('finance', () => {
       expect(numbers).to.deep.equal(Array.from({ length: 2_500 }, (_, index) => index + 1));
     });
 
-    it('is the same CSV each time', async () => {
+    it('the exported ledger is the same CSV each time', async () => {
       const csv = async (): Promise<string> =>
         (await ask(`/accounts/${caller.accountId}/ledger`, { accept: 'text/csv' })).text();
       expect(await csv()).to.equal(await csv());
@@ -286,13 +286,13 @@ describe('finance', () => {
     });
   });
 
-  it('is 404 for an account that does not exist', async () => {
+  it('an account that does not exist is 404', async () => {
     for (const path of ['ledger', `statements?date=${today}`, 'usage', 'usage/requests']) {
       expect((await ask(`/accounts/acc_1/${path}`)).status).to.equal(404);
     }
   });
 
-  it('is for operators only', async () => {
+  it('finance is for operators only', async () => {
     const headers = { authorization: `Bearer ${caller.apiKey}` };
     expect((await ask('/refunds', headers)).status).to.equal(401);
   });

@@ -119,7 +119,7 @@ describe('api/routes/admin/find', () => {
     expect(events.map(({ text }) => text)).to.deep.equal(['5 USD given by admin: a campaign', 'What is left expires']);
   });
 
-  it('is plain text by Accept, with the account first', async () => {
+  it('an answer is plain text by Accept, with the account first', async () => {
     // contract 4.11:10
     const response = await fetch(`${app.baseUrl}/admin/v1/find/${caller.keyId}`, {
       headers: { authorization: `Bearer ${app.adminToken}`, accept: 'text/plain' },

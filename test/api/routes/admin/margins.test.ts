@@ -192,7 +192,7 @@ describe('revenue, cost and margin', () => {
       expect((await ask('/margins?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z')).status).to.equal(400);
     });
 
-    it('are CSV, exact, and harmless in a spreadsheet', async () => {
+    it('margins are CSV, exact, and harmless in a spreadsheet', async () => {
       // contract 4.11:24 4.11:51
       const text = await (await ask('/margins', { accept: 'text/csv' })).text();
       const [header, ...lines] = text.trimEnd().split('\r\n');
@@ -213,7 +213,7 @@ describe('revenue, cost and margin', () => {
       expect(row?.['vendor_cost']).to.deep.equal({ amount: '5', unit: 'units' });
     });
 
-    it('are filtered by model, upstream and status, page by page', async () => {
+    it('renders are filtered by model, upstream and status, page by page', async () => {
       // contract 4.11:25
       expect(await rowsOf('/renders')).to.have.length(4);
       expect(await rowsOf('/renders?status=failed')).to.have.length(2);
@@ -259,7 +259,7 @@ describe('revenue, cost and margin', () => {
     });
   });
 
-  it('are printed by the command line', async () => {
+  it('margins are printed by the command line', async () => {
     const margins = (await genway('margins')).split('\n').find((line) => line.startsWith('vidone-3.0'));
     expect(margins?.split(/ +/)).to.deep.equal([
       'vidone-3.0',

@@ -115,7 +115,7 @@ describe('api/routes/admin/months', () => {
     expect(await genway('months', 'list')).to.include(past.name);
   });
 
-  it('is reported by reconciliation when a row of a closed month was changed past the rules', async () => {
+  it('a row of a closed month that was changed past the rules is reported by reconciliation', async () => {
     const copy = await app.database.transaction();
     try {
       await copy.raw('SET LOCAL session_replication_role = replica');

@@ -159,7 +159,7 @@ describe('price lists', () => {
     expect(body.data['below_cost']).to.deep.equal([]);
   });
 
-  describe('are refused', () => {
+  describe('a refused price list', () => {
     const reason = 'a test';
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
     for (const [what, body, words] of [
@@ -230,20 +230,20 @@ describe('price lists', () => {
         '"rules" accepts at most 500',
       ],
     ] as const) {
-      it(what, async () => {
+      it(`a price list ${what} is refused`, async () => {
         const { status, body: answer } = await admin('/price-lists', body);
         expect(answer.error.message).to.include(words);
         expect([status, answer.error.code]).to.deep.equal([400, 'bad_request']);
       });
     }
 
-    it('by the name of another list', async () => {
+    it('a price list with the name of another is refused', async () => {
       // contract 4.11:57
       const { status, body } = await admin('/price-lists', { name: 'partners', reason });
       expect([status, body.error.code]).to.deep.equal([409, 'idempotency_conflict']);
     });
 
-    it('where the list, version or account does not exist', async () => {
+    it('a change is refused where the list, version or account does not exist', async () => {
       const none = 'acc_000000000000000000000000000000ab';
       for (const [path, body, method] of [
         ['/price-lists/none', undefined, undefined],
@@ -256,7 +256,7 @@ describe('price lists', () => {
       }
     });
 
-    it('with more than twenty versions that are not in force yet', async () => {
+    it('a price list with more than twenty versions that are not in force yet is refused', async () => {
       await admin('/price-lists', { name: 'planned', reason, valid_from: inAnHour });
       for (let count = 1; count < 20; count += 1) {
         const { status } = await admin('/price-lists/planned/versions', { reason, valid_from: inAnHour });

@@ -145,7 +145,7 @@ describe('POST /v1/files', () => {
     expect([status, data.filename]).to.deep.equal([201, null]);
   });
 
-  describe('refuses with 400 and keeps nothing of', () => {
+  describe('an upload that is not accepted', () => {
     const file = { filename: 'a.png', content: PNG };
     const json = { 'content-type': 'application/json' };
     const cases: readonly [string, Buffer, Record<string, string>, RegExp][] = [
@@ -187,7 +187,7 @@ describe('POST /v1/files', () => {
       ['a mail', formOf(file), { 'content-type': `multipart/mixed; boundary=${BOUNDARY}` }, /multipart\/form-data/],
     ];
     for (const [what, body, headers, message] of cases) {
-      it(what, async () => {
+      it(`refuses with 400 and keeps nothing of ${what}`, async () => {
         const before = await app.storedFiles();
         const { status, error } = await send(body, headers);
         expect([status, error.code]).to.deep.equal([400, 'bad_request']);

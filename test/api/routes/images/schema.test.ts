@@ -24,7 +24,7 @@ const refusalOf = createRefusalReader(parse);
 
 describe('the body of an image task', () => {
   describe('model', () => {
-    it('is required and must be a string', () => {
+    it('model is required and must be a string', () => {
       // contract 4.3:2 4.3:18
       expect(refusalOf({})).to.equal('"model" is required');
       expect(refusalOf(imagea({ model: 3 }))).to.equal('"model" must be a string');
@@ -37,7 +37,7 @@ describe('the body of an image task', () => {
       });
     }
 
-    it('is a bad request when the catalogue has no such image model', () => {
+    it('model is a bad request when the catalogue has no such image model', () => {
       // contract 4.3:2
       expect(refusalOf({ model: 'imagea' })).to.equal('"model" must be one of: [imagea-2.5-sunburst imageb-2]');
     });
@@ -51,7 +51,7 @@ describe('the body of an image task', () => {
   });
 
   describe('prompt', () => {
-    it('is required, a string and not empty', () => {
+    it('prompt is required, a string and not empty', () => {
       // contract 4.3:3 4.3:18
       expect(refusalOf({ model: 'imagea-2.5-sunburst' })).to.equal('"prompt" is required');
       expect(refusalOf(imagea({ prompt: null }))).to.equal('"prompt" must be a string');
@@ -79,7 +79,7 @@ describe('the body of an image task', () => {
   });
 
   describe('aspect_ratio', () => {
-    it('is one of the sixteen', () => {
+    it('aspect_ratio is one of the sixteen', () => {
       // contract 4.3:5
       for (const ratio of ['auto', ...RATIOS]) expect(refusalOf(imagea({ aspect_ratio: ratio }))).to.equal('accepted');
       for (const ratio of ['adaptive', '4:1', '', null, 1]) {

@@ -156,7 +156,7 @@ describe('GET /v1/models', () => {
     }
   });
 
-  it('is parsed by the widely used SDK', async () => {
+  it('the widely used SDK parses the list of models', async () => {
     // contract 2:5
     const client = new OpenAI({ apiKey, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 });
     const ids: string[] = [];
@@ -240,7 +240,7 @@ describe('GET /v1/models', () => {
   });
 
   for (const id of ['vidone-9', 'textc-m3', 'VIDONE-3.0', '__proto__', '%00', '%F0%9F%98%80', 'a'.repeat(3000)]) {
-    it(`is 404 not_found for the id ${id.slice(0, 20)}`, async () => {
+    it(`answers 404 not_found for the id ${id.slice(0, 20)}`, async () => {
       // contract 4.6:2
       const { status, body } = await call<ErrorBody>(`${app.baseUrl}/v1/models/${id}`, { key: apiKey });
       expect([status, body.error.code]).to.deep.equal([404, 'not_found']);

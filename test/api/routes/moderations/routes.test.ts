@@ -72,7 +72,7 @@ describe('POST /v1/moderations', () => {
     expect(body).to.nested.include({ 'error.code': 'invalid_api_key', 'error.param': null });
   });
 
-  it('is 503 while the service gives no verdict, and without a service', async () => {
+  it('answers 503 while the service gives no verdict, and without a service', async () => {
     // contract 4.13:3 4.13:4
     for (const [service, retryable] of [
       [unanswered, true],

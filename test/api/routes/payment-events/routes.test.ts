@@ -188,7 +188,7 @@ describe('POST /v1/payment-events', () => {
     ]);
   });
 
-  describe('refuses with 400 an event', () => {
+  describe('an invalid event', () => {
     async function expectUnsigned(signature: (body: string) => string | undefined): Promise<void> {
       const body = JSON.stringify(intentSucceeded());
       const header = signature(body);
@@ -208,7 +208,7 @@ describe('POST /v1/payment-events', () => {
       ['with half of a signature', (body) => sign(body).slice(0, -32)],
       ['with a signature that is none', () => 't=,v1=,=,v1'],
     ] as const satisfies readonly (readonly [string, (body: string) => string | undefined])[]) {
-      it(what, () => expectUnsigned(signature));
+      it(`refuses with 400 an event ${what}`, () => expectUnsigned(signature));
     }
 
     for (const [what, event] of [
@@ -225,7 +225,7 @@ describe('POST /v1/payment-events', () => {
       ['whose payment has half a character', () => checkoutCompleted({ payment_intent: 'pi_\ud83d' })],
       ['in another currency', () => intentSucceeded({ currency: 'eur' })],
     ] as const satisfies readonly (readonly [string, () => unknown])[]) {
-      it(what, async () => {
+      it(`refuses with 400 an event ${what}`, async () => {
         const { status, error } = await announce(event());
         expect([status, error?.code]).to.deep.equal([400, 'bad_request']);
         expect(await credited()).to.deep.equal([]);
@@ -252,7 +252,7 @@ describe('POST /v1/payment-events', () => {
   });
 
   for (const id of [newId('account'), 'acc_1', '\0']) {
-    it(`is 404 for the account ${JSON.stringify(id.slice(0, 5))}, which does not exist, and says so in the log`, async () => {
+    it(`answers 404 for the account ${JSON.stringify(id.slice(0, 5))}, which does not exist, and says so in the log`, async () => {
       const paymentId = newPaymentId();
       const { status, error } = await announce(intentSucceeded({ id: paymentId, metadata: { account_id: id } }));
       expect([status, error?.code]).to.deep.equal([404, 'not_found']);
@@ -289,7 +289,7 @@ describe('POST /v1/payment-events', () => {
     expect([status, data?.outcome]).to.deep.equal([200, 'credited']);
   });
 
-  describe('of a payment that was returned to its payer', () => {
+  describe('a payment that was returned to its payer', () => {
     async function creditedPayment(): Promise<string> {
       const id = newPaymentId();
       await announce(intentSucceeded({ id }));
@@ -382,7 +382,7 @@ describe('POST /v1/payment-events', () => {
     });
   });
 
-  it('is in the API description where it is served', async () => {
+  it('the endpoint is in the API description where it is served', async () => {
     const served: unknown = await (await fetch(`${app.baseUrl}/openapi.json`)).json();
     expect(served).to.have.nested.property('paths./v1/payment-events.post');
     const document = createOpenApiDocument(endpointsFor({ canTakePayments: true }), CATALOGUE);

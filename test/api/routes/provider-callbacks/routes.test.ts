@@ -179,7 +179,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
       expect(cancelled).to.deep.equal([]);
     });
 
-    it('is 503 while the job cannot be cancelled, so that the provider repeats it', async () => {
+    it('answers 503 while the job cannot be cancelled, so that the provider repeats the callback', async () => {
       const id = await givenUp();
       await finishAsFailed(app.database, { id });
       isVendorDown = true;
@@ -189,7 +189,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     });
   });
 
-  it('is 401 when the signature is wrong, missing, too old or of another provider', async () => {
+  it('answers 401 when the signature is wrong, missing, too old or of another provider', async () => {
     // contract 4.12:5 7.2:24
     const taskId = await newTask();
     expectRefusal(await announce(taskId, { secret: 'guessed' }), [401, 'invalid_signature']);
@@ -202,12 +202,12 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   });
 
   for (const body of ['', 'x', '[]', '{}', '{"id": 1, "key": 2}', '['.repeat(100_000)]) {
-    it(`is 401 for a signed body that names no job: ${body.slice(0, 20)}`, async () => {
+    it(`answers 401 to a signed body that names no job: ${body.slice(0, 20)}`, async () => {
       expectRefusal(await announce(await newTask(), { body }), [401, 'invalid_signature']);
     });
   }
 
-  it('is 404 for providers without callbacks, and for tasks of other providers', async () => {
+  it('answers 404 for providers without callbacks, and for tasks of other providers', async () => {
     const taskId = await newTask();
     expectRefusal(await announce(taskId, { provider: 'nobody' }), [404, 'not_found']);
     expectRefusal(await announce(taskId, { provider: 'other', secret: 'the-secret-of-another' }), [404, 'not_found']);
@@ -215,7 +215,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expectRefusal(await announce('%00', { body: JSON.stringify({ id: 'job_1', key: '\0' }) }), [404, 'not_found']);
   });
 
-  it('is 404 when the body names another task than the address', async () => {
+  it('answers 404 when the body names another task than the address', async () => {
     const [taskId, other] = [await newTask(), await newTask()];
     const body = JSON.stringify({ id: 'job_1', key: other });
     expectRefusal(await announce(taskId, { body }), [404, 'not_found']);
@@ -228,7 +228,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect(announced).to.deep.equal([]);
   });
 
-  it('is 503 while it cannot be passed on, so that the provider repeats it', async () => {
+  it('answers 503 while the callback cannot be passed on, so that the provider repeats it', async () => {
     const taskId = await newTask();
     isTemporalDown = true;
     expectRefusal(await announce(taskId), [503, 'processing_unavailable']);
@@ -236,7 +236,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect((await announce(taskId)).status).to.equal(204);
   });
 
-  it('is counted by outcome, under the names of upstreams only', async () => {
+  it('callbacks are counted by outcome, under the names of upstreams only', async () => {
     await announce(await newTask(), { provider: 'third', secret: 'wrong' });
     await announce(await newTask(), { provider: 'third', secret: 'the-secret-of-a-third' });
     await announce(await newTask(), { provider: 'stranger' });
@@ -248,7 +248,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     ]);
   });
 
-  it('is 413 for a body that no provider sends', async () => {
+  it('answers 413 to a body that no provider sends', async () => {
     const body = JSON.stringify({ id: 'job_1', key: 'x'.repeat(300_000) });
     expectRefusal(await announce(await newTask(), { body }), [413, 'read_request_body_failed']);
   });

@@ -131,7 +131,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     ['processing_failed', true],
     ['result_transfer_failed', true],
   ] as const) {
-    it(`is 200 for a task that failed with ${code}, refunded in full`, async () => {
+    it(`answers 200 for a task that failed with ${code}, refunded in full`, async () => {
       // contract 2.1:6 2.1:7 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:19 2.1:20 2.1:21 4.4:1 7.3:2 7.3:3
       const { id } = await newTask();
       await finishAsFailed(app.database, { id }, code);
@@ -159,7 +159,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     expect((await poll(id))['typical_seconds']).to.deep.equal({ p50: 1, p90: 1, samples: 10 });
   });
 
-  it('is 404 not_found for another account’s task, and for an unknown one', async () => {
+  it('answers 404 not_found for another account’s task, and for an unknown one', async () => {
     // contract 4.4:2 7.1:6 7.2:8
     const { id } = await newTask();
     const stranger = await app.createAccount({ fundedUsd: 1 });
@@ -180,7 +180,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     }
   });
 
-  it('is open to every key of the account, whatever its models', async () => {
+  it('every key of the account may read a task, whatever the models of the key', async () => {
     const { id } = await newTask();
     await app
       .database('api_keys')

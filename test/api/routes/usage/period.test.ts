@@ -9,7 +9,7 @@ describe('the period of a usage report', () => {
     expect(usagePeriod({ from: undefined, to })).to.deep.equal({ from: new Date('2026-10-02T00:00:00Z'), to });
   });
 
-  it('is at most 92 days', () => {
+  it('the period is at most 92 days', () => {
     // contract 4.9:3
     const from = new Date('2026-01-01T00:00:00Z');
     const to = new Date('2026-04-03T00:00:00Z');

@@ -54,7 +54,7 @@ describe('usage', () => {
     return { status: response.status, ...((await response.json()) as Page) };
   }
 
-  it('is summed up by day, kind, model and key, newest day first', async () => {
+  it('usage is summed up by day, kind, model and key, newest day first', async () => {
     // contract 2.9:2 4.9:3
     const { data } = await get('/v1/usage');
     const sums = data.map(({ date, kind, requests, failed, charged_usd }) => [
@@ -74,7 +74,7 @@ describe('usage', () => {
     expect(data[1]).to.include({ model: 'vidone-3.0', billable_duration_seconds: 5 });
   });
 
-  it('is summed up over the requested days', async () => {
+  it('usage is summed up over the requested days', async () => {
     // contract 4.9:3
     const { data } = await get(`/v1/usage?from=${today}`);
     expect(data.map(({ date }) => date)).to.deep.equal([today, today]);

@@ -45,7 +45,7 @@ const refusalOf = createRefusalReader(parse);
 
 describe('the body of a video task', () => {
   describe('model', () => {
-    it('is required', () => {
+    it('model is required', () => {
       // contract 4.2:1 4.2:15 4.2:2 4.2:18
       expect(refusalOf({})).to.equal('"model" is required');
       expect(refusalOf({ prompt: 5, foo: 1 })).to.equal('"model" is required');
@@ -65,7 +65,7 @@ describe('the body of a video task', () => {
       });
     }
 
-    it('is a bad request when the catalogue has no such video model', () => {
+    it('model is a bad request when the catalogue has no such video model', () => {
       // contract 4.2:1 4.2:17 7.2:8
       for (const model of ['vidone', 'VIDONE-3.0', '', 'textc-M3', '__proto__', 'constructor']) {
         expect(refusalOf({ model })).to.equal('"model" must be one of: [vidone-3.0 vidone-3.0-prime vidtwo-1.1]');
@@ -76,7 +76,7 @@ describe('the body of a video task', () => {
   describe('prompt', () => {
     const LENGTH = '"prompt" has an unsupported length';
 
-    it('is required', () => {
+    it('prompt is required', () => {
       expect(refusalOf({ model: 'vidone-3.0' })).to.equal('"prompt" is required');
     });
 
@@ -130,7 +130,7 @@ describe('the body of a video task', () => {
       expect(refusalOf(vidtwo({ images: links(10) }))).to.equal('"images" accepts at most 9 items');
     });
 
-    it('is required on vidtwo', () => {
+    it('images is required on vidtwo', () => {
       // contract 4.2:3 4.2:11 4.2:25
       expect(refusalOf({ model: 'vidtwo-1.1', prompt: 'A lighthouse' })).to.equal('"images" is required');
     });
@@ -195,7 +195,7 @@ describe('the body of a video task', () => {
         );
       });
 
-      it('is refused on vidtwo', () => {
+      it(`${field} is refused on vidtwo`, () => {
         // contract 4.2:4 4.2:5 4.2:11 4.2:30 4.2:33 4.5:7
         expect(refusalOf(vidtwo({ [field]: links(1) }))).to.equal(
           `field "${field}" is not supported by model vidtwo-1.1`,
@@ -215,7 +215,7 @@ describe('the body of a video task', () => {
   describe('duration', () => {
     const RANGE = '"duration" is outside its supported range';
 
-    it('is 2 to 30 seconds on vidone', () => {
+    it('duration is 2 to 30 seconds on vidone', () => {
       // contract 4.2:6 4.2:27
       expect([1, 2, 30, 31].map((duration) => refusalOf(vidone({ duration })))).to.deep.equal([
         RANGE,
@@ -225,7 +225,7 @@ describe('the body of a video task', () => {
       ]);
     });
 
-    it('is 3 to 15 seconds on vidtwo', () => {
+    it('duration is 3 to 15 seconds on vidtwo', () => {
       // contract 4.2:6 4.2:27
       expect([2, 3, 15, 16].map((duration) => refusalOf(vidtwo({ duration })))).to.deep.equal([
         RANGE,

@@ -6,7 +6,7 @@ const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
 const [STEP, CODE, AT_MS] = [1, '287082', 59_000];
 
 describe('a code of an authenticator app', () => {
-  it('is the code of RFC 6238', () => {
+  it('a code is the code of RFC 6238', () => {
     expect(codeAt(SECRET, STEP)).to.equal(CODE);
   });
 
