@@ -73,7 +73,7 @@ describe('a forwarded answer', () => {
       ],
     ];
     for (const [what, sent, repaired] of cases) {
-      it(`is repaired of ${what}`, () => {
+      it(`a forwarded answer in chat completions is repaired of ${what}`, () => {
         expect(plan('chat-completions').checkResult(sent)).to.deep.equal(repaired);
       });
     }
@@ -115,7 +115,7 @@ describe('a forwarded answer', () => {
       }
     });
 
-    it('is repaired event by event, and all other events keep their bytes', () => {
+    it('a forwarded stream is repaired event by event, and all other events keep their bytes', () => {
       const sound = 'id: 7\ndata: {"choices": [{"index": 0, "delta": {"content": "say \\"reasoning\\": no"}}]}\n\n';
       const stream = frames(chunk({ reasoning: 'Hm' })) + sound + frames(chunk({}, 'eos'), '[DONE]');
       expect(passed('chat-completions', stream)).to.equal(

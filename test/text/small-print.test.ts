@@ -178,7 +178,7 @@ describe('the dialect of a vendor', () => {
         }
       }
 
-      it('is passed on unchanged where it needs no repair, for any split of the bytes', () => {
+      it('an answer is passed on unchanged where it needs no repair, for any split of the bytes', () => {
         const stream = frames(streamed('Hellö', name === 'generate-content' ? 'STOP' : 'length'), endMark);
         const sound = name === 'generate-content' ? stream : stream.replaceAll('"length"', soundReason(name));
         fc.assert(

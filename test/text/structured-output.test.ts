@@ -123,12 +123,12 @@ describe('structured output', () => {
       return () => stage && runStage(events, stage);
     };
 
-    it('passes unchanged when it matches the schema', () => {
+    it('checked output passes unchanged when it matches the schema', () => {
       expect(check(BY_SCHEMA, [said('{"city":'), said('"Oslo"}')])).to.not.throw();
       expect(check({ type: 'json-object' }, [said(' {} ')])).to.not.throw();
     });
 
-    it('is refused with the reason when it does not match', () => {
+    it('checked output is refused with the reason when it does not match', () => {
       const refusals: readonly (readonly [OutputFormat, string, string])[] = [
         [BY_SCHEMA, '{"city":1}', '"city" must be of the type string'],
         [BY_SCHEMA, '{}', '"city" is missing'],
@@ -140,7 +140,7 @@ describe('structured output', () => {
       for (const [format, text, reason] of refusals) expect(check(format, [said(text)])).to.throw(ServiceError, reason);
     });
 
-    it('is not refused when it was cut at its bound, or is a call', () => {
+    it('checked output is not refused when it was cut at its bound, or is a call', () => {
       expect(check(BY_SCHEMA, [said('{"city":"Os')], 'length')).to.not.throw();
       expect(check(BY_SCHEMA, [called('look', '{}')])).to.not.throw();
     });

@@ -75,7 +75,7 @@ describe('the estimate of tokens', () => {
     expect(estimateTokens([text]) / exact).to.be.within(0.6, 1.4);
   });
 
-  it('is 0 for an empty text', () => {
+  it('the estimate of an empty text is 0', () => {
     expect(estimateTokens([])).to.equal(0);
     expect(estimateTokens(['', ''])).to.equal(0);
     expect(new TokenCounter().count()).to.equal(0);

@@ -78,7 +78,7 @@ describe('chat completions request', () => {
     [{ ...base, ['__proto__x']: 1, toString: 1 }, 'unknown field: __proto__x'],
   ];
   for (const [body, message] of refusals) {
-    it(`is refused with: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.1:1 4.8.1:2 4.8.1:3 4.8.1:4 4.8.1:9 4.8.1:11 4.8.1:23 4.8.1:25
+    it(`a request is refused with: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.1:1 4.8.1:2 4.8.1:3 4.8.1:4 4.8.1:9 4.8.1:11 4.8.1:23 4.8.1:25
   }
 
   it('keeps system text in its place, under either name of the role', () => {

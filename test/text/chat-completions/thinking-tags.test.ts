@@ -38,7 +38,7 @@ describe('thinking tags', () => {
     });
   }
 
-  it('are emitted as they arrive', () => {
+  it('thinking tags are emitted as they arrive', () => {
     const tagged = new TaggedText();
     expect(tagged.push('<think>He')).to.deep.equal([{ type: 'reasoning', text: 'He' }]);
     expect(tagged.push('llo</')).to.deep.equal([{ type: 'reasoning', text: 'llo' }]);

@@ -34,7 +34,7 @@ const named = (name: string, text: string): unknown => ({ name, arguments: text 
 
 describe('chat completions upstream', () => {
   describe('tool calls', () => {
-    it('are distinguished by index, the id only on the first delta', () => {
+    it('tool calls are distinguished by index, the id only on the first delta', () => {
       const result = answer(
         calls({ index: 0, id: 'a', function: named('x', '') }, { index: 1, id: 'b', function: named('y', '') }),
         calls({ index: 1, function: { arguments: '{"b":1}' } }),
@@ -44,7 +44,7 @@ describe('chat completions upstream', () => {
       expect(argumentsOf(result)).to.deep.equal(['{"a":1}', '{"b":1}']);
     });
 
-    it('are distinguished by id when all have index 0 or none', () => {
+    it('tool calls are distinguished by id when all have index 0 or none', () => {
       for (const index of [0, undefined]) {
         const result = answer(
           calls({ index, id: 'a', function: named('x', '{}') }),
@@ -54,7 +54,7 @@ describe('chat completions upstream', () => {
       }
     });
 
-    it('are distinguished by name when they have neither index nor id', () => {
+    it('tool calls are distinguished by name when they have neither index nor id', () => {
       const result = answer(
         calls({ function: named('x', '{"a":1}') }, { function: named('x', '{"b":') }),
         calls({ function: { arguments: '1}' } }),
@@ -100,7 +100,7 @@ describe('chat completions upstream', () => {
       expect(answer(delta({}, 'stop'), { choices: [], usage }).usage.outputTotal).to.equal(342);
     });
 
-    it('is unreported, not zero, when it never arrives', () => {
+    it('usage is unreported, not zero, when it never arrives', () => {
       expect(answer(delta({ content: 'x' }, 'stop')).usage.outputTotal).to.equal(null);
     });
   });
@@ -185,7 +185,7 @@ describe('chat completions upstream', () => {
     expect(body['messages']).to.have.nested.property('[3].content[1].image_url.url', image.source.url);
   });
 
-  it('is always asked for usage, which the client sees only on request', () => {
+  it('the upstream is always asked for usage, which the client sees only on request', () => {
     const body = {
       model: 'textc-M3',
       messages: [],

@@ -137,7 +137,7 @@ describe('native request', () => {
     [{ ...base, colour: 'red' }, 'unknown field: colour'],
   ];
   for (const [body, message] of refusals) {
-    it(`is refused with: ${message} (${JSON.stringify(body).slice(0, 40)})`, () =>
+    it(`a request is refused with: ${message} (${JSON.stringify(body).slice(0, 40)})`, () =>
       expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.4:4 4.8.4:8
   }
 
@@ -268,7 +268,7 @@ describe('native request', () => {
       ]);
     });
 
-    it('are matched by id if they have one, even if the id is reused', () => {
+    it('function calls are matched by id if they have one, even if the id is reused', () => {
       const turns = turnsOf(
         { role: 'model', parts: [call('look', { id: 'a' }), call('look', { id: 'b' })] },
         { role: 'user', parts: [response('look', { id: 'b' }), response('look', { id: 'a' })] },
@@ -304,7 +304,7 @@ describe('native request', () => {
       ]);
     });
 
-    it("are answered before the other content of the user's message", () => {
+    it("function calls are answered before the other content of the user's message", () => {
       const turns = turnsOf(
         { role: 'model', parts: [call('look')] },
         { role: 'user', parts: [{ text: 'Here:' }, response('look', { response: { output: 'Rain' } })] },
@@ -342,7 +342,7 @@ describe('native request', () => {
       ]);
     });
 
-    it('are matched in linear time', () => {
+    it('function calls are matched in linear time', () => {
       const count = 50_000;
       const turns = turnsOf(...Array.from({ length: count }, () => ({ role: 'model', parts: [call('look')] })), {
         role: 'user',

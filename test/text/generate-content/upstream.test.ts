@@ -124,11 +124,11 @@ describe('native upstream', () => {
       expect([usage.outputTotal, usage.reasoning]).to.deep.equal([97, 97]);
     });
 
-    it('are a policy violation when a filter cut them', () => {
+    it('recorded streams are a policy violation when a filter cut them', () => {
       expect(codeOf(() => fixture('cut-by-safety'))).to.equal('content_policy_violation');
     });
 
-    it('are a policy violation when the prompt was blocked', () => {
+    it('recorded streams are a policy violation when the prompt was blocked', () => {
       expect(codeOf(() => fixture('blocked-prompt'))).to.equal('content_policy_violation');
     });
 
@@ -218,12 +218,12 @@ describe('native upstream', () => {
       });
     }
 
-    it('is the last reason where every event has one', () => {
+    it('the finish reason is the last one where every event has one', () => {
       const result = answer(response([{ text: 'a' }], 'STOP'), response([{ text: 'b' }], 'MAX_TOKENS'));
       expect(result.choices[0]?.finish.reason).to.equal('length');
     });
 
-    it('is missing when no event has a reason, or only an unspecified one', () => {
+    it('the finish reason is missing when no event has one, or only an unspecified one', () => {
       for (const reason of [undefined, 'FINISH_REASON_UNSPECIFIED']) {
         expect(codeOf(() => answer(response([{ text: 'a' }], reason)))).to.equal('result_transfer_failed');
       }
@@ -248,7 +248,7 @@ describe('native upstream', () => {
       expect(usageOf(counts)).to.include({ inputTotal: 13, outputTotal: 5 });
     });
 
-    it('is unreported, not zero, when it never arrives', () => {
+    it('usage is unreported, not zero, when it never arrives', () => {
       expect(answer(response([], 'STOP')).usage).to.include({ inputTotal: null, outputTotal: null });
     });
   });
@@ -274,7 +274,7 @@ describe('native upstream', () => {
   });
 
   describe('error', () => {
-    it('is a bad request only when the client can correct it', () => {
+    it('an error is a bad request only when the client can correct it', () => {
       const invalid = { code: 400, status: 'INVALID_ARGUMENT', message: 'Invalid value at contents' };
       expect(errorOf(400, invalid).code).to.equal('bad_request');
       const wrongKey = { ...invalid, details: [{ '@type': 'ErrorInfo', reason: 'API_KEY_INVALID' }] };
@@ -299,7 +299,7 @@ describe('native upstream', () => {
       expect(errorOf(429, { details: 'x' }).retryAfterSeconds).to.equal(5);
     });
 
-    it('is identified by its status if it has no body', () => {
+    it('an error is identified by its status if it has no body', () => {
       expect(upstream.parseError(503, null).code).to.equal('processing_unavailable');
     });
   });
@@ -489,7 +489,7 @@ describe('native upstream', () => {
     });
   });
 
-  it('is forwarded without the fields that have no effect', () => {
+  it('a native request is forwarded without the fields that have no effect', () => {
     // contract 4.8.4:10
     const functionDeclarations = [{ name: 'look', parameters: { type: 'OBJECT' } }];
     const body = {

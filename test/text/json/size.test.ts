@@ -31,7 +31,7 @@ describe('a JSON document', () => {
     );
   });
 
-  it('is searched for its model', () => {
+  it('a JSON document is searched for its model', () => {
     const other = fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue(), { maxKeys: 4, noNullPrototype: true });
     fc.assert(
       fc.property(other, other, fc.integer({ min: 1, max: 9 }), (first, second, pieceLength) => {

@@ -91,7 +91,7 @@ describe('messages request', () => {
     [{ ...base, prompt: 'Hello' }, 'unknown field: prompt'],
   ];
   for (const [body, message] of refusals) {
-    it(`is refused with: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8:21 4.8.3:2 4.8.3:3 4.8.3:4 4.8.3:8 4.8.3:9 4.8.3:10 4.8.3:11 4.8.3:16
+    it(`a request is refused with: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8:21 4.8.3:2 4.8.3:3 4.8.3:4 4.8.3:8 4.8.3:9 4.8.3:10 4.8.3:11 4.8.3:16
   }
 
   it('reads the system text as a string or as blocks, and in mid-conversation', () => {

@@ -120,11 +120,11 @@ describe('responses request', () => {
     [{ ...base, messages: [] }, 'unknown field: messages'],
   ];
   for (const [body, sentence] of refusals) {
-    it(`is refused with: ${sentence}`, () => expect(refusal(body)).to.equal(sentence)); // contract 4.8:4 4.8:21 4.8.2:1 4.8.2:2 4.8.2:4 4.8.2:5 4.8.2:6 4.8.2:7 4.8.2:22
+    it(`a request is refused with: ${sentence}`, () => expect(refusal(body)).to.equal(sentence)); // contract 4.8:4 4.8:21 4.8.2:1 4.8.2:2 4.8.2:4 4.8.2:5 4.8.2:6 4.8.2:7 4.8.2:22
   }
 
   for (const field of ['previous_response_id', 'conversation', 'prompt', 'context_management']) {
-    it(`is refused with "${field}" as not supported, whatever its value`, () => {
+    it(`a request with "${field}" is refused as not supported, whatever its value`, () => {
       // contract 4.8.2:17
       for (const value of ['resp_1', { id: 'x' }, [{ type: 'compaction' }]]) {
         expect(refusal({ ...base, [field]: value })).to.contain(`"${field}" is not supported: `);
