@@ -251,7 +251,7 @@ describe('access to the pages of the console', () => {
   const visit = (visitor: Visitor, method: string, address: string, fields: Record<string, string> = {}) =>
     method === 'get' ? visitor.get(`${address}?format=csv`) : visitor.send(address, fields);
 
-  it('is defined for every page', () => {
+  it('access is defined for every page', () => {
     const names = (pages: readonly { readonly method: string; readonly path: string }[]) =>
       pages.map(({ method, path }) => `${method} ${path}`).toSorted();
     expect(names(ROWS)).to.deep.equal(names(PAGES));

@@ -50,7 +50,7 @@ describe('the console', () => {
       );
     });
 
-    it('is refused after ten wrong passwords, with the right one too', async () => {
+    it('signing in is refused after ten wrong passwords, with the right one too', async () => {
       await Visitor.invited(app, { email: 'guessed@example.com' });
       const visitor = new Visitor(app);
       const attempt = (password: string) =>
@@ -187,7 +187,7 @@ describe('the console', () => {
       expect((await thief.send('/console/sign-in/code', { code })).status).to.equal(401);
     });
 
-    it('is void with the end of the session: an old cookie gives no access', async () => {
+    it('signing in is void with the end of the session: an old cookie gives no access', async () => {
       const visitor = await Visitor.invited(app, { email: 'leaving@example.com', account_id: customer.accountId });
       const { cookie } = visitor;
       await visitor.get('/console/profile');
@@ -203,7 +203,7 @@ describe('the console', () => {
       expect(again.status).to.equal(410);
     });
 
-    it('is void everywhere once a new password was chosen by a link', async () => {
+    it('signing in is void everywhere once a new password was chosen by a link', async () => {
       // contract 4.11:44
       const before = await Visitor.invited(app, { email: 'lost@example.com' });
       const [user] = await app.database('users').where({ email: 'lost@example.com' }).select<{ id: string }[]>('id');

@@ -94,7 +94,7 @@ describeInBrowser('every page of the console', (browser) => {
   });
 
   for (const { path, access } of PAGES.filter(({ method, path }) => method === 'get' && path !== CALLBACK)) {
-    it(`is accessible on every screen, small, and violates no policy: ${path || '/'}`, async function () {
+    it(`the page is accessible on every screen, small, and violates no policy: ${path || '/'}`, async function () {
       this.timeout(180_000);
       const tab = access === 'everybody' ? stranger : user;
       const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => sampleOf(samples, name));

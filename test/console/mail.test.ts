@@ -89,7 +89,7 @@ describe('e-mail of the console', () => {
     expect(server.mails).to.have.length(before + 1);
   });
 
-  it('is not sent to disabled users', async () => {
+  it('e-mail is not sent to disabled users', async () => {
     await Visitor.invited(app, { email: 'disabled@example.com' });
     await app.database('users').where({ email: 'disabled@example.com' }).update({ disabled_at: new Date() });
     await askFor('disabled@example.com');
@@ -98,7 +98,7 @@ describe('e-mail of the console', () => {
     expect(server.mails).to.have.length(before);
   });
 
-  it('is requested three times for one address, ten times from one, and no more', async () => {
+  it('an e-mail is requested three times for one address, ten times from one, and no more', async () => {
     for (let count = 0; count < 3; count++) expect((await askFor('often@example.com')).status).to.equal(200);
     const fourth = await askFor('often@example.com');
     expect(fourth.status).to.equal(400);
@@ -108,14 +108,14 @@ describe('e-mail of the console', () => {
     expect(await orders()).to.have.length(7);
   });
 
-  it('is sent only to an address that was typed in', async () => {
+  it('e-mail is sent only to an address that was typed in', async () => {
     for (const email of ['', 'ada', 'a b@example.com', 'a@b', `${'x'.repeat(250)}@example.com`, 'a@b.c\0']) {
       expect((await askFor(email)).status, email).to.equal(400);
     }
     expect(await orders()).to.deep.equal([]);
   });
 
-  it('is sent after the server was unavailable, and after the process that claimed it has died', async () => {
+  it('e-mail is sent after the server was unavailable, and after the process that claimed it has died', async () => {
     await invite(app, { email: 'later@example.com' });
     const away = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     await once(away, 'listening');
@@ -131,7 +131,7 @@ describe('e-mail of the console', () => {
     expect((await sent()).to).to.deep.equal(['later@example.com']);
   });
 
-  it('is given up when the server does not have the mailbox, which is logged without the link', async () => {
+  it('e-mail is given up when the server does not have the mailbox, which is logged without the link', async () => {
     const refusing = await startMailServer({
       onRcptTo: (_address, _session, callback) => callback(Object.assign(new Error('no'), { responseCode: 550 })),
     });
@@ -183,7 +183,7 @@ describe('e-mail of the console', () => {
       expect((await new Visitor(app).send(pathIn(mail), becomes)).status).to.equal(410);
     });
 
-    it('is not sent once the invitation is withdrawn, and another invitation revokes the link of the first', async () => {
+    it('an invitation is not sent once it is withdrawn, and another invitation revokes the link of the first', async () => {
       await inviteTo('late@example.com');
       await owner.send(`${members}/withdraw`, { email: 'late@example.com' });
       await inviteTo('twice@example.com');
@@ -256,7 +256,7 @@ describe('e-mail of the console', () => {
     }
   });
 
-  it('is not offered where no server is configured', async () => {
+  it('e-mail is not offered where no server is configured', async () => {
     const without = await startTestApp({ mountPages: mountConsole });
     const visitor = new Visitor(without);
     expect((await visitor.get('/console/sign-in')).text).not.to.include('/console/lost-password');

@@ -164,7 +164,7 @@ describe('the members of an account', () => {
       ]).to.deep.equal([410, 410]);
     });
 
-    it('is not possible for the last owner, who cannot be demoted either', async () => {
+    it('the last owner is neither removed nor demoted', async () => {
       const [email = ''] = Object.keys(await roles());
       await owner.get(path);
       const demoted = await owner.send(`${path}/${await idOf(email)}/role`, { role: 'finance' });

@@ -149,7 +149,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect(await isIn(visitor)).to.equal(false);
   });
 
-  describe('refuses an answer', () => {
+  describe('an answer of the provider', () => {
     before(() => welcome(know('hal')));
 
     async function refuses(visitor: Visitor, path: string): Promise<void> {
@@ -159,32 +159,32 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(await isIn(visitor)).to.equal(false);
     }
 
-    it('in a browser that did not start the sign-in', async () => {
+    it('refuses an answer in a browser that did not start the sign-in', async () => {
       const back = await goThere(new Visitor(app), 'hal');
       await refuses(new Visitor(app), back);
     });
 
-    it('in a browser that started another', async () => {
+    it('refuses an answer in a browser that started another sign-in', async () => {
       const [mine, other] = [new Visitor(app), new Visitor(app)];
       const back = await goThere(other, 'hal');
       await mine.get('/console/sign-in/provider');
       await refuses(mine, back);
     });
 
-    it('with another state', async () => {
+    it('refuses an answer with another state', async () => {
       const visitor = new Visitor(app);
       const back = await goThere(visitor, 'hal');
       await refuses(visitor, back.replace(/state=[\w-]+/, 'state=guess'));
     });
 
-    it('with the code of another person, whose nonce and verifier differ', async () => {
+    it('refuses an answer with the code of another person, whose nonce and verifier differ', async () => {
       const [mine, other] = [new Visitor(app), new Visitor(app)];
       const [back, stolen] = [await goThere(mine, 'hal'), await goThere(other, 'hal')];
       const code = /code=([\w-]+)/.exec(stolen)?.[1] ?? '';
       await refuses(mine, back.replace(/code=[\w-]+/, `code=${code}`));
     });
 
-    it('whose ID token has another nonce', async () => {
+    it('refuses an answer whose ID token has another nonce', async () => {
       const client = createOpenIdProvider({
         ...CLIENT,
         issuer: provider.issuer,
@@ -198,7 +198,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(failure).to.be.instanceOf(SignInRefusedError);
     });
 
-    it('a second time, with or without the cookie of the browser', async () => {
+    it('refuses an answer a second time, with or without the cookie of the browser', async () => {
       const visitor = new Visitor(app);
       const back = await goThere(visitor, 'hal');
       const { cookie } = visitor;
@@ -263,8 +263,8 @@ describe('signing in with a provider of OpenID Connect', () => {
     return { status: response.status, data: Object(Object(await response.json()).data) };
   }
 
-  describe('admits no holder of an earlier link', () => {
-    it('once a link for a new password was used: the identity that they connected is removed, with their sessions', async () => {
+  describe('a holder of an earlier link', () => {
+    it('the identity that a holder of an earlier link connected is removed, with their sessions, once a link for a new password was used', async () => {
       const email = 'victim@example.com';
       know('thief', { email: 'thief@example.org' });
       const thief = await Visitor.invited(app, { email, account_id: customer.accountId });
@@ -282,7 +282,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(await isIn(again)).to.equal(false);
     });
 
-    it('when the link is used while their identity is being connected', async () => {
+    it('an identity is not connected when a link for a new password ended the session meanwhile', async () => {
       const email = 'raced@example.com';
       know('racer', { email: 'racer@example.org' });
       const racer = await Visitor.invited(app, { email });
@@ -323,7 +323,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect((await signIn(new Visitor(app), 'lee')).status).to.equal(401);
   });
 
-  describe('asks users with a second factor for a code', () => {
+  describe('a user with a second factor', () => {
     async function connected(to: TestApp, login: string): Promise<TestSecondFactor> {
       const { accountId } = await to.createAccount();
       const visitor = await Visitor.invited(to, { email: know(login), account_id: accountId });
@@ -331,7 +331,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       return addSecondFactor(visitor);
     }
 
-    it('before anything is shown', async () => {
+    it('asks users with a second factor for a code before anything is shown', async () => {
       const { secret, step } = await connected(app, 'mia');
       const visitor = new Visitor(app);
       expect((await signIn(visitor, 'mia')).headers['location']).to.equal('/console/sign-in');
@@ -343,7 +343,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect((await visitor.send('/console/sign-out')).text).to.include('Sign out of Acme, too');
     });
 
-    it('unless the operator relies on the provider to ask', async () => {
+    it('asks users with a second factor for no code where the operator relies on the provider to ask', async () => {
       const relying = await start(provider.issuer, { asksSecondFactor: true });
       await connected(relying, 'ned');
       const visitor = new Visitor(relying);
@@ -381,7 +381,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     await restarted.stop();
   });
 
-  it('is not offered where no provider is configured', async () => {
+  it('the sign-in with a provider is not offered where none is configured', async () => {
     const without = await startTestApp({ mountPages: mountConsole });
     const visitor = new Visitor(without);
     expect((await visitor.get('/console/sign-in')).text).not.to.include('/console/sign-in/provider');

@@ -265,7 +265,7 @@ describe('corrections in the console of the staff', () => {
       expect(await fundedOf(accountId)).to.equal('350.000000000001');
     });
 
-    it('are not booked beside the requested one when the same form is sent again later', async () => {
+    it('parts of a split amount are not booked beside the requested one when the same form is sent again later', async () => {
       const { accountId } = await app.createAccount();
       await ask(ada, accountId, '100');
       const { fields } = await ask(ada, accountId, '50');
@@ -323,7 +323,7 @@ describe('corrections in the console of the staff', () => {
     expect(await fundedOf(accountId)).to.equal('600');
   });
 
-  it('are listed for any query', async () => {
+  it('corrections are listed for any query', async () => {
     for (const query of ['cursor=%27', 'cursor=x', `cursor=${newId('transfer')}`]) {
       expect((await cleo.get(`${CORRECTIONS}?${query}`)).status, query).to.equal(200);
     }

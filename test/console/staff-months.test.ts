@@ -256,7 +256,7 @@ describe('months in the console of the staff', () => {
     for (const id of ['x', newId('account')]) expect((await reader.get(`${path}/${id}`)).status, id).to.equal(404);
   });
 
-  it('are shown for any query', async () => {
+  it('months are shown for any query', async () => {
     for (const query of ['cursor=x', 'cursor=2026-13', 'cursor=%27', 'search=%25%5C', 'cursor=&cursor=']) {
       expect((await reader.get(`${MONTHS}?${query}`)).status, query).to.equal(200);
       expect((await reader.get(`${MONTHS}/${thisMonth.name}/statements?${query}`)).status, query).to.equal(200);

@@ -115,7 +115,7 @@ describe('the pages of operators', () => {
   });
 
   describe('text requests', () => {
-    it('are found by their own id and by that of the request', async () => {
+    it('text requests are found by their own id and by that of the request', async () => {
       const { id, requestId } = await createTextRequestRow(app.database, keyOf(customer));
       for (const wanted of [id, requestId]) {
         const { status, headers } = await operator.get(`/console/staff/text-requests?id=${wanted}`);
@@ -125,7 +125,7 @@ describe('the pages of operators', () => {
       expect(text).to.include('acme-gpt').and.include('1,234').and.include('120 ms');
     });
 
-    it('are listed by account, model and status, a page at a time', async () => {
+    it('text requests are listed by account, model and status, a page at a time', async () => {
       const other = await app.createAccount();
       const ids = [];
       for (let count = 0; count < 51; count++) ids.push((await createTextRequestRow(app.database, keyOf(other))).id);

@@ -61,7 +61,7 @@ describe('refunds in the console of the staff', () => {
     expect(lines.text.trim().split('\n')).to.have.length(2);
   });
 
-  it('are shown for any query', async () => {
+  it('refunds are shown for any query', async () => {
     for (const query of ['cause=%27', 'account_id=x', `cursor=${newId('transfer', 0)}`, 'from=2026-13-40', 'to=x']) {
       expect((await reader.get(`${REFUNDS}?${query}`)).status, query).to.equal(200);
     }
