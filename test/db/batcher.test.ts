@@ -187,10 +187,10 @@ describe('db/batcher', () => {
     expect(batches()).to.deep.equal([[1, 2]]);
   });
 
-  describe('repeats a batch whose connection was lost', () => {
+  describe('a batch whose connection was lost', () => {
     const lost = new SilentConnectionError('silent');
 
-    it('once, by the same flush', async () => {
+    it('the same flush repeats a batch whose connection was lost, once', async () => {
       const { batcher, batches, flushes, succeed } = createManualBatcher({ maxItems: 10 });
       const results = Promise.all([1, 2].map((item) => batcher.add(item)));
       await turn();
@@ -203,7 +203,7 @@ describe('db/batcher', () => {
       ]);
     });
 
-    it('and reports an unknown outcome when the connection is lost again, or the batch cannot be sent', async () => {
+    it('a batch has an unknown outcome when the connection is lost again, or the batch cannot be sent', async () => {
       for (const second of [lost, new Error('connect ECONNREFUSED')]) {
         const { batcher, batches, flushes } = createManualBatcher({ maxItems: 10 });
         const failed = rejectionOf(batcher.add(1));
@@ -217,7 +217,7 @@ describe('db/batcher', () => {
       }
     });
 
-    it('by a flush that knows that it repeats, also for each item of a batch that is then refused', async () => {
+    it('the flush that repeats a batch knows that it repeats, also for each item of a batch that is then refused', async () => {
       const firsts: number[][] = [];
       const seconds: number[][] = [];
       const batcher = createBatcher<number, string>(
@@ -255,7 +255,7 @@ describe('db/batcher', () => {
     });
   }
 
-  it('is idle when nothing is queued or in flight', async () => {
+  it('a batcher is idle when nothing is queued or in flight', async () => {
     const { batcher, succeed } = createManualBatcher({ maxItems: 1 });
     await batcher.idle();
     const results = Promise.all([batcher.add(1), batcher.add(2)]);

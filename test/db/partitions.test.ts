@@ -176,7 +176,7 @@ describe('db/partitions', () => {
     }
   });
 
-  it('are detached once, and only if they are months', async () => {
+  it('partitions are detached once, and only if they are months', async () => {
     expect((await rejectionOf(detachMonth(database, OLD))).message).to.equal(`the month ${OLD} is not attached`);
     for (const month of ['2026-13', '2026', 'tasks', "2026-01'"]) {
       expect((await rejectionOf(detachMonth(database, month))).name, month).to.equal('MonthError');

@@ -66,7 +66,7 @@ describe('db/usage-sums', () => {
     await expectSumsOfRows(database, keys);
   });
 
-  it('are made once when processes are killed while they sum, and others sum beside them', async () => {
+  it('sums are made once when processes are killed while they sum, and others sum beside them', async () => {
     await beginAgain();
     let steps = 0;
     const killed: boolean[] = [];
@@ -128,7 +128,7 @@ describe('db/usage-sums', () => {
     expect(await summedBefore()).to.be.greaterThan(before);
   });
 
-  it('are reported by reconciliation when wrong, and corrected when their day is summed again', async () => {
+  it('wrong sums are reported by reconciliation, and corrected when their day is summed again', async () => {
     await sumUsage(database);
     const [key] = keys;
     const day = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10);

@@ -80,7 +80,7 @@ describe('db/queries/tasks: createTasks', () => {
     });
   });
 
-  describe('checks in this order', () => {
+  describe('the order of the checks', () => {
     interface Situation {
       readonly outcome: CreateOutcome;
       readonly settings: KeySettings;
@@ -126,7 +126,7 @@ describe('db/queries/tasks: createTasks', () => {
     ];
 
     for (const { outcome, settings, deleted, suspended, fundedUsd, task } of SITUATIONS) {
-      it(outcome, async () => {
+      it(`decides ${outcome} before the outcomes of later checks`, async () => {
         const { id } = await createAccount(database, { fundedUsd });
         if (suspended) await suspendAccount(database, id);
         const account = await reloadAccount(database, { id });

@@ -217,7 +217,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await rowOf(claimed[0]?.id ?? '')).to.include({ workflow_started_at: null, under_way_until: null });
   });
 
-  it('is missed when its time has passed, and can be returned to the relay', async () => {
+  it('an attempt is missed when its time has passed, and can be returned to the relay', async () => {
     const endpoint = await newEndpoint();
     const [inTime = '', due = '', underWay = ''] = await createDeliveries(endpoint, 3);
     for (const id of [inTime, due])

@@ -101,7 +101,7 @@ describe('db/queries/month-sums', () => {
     expect(formatUsd(margin ?? 0n)).to.equal('3.050000001295');
   });
 
-  it('are the charges of the ledger in the month', async () => {
+  it('the sums of a month are the charges of the ledger in the month', async () => {
     const [charged] = await database('transfers')
       .whereIn('kind', ['settlement', 'charge', 'excess'])
       .sum<{ sum: string }[]>('amount');
@@ -135,7 +135,7 @@ describe('db/queries/month-sums', () => {
     expect(csv).to.deep.include({ kind: 'failed_attempt', upstream_model: 'textc-M3' });
   });
 
-  it('are zero for a month without transfers', async () => {
+  it('the sums of a month without transfers are zero', async () => {
     const empty = parseMonth('2020-01');
     const { total, models, otherCustomers } = await sumMonth(database, empty ?? thisMonth(), 2);
     expect([total.revenue, total.margin, models, otherCustomers]).to.deep.equal([0n, null, [], null]);
