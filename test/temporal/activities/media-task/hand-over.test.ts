@@ -284,7 +284,7 @@ describe('a submission', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('is searched for until it has surely arrived, and its job is cancelled then', async () => {
+    it('a submission whose task failed is searched for until it has surely arrived, and its job is cancelled then', async () => {
       const name = upstreamWith({});
       const task = await taskOn(name);
       await openTaskSubmission(database, task, { provider: name });
@@ -408,7 +408,7 @@ describe('a submission', function () {
         expect(rendersOf(task)).to.deep.equal([name]);
       });
 
-      it(`is sent again once a search by ${recovery} shows that there is no job`, async () => {
+      it(`an unknown submission is sent again once a search by ${recovery} shows that there is no job`, async () => {
         const name = upstreamWith({ recovery }, ['loses it']);
         const task = await run(await taskOn(name));
         expect(task.status).to.equal('succeeded');
@@ -421,7 +421,7 @@ describe('a submission', function () {
     }
 
     for (const recovery of ['content', 'exclusion'] as const) {
-      it(`is given no job by ${recovery} that may be another task’s, at any upstream of the vendor`, async () => {
+      it(`an unknown submission is given no job by ${recovery} that may be another task’s, at any upstream of the vendor`, async () => {
         const name = upstreamWith({ recovery }, ['takes it, and the answer is lost', 'loses it']);
         const second = upstreamWith({ recovery }, [], sameVendorAs(name));
         const tasks = await Promise.all((await Promise.all([taskOn(name), taskOfAnother(second)])).map(run));
@@ -433,7 +433,7 @@ describe('a submission', function () {
     }
 
     for (const recovery of ['content', 'exclusion'] as const) {
-      it(`is sent again, where ${recovery} finds the job that a task has by another upstream of the vendor`, async () => {
+      it(`an unknown submission is sent again, where ${recovery} finds the job that a task has by another upstream of the vendor`, async () => {
         const name = upstreamWith({ recovery }, ['takes it', 'loses it']);
         const second = upstreamWith({ recovery }, [], sameVendorAs(name));
         const [owner, lost] = [await run(await taskOn(name)), await run(await taskOfAnother(second))];
@@ -484,7 +484,7 @@ describe('a submission', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('is given up, refunded and counted as a possible loss if nothing reveals the job', async () => {
+    it('an unknown submission is given up, refunded and counted as a possible loss if nothing reveals the job', async () => {
       const name = upstreamWith({ recovery: 'none' }, ['takes it, and the answer is lost']);
       const other = upstreamWith({ recovery: 'key' });
       const task = await run(await taskOn(name, other));
@@ -503,7 +503,7 @@ describe('a submission', function () {
         'bad_request',
       ],
     ] as const) {
-      it(`is not sent again if the worker died after recording that it is ${outcome}`, async () => {
+      it(`an unknown submission is not sent again if the worker died after recording that it is ${outcome}`, async () => {
         const name = upstreamWith({ recovery: 'none' });
         const task = await taskOn(name, name);
         const submission = await openTaskSubmission(database, task, { provider: name });
@@ -515,7 +515,7 @@ describe('a submission', function () {
       });
     }
 
-    it('is sent again, once, where the operator permits it', async () => {
+    it('an unknown submission is sent again, once, where the operator permits it', async () => {
       const lost = 'takes it, and the answer is lost';
       for (const [next, status] of [
         [[lost], 'succeeded'],
@@ -615,7 +615,7 @@ describe('a submission', function () {
       });
     }
 
-    it('is charged if the vendor does not know its job for a moment, and then reports an end before the deadline', async () => {
+    it('a task is charged if the vendor does not know its job for a moment, and then reports an end before the deadline', async () => {
       const task = await submitted({ ended_at: BEFORE });
       forgets.set(task.id, 1);
       expect((await run(task)).status).to.equal('succeeded');
@@ -719,7 +719,7 @@ describe('a submission', function () {
       expect((await listSubmissions(database, task.id))[0]?.vendorCost).to.deep.equal(COST);
     });
 
-    it('is given up once, and never rendered twice, when the answer is lost', async () => {
+    it('a submission answered with files is given up once, and never rendered twice, when the answer is lost', async () => {
       const name = files(['takes it, and the answer is lost']);
       const task = await run(await taskOn(name));
       expect(task.failure).to.include({ code: 'processing_unavailable' });
