@@ -42,7 +42,7 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
   });
   after(() => stripe.stop(5_000));
 
-  it('is requested as its API describes, and is found again', async () => {
+  it('a checkout page is requested as Stripe’s API describes, and is found again', async () => {
     const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl });
     const id = await checkout.open(ORDER);
     expect(id).to.match(/^cs_/);
@@ -60,7 +60,7 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
     expect(refusal).to.be.instanceOf(CardRefusedError);
   });
 
-  it('is not created for a key that Stripe refuses', async () => {
+  it('a checkout page is not created for a key that Stripe refuses', async () => {
     const checkout = createStripeCheckout({ secretKey: 'guessed', apiUrl });
     expect(await rejectionOf(checkout.open(ORDER))).to.be.instanceOf(CheckoutUnavailableError);
   });

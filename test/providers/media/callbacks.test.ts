@@ -158,7 +158,7 @@ describe('callbacks of upstreams', () => {
       await Promise.all([own.close(), unguarded.close(), named.close(), guard.close()]);
     });
 
-    it('are accepted with a new key at once, although forgeries do not cause a fetch each time', async () => {
+    it('callbacks are accepted with a new key at once, although forgeries do not cause a fetch each time', async () => {
       const upstream = open();
       expect(await verdict(upstream, 'one')).to.equal('taken');
       published = [{ kid: 'two' }];
@@ -170,7 +170,7 @@ describe('callbacks of upstreams', () => {
       await upstream.close();
     });
 
-    it('are refused until the keys were fetched once, and accepted when later fetches fail', async () => {
+    it('callbacks are refused until the keys were fetched once, and accepted when later fetches fail', async () => {
       const upstream = open();
       status = 503;
       expect(await verdict(upstream, 'one')).to.equal('refused');

@@ -45,7 +45,7 @@ for (const api of readRecordedApis()) {
       await vendor.close();
     });
 
-    it(`are of at least ${MIN_KINDS} kinds`, () => {
+    it(`the recorded answers are of at least ${MIN_KINDS} kinds`, () => {
       expect(new Set(api.recordings.map(({ kind }) => kind)).size).to.be.at.least(MIN_KINDS);
     });
 

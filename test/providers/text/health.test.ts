@@ -193,7 +193,7 @@ describe('the health of a part of an upstream', () => {
     expect(health.state(NOW_MS)).to.equal('closed');
   });
 
-  it('is reset by an operator', () => {
+  it('an operator resets the health of a part', () => {
     const health = newHealth();
     const before = health.start(NOW_MS);
     fail(health, NOW_MS, { fault: 'key_refused' });

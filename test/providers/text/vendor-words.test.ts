@@ -18,7 +18,7 @@ describe('the message of an upstream', () => {
       });
     }
 
-    it('is one line of a few hundred characters, whatever its content', () => {
+    it('a logged message is one line of a few hundred characters, whatever its content', () => {
       fc.assert(
         fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (message) => {
           const line = toLogLine(message, [KEY]);
@@ -33,7 +33,7 @@ describe('the message of an upstream', () => {
       expect(toLogLine(`${'x'.repeat(299)}😀 and more`, [])).to.equal(`${'x'.repeat(299)}…`);
     });
 
-    it('is unchanged without confidential parts', () => {
+    it('a logged message is unchanged without confidential parts', () => {
       for (const message of [
         'The engine is currently overloaded, please try again later.',
         "It can't take 'temperature' beside 'top_p', not with this model and its settings: don't send both of them.",
@@ -63,7 +63,7 @@ describe('the message of an upstream', () => {
       ],
       ['Too many images. See https://vendor.example/docs for more.', 'Too many images. See … for more.'],
     ] as const) {
-      it(`is passed on where it is about the request: ${shown}`, () => {
+      it(`a message about the request is passed on to the client: ${shown}`, () => {
         // contract 7.2:27
         expect(redactVendorMessage(message, fields)).to.equal(shown);
       });
@@ -79,7 +79,7 @@ describe('the message of an upstream', () => {
       'Der Wert ist ungültig.',
       '',
     ]) {
-      it(`is withheld where it is about the operator, or empty: ${message}`, () => {
+      it(`a message about the operator, or an empty one, is withheld from the client: ${message}`, () => {
         // contract 7.2:27
         expect(redactVendorMessage(message, fields)).to.equal('');
       });

@@ -52,7 +52,7 @@ describe('fal’s queue', () => {
       ...overrides,
     });
 
-  it('is simulated as fal’s own client expects', async () => {
+  it('the simulator behaves as fal’s own client expects', async () => {
     const client = createFalClient({
       credentials: 'id:secret',
       fetch: (address, init) => {

@@ -62,7 +62,7 @@ describe('Google', () => {
   const image = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
     withFiles(imageRequest({ model: GEMINI, width: 1024, height: 1024, ...overrides }));
 
-  it('is simulated as Google’s own client expects', async () => {
+  it('the simulator behaves as Google’s own client expects', async () => {
     const client = new GoogleGenAI({ apiKey: 'google-key', httpOptions: { baseUrl } });
     const inline = { imageBytes: pngFile().toString('base64'), mimeType: 'image/png' };
     let operation = await client.models.generateVideos({

@@ -122,7 +122,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     });
   });
 
-  describe('reads a refusal', () => {
+  describe('a refusal', () => {
     for (const status of [400, 413, 415, 422, 424]) {
       it(`with ${status} and without a code of the protocol as bad_request`, async () => {
         for (const body of ['<html>', '', { error: 'no' }, { error: { code: 'invalid_aspect_ratio' } }]) {
@@ -154,17 +154,17 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       }
     });
 
-    it('with the upstream’s words where the client can act on them', async () => {
+    it('reads a refusal with the upstream’s words where the client can act on them', async () => {
       const error = await refusal(422, { error: { code: 'bad_request', message: 'The second image is a GIF.' } });
       expect(error.message).to.equal('The second image is a GIF.');
     });
 
-    it('without the upstream’s words anywhere else', async () => {
+    it('reads a refusal without the upstream’s words anywhere else', async () => {
       const error = await refusal(422, { error: { code: 'processing_failed', message: 'gpu-17.internal is on fire' } });
       expect(error.message).not.to.contain('gpu-17');
     });
 
-    it('with a message that is short, on one line and free of control characters', async () => {
+    it('reads a refusal with a message that is short, on one line and free of control characters', async () => {
       const message = `a\r\nb\u0000c\u202Ed\u2028e${'x'.repeat(10_000)}`;
       const error = await refusal(422, { error: { code: 'bad_request', message } });
       expect(error.message).to.match(/^a b c d ex+$/);

@@ -163,7 +163,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
       expect(await provider.status(jobId, signal)).to.include({ state: 'succeeded' });
     });
 
-    it('is no error for a job that the upstream does not know', async () => {
+    it('cancelling a job that the upstream does not know is no error', async () => {
       await provider.cancel('job_nowhere', signal);
       expect(await provider.status('job_nowhere', signal)).to.deep.equal({ state: 'unknown' });
     });

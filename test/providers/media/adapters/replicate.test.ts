@@ -57,7 +57,7 @@ describe('Replicate’s predictions', () => {
     );
   }
 
-  it('are simulated as Replicate’s own client expects', async () => {
+  it('the simulator behaves as Replicate’s own client expects', async () => {
     const client = new Replicate({ auth: CREDENTIAL.apiKey, baseUrl: `${baseUrl}/v1`, useFileOutput: false });
     const input = { prompt: 'A lighthouse', duration: 4 };
     const created = await client.predictions.create({ model: 'google/veo-3.1-fast', input });
@@ -131,12 +131,12 @@ describe('Replicate’s predictions', () => {
       },
     ],
   ] as const) {
-    it(`are created for ${what}`, () => {
+    it(`predictions are created for ${what}`, () => {
       expect(upstream.prepare(request).body).to.deep.equal({ json: body });
     });
   }
 
-  it('are created without waiting for the output, and stopped by the vendor at the deadline', () => {
+  it('predictions are created without waiting for the output, and stopped by the vendor at the deadline', () => {
     const request = video({ deadlineAt: new Date(Date.now() + 600_000) });
     const { headers = {} } = upstream.prepare(request);
     expect(Object.keys(headers)).to.deep.equal(['cancel-after']);
@@ -144,7 +144,7 @@ describe('Replicate’s predictions', () => {
     expect(upstream.prepare(request).headers).to.deep.equal(headers);
   });
 
-  it('are found by the sent request', async () => {
+  it('predictions are found by the sent request', async () => {
     const request = video({ prompt: '[sim:drop_submit] Found again' });
     await rejectionOf(submit(upstream, request));
     const found = await lookUp(upstream, request);
@@ -177,7 +177,7 @@ describe('Replicate’s predictions', () => {
       return found;
     }
 
-    it('is read page by page, at the address that the operator configured', async () => {
+    it('the list of predictions is read page by page, at the address that the operator configured', async () => {
       expect(await findIn([], [ours])).to.deep.equal(['ours']);
     });
 
@@ -256,7 +256,7 @@ describe('Replicate’s predictions', () => {
     });
   }
 
-  it('are not ended by output while they run, nor by an answer of the gateway', async () => {
+  it('predictions are not ended by output while they run, nor by an answer of the gateway', async () => {
     const processing = { status: 'processing', output: ['https://example.com/0.png'] };
     expect(await stateShown(200, processing)).to.include({ state: 'running', detail: 'processing' });
     expect(await stateShown(200, { status: 'booting' })).to.include({ state: 'running', detail: 'booting' });
