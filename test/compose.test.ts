@@ -58,7 +58,7 @@ function maxConnections(service: string): number {
 }
 
 describe('docker-compose.temporal.yml', () => {
-  it('is a valid compose file by the specification', () => {
+  it('the file is a valid compose file by the specification', () => {
     const { $schema: _, ...schema }: Record<string, unknown> = JSON.parse(read('test/fixtures/compose-spec.json'));
     const ajv = new Ajv({ strict: false, allErrors: true });
     formats.default(ajv);

@@ -175,7 +175,7 @@ describe('configuration', () => {
     });
   });
 
-  it('is documented accurately', async () => {
+  it('every setting is documented accurately', async () => {
     expect(await readFile(CONFIGURATION_DOCS, 'utf8')).to.equal(await renderConfigurationDocs());
   });
 });

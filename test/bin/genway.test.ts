@@ -43,7 +43,7 @@ describe('the genway command', function () {
     }
   });
 
-  describe('explains in sentences how to correct, without a stack trace,', () => {
+  describe('an error that a person can correct', () => {
     const CASES: readonly {
       readonly what: string;
       readonly words: readonly string[];
@@ -83,14 +83,14 @@ describe('the genway command', function () {
     after(() => stranger.close());
 
     for (const { what, words, env = {}, says } of CASES) {
-      it(what, async () => {
+      it(`explains without a stack trace how to correct ${what}`, async () => {
         const address = env['GENWAY_PUBLIC_URL'] === 'STRANGER' && { GENWAY_PUBLIC_URL: stranger.url };
         const environment = { GENWAY_ADMIN_TOKEN: app.adminToken, ...env, ...address };
         expect(await runGenway(words, childEnvironment(environment))).to.match(says);
       });
     }
 
-    it('a file that is not there', async () => {
+    it('explains without a stack trace how to correct a file that is not there', async () => {
       const { code, stderr } = await genway('replay', 'nowhere.json');
       expect(code).to.equal(1);
       expect(stderr).to.match(/^The history cannot be read: ENOENT: .*\n$/);

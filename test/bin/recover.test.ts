@@ -247,7 +247,7 @@ describe('recovery', function () {
     );
   }
 
-  it('is a command that reports a missing setting in one sentence', async () => {
+  it('the command reports a missing setting in one sentence', async () => {
     const genway = (env: Readonly<Record<string, string>>) =>
       runGenway(['recover', '--dry-run', '--no-files'], { ...stack.environment, ...env });
     expect(await genway({})).to.match(/^unfinished tasks: \d+$/m);

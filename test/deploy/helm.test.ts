@@ -157,7 +157,7 @@ describeWithHelm('the chart', (tools) => {
       .map(({ metadata, spec }) => ({ name: metadata.name, pod: spec.template.spec }));
 
   for (const [title, values] of Object.entries(VALUES)) {
-    it(`is valid Kubernetes, with settings that Genway reads: ${title}`, async function () {
+    it(`the chart is valid Kubernetes, with settings that Genway reads: ${title}`, async function () {
       this.timeout(60_000);
       await helm('lint', '--strict', chart, '--values', await writeValues(values));
       const { text, resources } = await render(values);

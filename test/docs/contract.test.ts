@@ -209,12 +209,12 @@ describe('docs/contract.md', () => {
     expect(unknown).to.deep.equal([]);
   });
 
-  it('is cited in one form only', () => {
+  it('the contract is cited in one form only', () => {
     const offenders = sources.filter(({ text }) => OLD_CITATION.test(text));
     expect(offenders.map(({ file }) => file)).to.deep.equal([]);
   });
 
-  it('is cited by the code', () => {
+  it('the code cites the contract', () => {
     const cited = new Set(sources.flatMap(({ file, text }) => (file.endsWith('.ts') ? citedIn(text) : [])));
     expect([...cited]).to.include.members(['2.1', '3', '4.1', '4.2', '4.8.4', '7.1']);
   });

@@ -46,7 +46,7 @@ describe('prices of text below cost', () => {
     });
   }
 
-  it('are compared by 1M tokens', () => {
+  it('prices of text are compared by 1M tokens', () => {
     expect(textBelowCost(text(99n), text(100n))).to.deep.equal([
       { what: 'input', price: 99_000_000n, cost: 100_000_000n },
     ]);

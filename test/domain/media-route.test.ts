@@ -14,13 +14,13 @@ describe('the routes of a media model', () => {
     expect(draw(routes, () => 0.99)).to.deep.equal(['first', 'other', 'one', 'last']);
   });
 
-  it('are drawn by their weights', () => {
+  it('routes are drawn by their weights', () => {
     const routes = [route('heavy', 0, 3), route('light', 0, 1)];
     expect(draw(routes, () => 0.74)[0]).to.equal('heavy');
     expect(draw(routes, () => 0.76)[0]).to.equal('light');
   });
 
-  it('are all tried, once each', () => {
+  it('all routes are tried, once each', () => {
     const routes = fc.array(fc.record({ order: fc.nat(3), weight: fc.integer({ min: 1, max: 9 }) }), { minLength: 1 });
     const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(

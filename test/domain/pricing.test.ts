@@ -322,7 +322,7 @@ describe('text prices', () => {
       });
     const moment = fc.integer({ min: 0, max: 4_000_000_000_000 });
 
-    it('are that more tokens of any class never cost less', () => {
+    it('more tokens of any class never cost less', () => {
       fc.assert(
         fc.property(anyPricing, anyUsage, anyUsage, moment, (pricing, usage, more, atMs) => {
           const larger = {
@@ -339,7 +339,7 @@ describe('text prices', () => {
       );
     });
 
-    it('are that two requests cost as much as one with the tokens of both, where no tier starts', () => {
+    it('two requests cost as much as one with the tokens of both, where no tier starts', () => {
       fc.assert(
         fc.property(anyRates, anyUsage, anyUsage, moment, (rates, first, second, atMs) => {
           const both = {
@@ -355,7 +355,7 @@ describe('text prices', () => {
       );
     });
 
-    it('are that a price can be recomputed from its reported rates', () => {
+    it('a price can be recomputed from its reported rates', () => {
       fc.assert(
         fc.property(anyPricing, anyUsage, moment, (pricing, usage, atMs) => {
           assertExactPricing(pricing);
@@ -365,7 +365,7 @@ describe('text prices', () => {
       );
     });
 
-    it('are that the applied rates over the listed ones are the product of the factors', () => {
+    it('the applied rates over the listed ones are the product of the factors', () => {
       fc.assert(
         fc.property(anyPricing, anyUsage, moment, (pricing, usage, atMs) => {
           const { ratesApplied, modifiers } = priceText(pricing, usage, atMs);
@@ -376,7 +376,7 @@ describe('text prices', () => {
       );
     });
 
-    it('are that a hold covers every usage within the bounds', () => {
+    it('a hold covers every usage within the bounds', () => {
       // contract 8.3:4
       fc.assert(
         fc.property(anyPricing, anyUsage, tokens, tokens, moment, (pricing, usage, spareInput, spareOutput, atMs) => {
@@ -389,7 +389,7 @@ describe('text prices', () => {
     });
   });
 
-  it('are that a hold uses the highest input rate and the output bound, with the current modifiers', () => {
+  it('a hold uses the highest input rate and the output bound, with the current modifiers', () => {
     // contract 8.3:4
     const bound = (isCachedFor1h: boolean) =>
       boundText(pricing({ tiers: [tier()] }), { inputTokens: 1_000, isCachedFor1h }, MONDAY_NOON_MS);

@@ -13,7 +13,7 @@ function received(changes: Partial<Parameters<typeof verifySignature>[0]> = {}) 
 }
 
 describe('net/webhook-signature', () => {
-  it('is the hex HMAC-SHA256 over timestamp, full stop and raw body, keyed with the secret as shown', () => {
+  it('the signature is the hex HMAC-SHA256 over timestamp, full stop and raw body, keyed with the secret as shown', () => {
     // contract 6:8
     const expected = createHmac('sha256', SECRET).update(`${NOW_SECONDS}.${BODY}`).digest('hex');
     expect(signDelivery({ secret: SECRET, timestampSeconds: NOW_SECONDS, body: BODY })).to.equal(expected);

@@ -161,7 +161,7 @@ describe('metrics', () => {
       });
     });
 
-    it('are missing while it does not answer, without hiding others', async () => {
+    it('the metrics of the database are missing while it does not answer, without hiding others', async () => {
       const unreachable = createDatabase('postgres://nobody@127.0.0.1:9/nothing', 2);
       const metrics = createMetrics();
       watchDatabaseState(metrics.registry, unreachable);

@@ -79,7 +79,7 @@ describe('telemetry/tracing', function () {
     await ofTrace('settle');
   });
 
-  it('is sent to the provider with every request', async () => {
+  it('the trace is sent to the provider with every request', async () => {
     const { body } = await call<{ data: { path: string; headers: Record<string, string> }[] }>(
       `${stack.simulatorUrl}/_sim/requests?limit=100`,
     );
@@ -140,7 +140,7 @@ async function sourcesIn(folder: string): Promise<{ file: string; text: string }
 }
 
 describe('tracing without a collector', () => {
-  it('is off and changes nothing', async () => {
+  it('tracing without a collector is off and changes nothing', async () => {
     const tracing = await openTracing('api', { endpoint: undefined, ratio: 1 });
     expect(tracing).to.equal(NO_TRACING);
     const handler = async (): Promise<void> => {};

@@ -57,7 +57,7 @@ async function config(
 }
 
 describe('genway config check', () => {
-  describe('of two files with an error in every line', () => {
+  describe('two files with an error in every line', () => {
     const files = [join(MISTAKES, 'catalogue.yaml'), join(MISTAKES, 'upstreams.yaml')];
     let findings: readonly Finding[];
     before(async () => {
@@ -178,7 +178,7 @@ describe('genway config check', () => {
     expect(printed).to.contain('"media.videos[1].route.provider" must be a media upstream, not "kling": it may be fal');
   });
 
-  describe('of an unreadable file', () => {
+  describe('an unreadable file', () => {
     let folder: string;
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'genway-config-'));
@@ -311,7 +311,7 @@ describe('genway config check --online', () => {
     expect(asked.every((call) => call.startsWith('GET '))).to.equal(true);
   });
 
-  describe('of a catalogue with models that vendors have retired', () => {
+  describe('a catalogue with models that vendors have retired', () => {
     let google: LocalServer;
     let listed: object;
     before(async () => {
@@ -521,7 +521,7 @@ list:
     ['an item of a list', ['list', 1], 'value', '6:5'],
     ['a field that there is not, by what should hold it', ['list', 0, 'colour'], 'value', '4:5'],
   ] as const) {
-    it(`is found for ${what}`, () => {
+    it(`the place of ${what} is found`, () => {
       const { line, column } = file.finding(path, 'x', { at });
       expect(`${line}:${column}`).to.equal(place);
     });

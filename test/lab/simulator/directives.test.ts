@@ -24,7 +24,7 @@ describe('directives', () => {
     fc.assert(fc.property(fc.string(), (text) => parseDirectives(text.replaceAll('[sim:', '')).size === 0));
   });
 
-  it('are all found', () => {
+  it('all directives are found', () => {
     const word = fc.stringMatching(/^[a-z_]{1,12}$/);
     fc.assert(
       fc.property(fc.dictionary(word, word, { minKeys: 1 }), (wanted) => {

@@ -79,7 +79,7 @@ describe('the simulator', () => {
       expect(await latestRequests('10')).to.deep.equal([]);
     });
 
-    it('is bounded: it keeps the start of a long body, and the latest of many', async () => {
+    it('the log of requests is bounded: it keeps the start of a long body, and the latest of many', async () => {
       for (let n = 0; n < 40; n++) await (await post(`/long/${n}`, 'x'.repeat(2 * 2 ** 20))).body?.cancel();
       const latest = await latestRequests('40');
       expect(latest.length).to.be.within(10, 32);

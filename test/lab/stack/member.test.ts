@@ -38,7 +38,7 @@ describe('a member of a stack', () => {
     await member.stop();
   });
 
-  it('is started until it stays', async () => {
+  it('a member is started until it stays', async () => {
     let starts = 0;
     const { member } = await startIdler(async () => {
       starts += 1;

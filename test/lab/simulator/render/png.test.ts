@@ -56,7 +56,7 @@ describe('renderPng', () => {
     expect(inflateSync(data)).to.have.length((3840 * 4 + 1) * 2160);
   });
 
-  it('is opaque, without an alpha channel, by default', async () => {
+  it('the image is opaque, without an alpha channel, by default', async () => {
     const header = chunksOf(await renderPng({ width: 64, height: 64, transparent: false }))[0]?.data;
     expect(header?.readUInt8(9)).to.equal(2);
   });

@@ -146,7 +146,7 @@ describe('requests for simulated text', () => {
     expect((await ask(plain, {}, 'Hi', true)).status).to.equal(400);
   });
 
-  it('are refused above 64 MB', async () => {
+  it('requests above 64 MB are refused', async () => {
     const answer = await ask(chat, { padding: 'x'.repeat(64 * 2 ** 20) });
     expect(answer.status).to.equal(413);
   });

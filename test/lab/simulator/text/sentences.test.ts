@@ -31,7 +31,7 @@ describe('plain sentences', () => {
   });
 
   for (const message of ['Hello', 'Call me with a friend', 'Call a with {', 'Call a with {b}', 'recall a with {}']) {
-    it(`are not found in "${message}"`, () => {
+    it(`no plain sentence is found in "${message}"`, () => {
       expect(readPlainWish(message)).to.equal(null);
     });
   }
