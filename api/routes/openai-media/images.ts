@@ -89,32 +89,32 @@ function imageEndpoint({ id, request, summary, reader, requiresPicture = false }
     answers: { 200: { description: 'The pictures', content: json(IMAGES) } },
     refusals: ['bad_request', 'insufficient_credits', 'idempotency_conflict', 'processing_timeout'],
     presentError: presentTypedError,
-    handle: async (request, services) => {
-      const { caller, context } = request;
-      const { socket } = context.req;
-      const untilMs = context.state.receivedAtMs + MEDIA_WAIT_MS;
-      const { fields, parameters, files, unused, identity } = await reader.read(request, services);
-      reportUnused(context, unused);
-      if (files.some(({ name }) => name === 'mask')) throw noMask();
-      if (requiresPicture && files.length === 0) throw badRequest('"image" is required: upload it in a form');
-      const images = files.map(({ url }) => url);
-      const order = {
-        ...parameters,
-        model: fields.model,
-        prompt: fields.prompt,
-        ...(images.length > 0 && { images }),
-        ...(fields.size !== undefined && fields.size !== 'auto' && { size: fields.size }),
-        ...(fields.background !== undefined && { background: fields.background }),
-        ...(fields.user !== undefined && { user: fields.user }),
-      };
-      const parse = () => services.parseImageRequest(order);
-      const taskRequest = { caller, context, body: identity, parse };
-      const tasks = await tasksOfRequest(taskRequest, Number(fields.n ?? 1), services, services.checkImageLinks);
-      const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services);
-      const pictures = succeeded.flatMap(({ output }) => output ?? []);
-      const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);
-      return { created, data: await present(pictures, fields.response_format, services.storage) };
-    },
+    handle: (request, services) =>
+      reader.receive(request, services, async ({ fields, parameters, files, unused, identity }) => {
+        const { caller, context } = request;
+        const { socket } = context.req;
+        const untilMs = context.state.receivedAtMs + MEDIA_WAIT_MS;
+        reportUnused(context, unused);
+        if (files.some(({ name }) => name === 'mask')) throw noMask();
+        if (requiresPicture && files.length === 0) throw badRequest('"image" is required: upload it in a form');
+        const images = files.map(({ url }) => url);
+        const order = {
+          ...parameters,
+          model: fields.model,
+          prompt: fields.prompt,
+          ...(images.length > 0 && { images }),
+          ...(fields.size !== undefined && fields.size !== 'auto' && { size: fields.size }),
+          ...(fields.background !== undefined && { background: fields.background }),
+          ...(fields.user !== undefined && { user: fields.user }),
+        };
+        const parse = () => services.parseImageRequest(order);
+        const taskRequest = { caller, context, body: identity, parse };
+        const tasks = await tasksOfRequest(taskRequest, Number(fields.n ?? 1), services, services.checkImageLinks);
+        const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services);
+        const pictures = succeeded.flatMap(({ output }) => output ?? []);
+        const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);
+        return { created, data: await present(pictures, fields.response_format, services.storage) };
+      }),
   });
 }
 
