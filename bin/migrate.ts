@@ -5,7 +5,7 @@ import { describeError } from './parts/describe-error.ts';
 
 try {
   const applied = await migrate(loadDatabaseConfig().url);
-  console.log(applied.length === 0 ? 'the database is up to date' : `applied ${applied.join(', ')}`);
+  console.log(applied.length === 0 ? 'the database schema is up to date' : `applied ${applied.join(', ')}`);
 } catch (error) {
   console.error(describeError(error));
   process.exitCode = 1;

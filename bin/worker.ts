@@ -164,7 +164,7 @@ function onStorageChange(isAvailable: boolean, reason: unknown): void {
   else
     log.error(
       { err: reason },
-      'the store cannot be written; results wait, and nothing more is rendered until it is back',
+      'the store is unavailable; results wait, and no new task is rendered until the store is back',
     );
 }
 

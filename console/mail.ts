@@ -27,7 +27,7 @@ const MAX_ATTEMPTS = 10;
 /** Starts to read orders. Stopping waits for the e-mail in progress. */
 export function startMail(dependencies: MailDependencies): Repetition {
   const onError = (error: unknown): void =>
-    dependencies.log.error({ err: error }, 'the orders of e-mails could not be read');
+    dependencies.log.error({ err: error }, 'could not read the e-mails to send');
   return repeat(() => sendNext(dependencies), { pauseMs: PAUSE_MS, onError });
 }
 

@@ -278,7 +278,7 @@ async function sendError(context: Context, visit: Visit, error: unknown, service
   const isOurs = shown.code === 'internal_error' || isUnavailable(error);
   // Does not log the path: the path of an invitation grants access.
   const page = context.state.endpoint?.path;
-  if (isOurs) services.log.error({ err: error, request_id: visit.requestId, page }, 'a page failed');
+  if (isOurs) services.log.error({ err: error, request_id: visit.requestId, page }, 'could not serve a page');
   const status = isUnavailable(error) ? 503 : shown.status;
   const content = ErrorContent({ texts: visit.texts, status, error: shown, requestId: visit.requestId });
   await send(

@@ -10,7 +10,7 @@ interface Configuration {
 export function watchConfiguration(registry: Registry, read: () => Configuration): void {
   const current = new Gauge({
     name: 'genway_configuration_info',
-    help: 'The version of the catalogue and of both files that the process goes by; always 1',
+    help: 'The version of the catalogue and the digest of both files that the process uses; always 1',
     labelNames: ['catalogue', 'digest'],
     aggregator: 'max',
     registers: [registry],

@@ -31,7 +31,7 @@ interface Pool {
 type Gauges<Reading> = Readonly<Record<string, { readonly help: string; readonly read: (reading: Reading) => number }>>;
 
 const BACKLOG: Gauges<Backlog> = {
-  genway_tasks_running: { help: 'Media tasks that have not ended', read: ({ running }) => running },
+  genway_tasks_running: { help: 'Media tasks that are not final', read: ({ running }) => running },
   genway_tasks_unstarted: {
     help: 'Media tasks whose workflow Temporal has not acknowledged yet',
     read: ({ unstarted }) => unstarted,
@@ -41,7 +41,7 @@ const BACKLOG: Gauges<Backlog> = {
     read: ({ oldestUnstartedSeconds }) => oldestUnstartedSeconds,
   },
   genway_tasks_overdue: {
-    help: 'Media tasks whose deadline has passed but that have not ended',
+    help: 'Media tasks that are past their deadline and not final',
     read: ({ overdue }) => overdue,
   },
   genway_tasks_reserved_usd: {
@@ -53,7 +53,7 @@ const BACKLOG: Gauges<Backlog> = {
     read: ({ unstartedDeliveries }) => unstartedDeliveries,
   },
   genway_deliveries_oldest_unstarted_seconds: {
-    help: 'How long the oldest of them whose endpoint answers has been due; 0 if there is none',
+    help: 'Time for which the oldest delivery without a workflow, to an endpoint that answers, has been due; 0 if there is none',
     read: ({ oldestUnstartedDeliverySeconds }) => oldestUnstartedDeliverySeconds,
   },
   genway_deliveries_pending: {
@@ -64,7 +64,7 @@ const BACKLOG: Gauges<Backlog> = {
 
 const BOOKS: Gauges<LedgerHealth> = {
   genway_absorbed_loss_usd: {
-    help: 'USD that text cost in the last 24 hours beyond what accounts could pay',
+    help: 'Cost of text in USD that accounts could not pay in the last 24 hours',
     read: ({ absorbedUsd }) => absorbedUsd,
   },
   genway_reconciliation_findings: {

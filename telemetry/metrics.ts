@@ -122,14 +122,14 @@ function textInstruments(registers: Registry[]) {
   return {
     upstreams: new Histogram({
       name: 'genway_text_upstream_response_seconds',
-      help: 'Time until upstreams of text models begin to answer, by status of the answer, unreachable or cancelled',
+      help: 'Time until the first byte of answers of text upstreams, by status of the answer, unreachable or cancelled',
       labelNames: ['upstream', 'outcome'],
       buckets: SECONDS_BUCKETS,
       registers,
     }),
     upstreamAttempts: new Counter({
       name: 'genway_text_attempts_total',
-      help: 'Attempts to have text requests answered, by what was wrong with the upstream and what became of the request',
+      help: 'Attempts at text upstreams, by the fault of the upstream and the outcome of the request',
       labelNames: ['upstream', 'model', 'fault', 'decision'],
       registers,
     }),
@@ -141,19 +141,19 @@ function textInstruments(registers: Registry[]) {
     }),
     clamped: new Counter({
       name: 'genway_text_usage_clamped_total',
-      help: 'Text requests whose upstream reported more tokens than it can have used',
+      help: 'Text requests whose upstream reported more tokens than the request can have used',
       labelNames: ['upstream'],
       registers,
     }),
     possibleLoss: new Counter({
       name: 'genway_text_possible_loss_usd_total',
-      help: 'What was held for text requests that no upstream answered in time',
+      help: 'USD held for text requests that no upstream answered in time',
       labelNames: ['upstream'],
       registers,
     }),
     unsettled: new Counter({
       name: 'genway_text_unsettled_lost_usd_total',
-      help: 'What the allowances of dead text processes had left, with all requests that those had not charged',
+      help: 'USD left in the allowances of dead text processes, including requests that the processes had not charged',
       registers,
     }),
   };
@@ -163,7 +163,7 @@ function mediaInstruments(registers: Registry[]) {
   return {
     tasks: new Counter({
       name: 'genway_tasks_ended_total',
-      help: 'Media tasks that have ended, by outcome: succeeded or the error code',
+      help: 'Final media tasks, by outcome: succeeded or the error code',
       labelNames: ['model', 'outcome'],
       registers,
     }),
@@ -179,25 +179,25 @@ function mediaInstruments(registers: Registry[]) {
     }),
     submissions: new Counter({
       name: 'genway_media_submissions_total',
-      help: 'Submissions of media tasks to upstreams, by outcome and how it became known',
+      help: 'Submissions of media tasks to upstreams, by outcome and the way in which it was determined',
       labelNames: ['upstream', 'outcome', 'learnt_from'],
       registers,
     }),
     unclear: new Counter({
       name: 'genway_media_submissions_unclear_total',
-      help: 'Submissions of media tasks whose answer was lost; their outcome is then found out or given up',
+      help: 'Submissions of media tasks whose answer was lost',
       labelNames: ['upstream'],
       registers,
     }),
     orphaned: new Counter({
       name: 'genway_orphaned_submissions_total',
-      help: 'Submissions of media tasks whose outcome was given up; the upstream may have rendered them in vain',
+      help: 'Submissions of media tasks whose outcome could not be determined; the upstream may have charged for a render that no client received',
       labelNames: ['upstream'],
       registers,
     }),
     callbacks: new Counter({
       name: 'genway_provider_callbacks_total',
-      help: 'Announcements by media upstreams that a job has ended: accepted, refused or unknown_task',
+      help: 'Callbacks of media upstreams about the end of a job, by outcome: accepted, refused or unknown_task',
       labelNames: ['upstream', 'outcome'],
       registers,
     }),
@@ -221,7 +221,7 @@ function processInstruments(registers: Registry[]) {
     }),
     shed: new Counter({
       name: 'genway_requests_shed_total',
-      help: 'Requests refused with 503 because the process had more than it could answer, by importance',
+      help: 'Requests refused with 503 because the process was overloaded, by importance',
       labelNames: ['importance'],
       registers,
     }),
@@ -233,7 +233,7 @@ function processInstruments(registers: Registry[]) {
     }),
     storageUnavailable: new Gauge({
       name: 'genway_storage_unavailable',
-      help: '1 if, as far as this process knows, the store of results cannot be written; otherwise 0',
+      help: '1 if this process found the store of results unavailable; otherwise 0',
       aggregator: 'max',
       registers,
     }),

@@ -11,7 +11,7 @@ interface OpenCircuit {
 export function watchOpenCircuits(registry: Registry, list: () => readonly OpenCircuit[]): void {
   const open = new Gauge({
     name: 'genway_text_upstream_resting',
-    help: 'Text upstreams whose circuit is open in the process, per model and key, by cause',
+    help: 'Open circuits of text upstreams in the process, per model and key, by cause',
     labelNames: ['upstream', 'model', 'cause'],
     aggregator: 'max',
     registers: [registry],

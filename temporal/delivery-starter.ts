@@ -39,7 +39,7 @@ export function createDeliveryStarter({
         startOrSignal(client, delivery),
       );
     } catch (error) {
-      log.warn({ err: error, delivery_id: delivery.id }, 'the delivery could not be started; it will be tried again');
+      log.warn({ err: error, delivery_id: delivery.id }, 'could not start the delivery; the relay will retry');
       return false;
     }
   }

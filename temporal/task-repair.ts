@@ -59,7 +59,7 @@ async function repair(
   const workflow = await workflows.describe(task.id);
   const state = { task_id: task.id, workflow: workflow?.status ?? 'missing' };
   if (workflow && workflow.closedAt === null) {
-    log.warn(state, 'the task is overdue but its workflow is still running; are there workers?');
+    log.warn(state, 'the task is overdue but its workflow is still running; check that workers are running');
     return;
   }
   const recorded = workflow && (await workflows.readEnding(task.id));
@@ -69,8 +69,8 @@ async function repair(
       : await finishTask(database, task.id, LOST, eventOf(LOST));
     if (!applied) return;
     metrics.taskEnded(ended);
-    log.warn({ ...state, status: ended.status }, 'ended a task whose workflow had ended');
+    log.warn({ ...state, status: ended.status }, 'finished a task whose workflow had already ended');
   } else if (await starter.start(task)) {
-    log.warn(state, 'started the workflow of an abandoned task again, to find out how the task ends');
+    log.warn(state, 'restarted the workflow of an abandoned task to determine its outcome');
   }
 }

@@ -97,7 +97,7 @@ export class ActiveConfiguration {
     if (!(error instanceof OperatorError)) throw error;
     const { message: reason } = error;
     this.#refused = { digest, reason };
-    this.#options.log.error({ digest, reason }, 'the new configuration is wrong; the one before stays in force');
+    this.#options.log.error({ digest, reason }, 'the new configuration has mistakes; the current configuration stays');
     await this.#record(null, digest, reason);
     throw error;
   }

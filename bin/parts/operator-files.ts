@@ -62,9 +62,9 @@ export function sortPaths(paths: readonly string[], others: FilePaths): FilePath
   const [upstreams, secondUpstreams] = paths.filter(isUpstreams);
   const [catalogue, secondCatalogue] = paths.filter((path) => !isUpstreams(path));
   if (secondUpstreams !== undefined)
-    throw new OperatorError(`${upstreams} and ${secondUpstreams} are both files of upstreams: name one.`);
+    throw new OperatorError(`${upstreams} and ${secondUpstreams} are both files of upstreams: name one of them.`);
   if (secondCatalogue !== undefined)
-    throw new OperatorError(`${catalogue} and ${secondCatalogue} are both catalogues: name one.`);
+    throw new OperatorError(`${catalogue} and ${secondCatalogue} are both catalogues: name one of them.`);
   return { catalogue: catalogue ?? others.catalogue, upstreams: upstreams ?? others.upstreams };
 }
 
@@ -100,7 +100,7 @@ export function loadFiles(config: FilesConfig, log: Pick<Logger, 'warn'>): Opera
   }
   for (const finding of findings) log.warn(writeFindings([finding])[0]);
   const { media, text } = upstreams;
-  if (media.length === 0) log.warn('there are no upstreams of media: tasks will fail');
-  if (text.length === 0) log.warn('there are no upstreams of text: text will be answered 503');
+  if (media.length === 0) log.warn('no media upstream is configured: tasks will fail');
+  if (text.length === 0) log.warn('no text upstream is configured: text requests will get 503');
   return { catalogue, upstreams };
 }

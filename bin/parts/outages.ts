@@ -43,7 +43,7 @@ export function collapseRepeatedErrors({ overAfterMs = OVER_AFTER_MS, reportEver
         episode.reportedAtMs = nowMs;
         const seconds = Math.round(((isOver ? episode.lastAtMs : nowMs) - episode.startedAtMs) / 100) / 10;
         const failures = Object.fromEntries(episode.failures);
-        log.warn({ outage, seconds, failures }, `the ${outage} ${isOver ? 'was' : 'is still'} out of reach`);
+        log.warn({ outage, seconds, failures }, `the ${outage} ${isOver ? 'was' : 'is still'} unreachable`);
         if (!isOver) return;
         episodes.delete(outage);
         clearInterval(timer);

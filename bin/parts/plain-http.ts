@@ -13,6 +13,6 @@ export function warnOfPlainHttp({ api, storage }: Pick<Config, 'api' | 'storage'
   for (const [variable, address] of Object.entries(addresses)) {
     const { protocol, hostname } = new URL(address);
     if (protocol !== 'http:' || LOOPBACK.has(hostname)) continue;
-    log.warn({ variable, address }, 'links to results are not https: set the variable to an https address');
+    log.warn({ variable, address }, 'links to results do not use https: set the variable to an https address');
   }
 }

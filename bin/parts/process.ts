@@ -46,14 +46,14 @@ export function stopOnSignal(log: Logger, graceMs: number, stop: () => Promise<v
     stopping = true;
     log.info({ signal }, 'stopping');
     setTimeout(() => {
-      log.error('stopping took too long');
+      log.error('the process did not stop in time; exiting');
       process.exit(1);
     }, graceMs).unref();
     stop().then(
       // Keeps an exit code that was set before, such as by `watchDatabase`.
       () => process.exit(),
       (error: unknown) => {
-        log.error({ err: error }, 'stopping failed');
+        log.error({ err: error }, 'the process failed to stop cleanly');
         process.exit(1);
       },
     );

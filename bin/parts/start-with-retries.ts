@@ -23,7 +23,7 @@ export function startWithRetries(log: Logger, work: () => Promise<void>): () => 
         // The promise is not awaited, so its rejection ends the process.
         if (error instanceof OperatorError) throw error;
         reason = error;
-        log.warn({ err: error }, 'the process cannot serve yet');
+        log.warn({ err: error }, 'the process is not ready yet');
       }
       await sleep(RETRY_MS, undefined, { ref: false });
     }

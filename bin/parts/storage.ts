@@ -13,7 +13,7 @@ export async function openStorage(
 ): Promise<Storage> {
   if (storage.kind === 'local') {
     sweepUnfinished(storage.folder).catch((error: unknown) =>
-      log.warn({ err: error }, 'unfinished files could not be removed'),
+      log.warn({ err: error }, 'could not remove unfinished files'),
     );
     return createLocalStorage({ directory: storage.folder, publicUrl: `${api.publicUrl}/files` });
   }

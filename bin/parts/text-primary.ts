@@ -28,7 +28,7 @@ export async function superviseTextProcesses(config: Config): Promise<void> {
     const worker = cluster.fork();
     const { process: child } = worker;
     // The primary may hand a connection to a worker that has just died, and the connection is lost.
-    worker.on('error', (error) => log.warn({ err: error }, 'a text process cannot be reached'));
+    worker.on('error', (error) => log.warn({ err: error }, 'a text process is unreachable'));
     const exited = once(child, 'exit').then(([code, signal]: unknown[]) => signal ?? code);
     await Promise.race([once(worker, 'listening'), exited.then(failStart)]);
     listening.add(child);
@@ -66,7 +66,7 @@ export async function superviseTextProcesses(config: Config): Promise<void> {
     for (const child of listening) child.kill('SIGHUP');
   });
   await started;
-  log.info({ port, processes }, 'all text processes listen');
+  log.info({ port, processes }, 'all text processes are listening');
 }
 
 function failStart(cause: unknown): never {

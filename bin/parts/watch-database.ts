@@ -58,7 +58,10 @@ export function watchDatabase({
       failing ??= { sinceMs: performance.now(), checks: -1 };
       failing.checks += 1;
       if (failing.checks < MIN_FAILED_CHECKS || performance.now() - failing.sinceMs < hopelessAfterMs) return;
-      log.fatal({ err: error }, 'the database answers only on new connections; exiting, to be restarted');
+      log.fatal(
+        { err: error },
+        'the database answers only on new connections; the process exits so that its supervisor restarts it',
+      );
       // Stops watching: a second signal would prevent an orderly shutdown.
       void watch.stop();
       return giveUp();
@@ -66,10 +69,13 @@ export function watchDatabase({
     const aheadMs = clock.aheadMs();
     if (Math.abs(aheadMs) <= WARN_ABOVE_MS || performance.now() - warnedAtMs < WARN_EVERY_MS) return;
     warnedAtMs = performance.now();
-    log.warn({ ahead_ms: aheadMs }, "this machine's clock differs from the database's; correct it");
+    log.warn(
+      { ahead_ms: aheadMs },
+      "this machine's clock differs from the database's clock; correct this machine's clock",
+    );
   }
 
-  const onError = (error: unknown): void => log.error({ err: error }, 'the database could not be watched');
+  const onError = (error: unknown): void => log.error({ err: error }, 'could not check the database');
   const watch = repeat(check, { pauseMs, onError });
   return { stop: () => void watch.stop() };
 }

@@ -229,7 +229,7 @@ export class Allowances {
     if (this.#isWriting) return;
     this.#isWriting = true;
     void this.#writeNext()
-      .catch((error: unknown) => this.#log.error({ err: error }, 'a write of allowances failed'))
+      .catch((error: unknown) => this.#log.error({ err: error }, 'could not write allowances'))
       .finally(() => {
         this.#isWriting = false;
         this.#scheduleNext();
@@ -323,7 +323,7 @@ export class Allowances {
     for (const { waiting } of asking) for (const { reject } of waiting) reject(error);
     for (const one of ended) {
       const { id } = one.settlement.hold;
-      this.#log.error({ err: error, text_request_id: id }, 'a settlement could not be written yet');
+      this.#log.error({ err: error, text_request_id: id }, 'could not write a settlement yet');
       setTimeout(() => {
         this.#settlements.push(one);
         this.#scheduleSoon();

@@ -72,7 +72,7 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
     metrics.textUnsettled(released.amount);
     log.warn(
       { allowances: released.allowances, usd: formatUsd(released.amount) },
-      'released the allowances of dead text processes, with what they had not charged',
+      'released the allowances of dead text processes, including money that they had not charged yet',
     );
   }
 
@@ -94,9 +94,9 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
       await heartbeat?.stop();
       const unwritten = await allowances.close(DRAIN_TIMEOUT_MS);
       if (unwritten > 0)
-        log.error({ settlements: unwritten }, 'settlements could not be written; their requests are not charged');
+        log.error({ settlements: unwritten }, 'could not write settlements; their requests are not charged');
       await removeProcess(database, processId).catch((error: unknown) => {
-        log.warn({ err: error }, 'could not unregister the process; it will count as dead');
+        log.warn({ err: error }, 'could not unregister the process; other processes will treat it as dead');
       });
       await ledger.close();
     },

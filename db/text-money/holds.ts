@@ -34,7 +34,7 @@ export async function holdText(
       metrics.usageClamped(upstream);
       log.warn(
         { text_request_id: hold.id, model: hold.model, upstream, usage: outcome.usage },
-        'an upstream reported more tokens than it can have used; charged the most it was allowed',
+        'an upstream reported more tokens than the request can have used; charged the maximum of the request',
       );
     }
     return held.settle(settlement);

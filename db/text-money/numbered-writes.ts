@@ -50,7 +50,7 @@ export class NumberedWrites {
         return written;
       } catch (error) {
         if (this.#isClosed || (isRefusal(error) && !isConnectionLost(error) && !isUnavailable(error))) throw error;
-        if (!this.#isReported) this.#log.error({ err: error }, 'the database does not answer; text waits for it');
+        if (!this.#isReported) this.#log.error({ err: error }, 'the database does not answer; text requests wait');
         this.#isReported = true;
       }
       await sleep(pauseMs);

@@ -10,7 +10,7 @@ export interface ReconciliationInput {
 
 const { beginReconciliation } = proxyActivities<ReconciliationActivities>({
   startToCloseTimeout: '30 seconds',
-  summary: 'Record that it has begun',
+  summary: 'Record that the reconciliation has started',
 });
 
 const { compareBooks } = proxyActivities<ReconciliationActivities>({

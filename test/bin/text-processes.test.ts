@@ -63,7 +63,7 @@ describe('several text processes behind one port', function () {
         if (line.startsWith('{')) lines.push(JSON.parse(line));
       },
     });
-    await eventually(() => lines.some(({ msg }) => msg === 'all text processes listen'));
+    await eventually(() => lines.some(({ msg }) => msg === 'all text processes are listening'));
   }
 
   /** The ids of the processes that have started to listen, in that order. */

@@ -73,7 +73,7 @@ async function credit(payment: Payment, { database, log }: ApiServices) {
     if (attemptId !== null) await endTopUp(database, { accountId, attemptId }, null);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
-    if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
+    if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'could not credit a payment');
     if (!(error instanceof ServiceError) || error.code !== 'idempotency_conflict') throw error;
     // Another announcement would change nothing: a person must resolve the conflict.
     await recordContradictedPayment(database, { accountId, amount, reference: referenceOfPayment(id) });
@@ -100,7 +100,7 @@ async function takeBack({ id, change }: ReturnOfPayment, { database, log }: ApiS
 }
 
 function warnOfDispute(log: ApiServices['log'], paymentId: string, accountId: string): void {
-  log.warn({ paymentId, accountId }, 'a payment is disputed; its account was suspended');
+  log.warn({ paymentId, accountId }, 'suspended the account of a disputed payment');
 }
 
 /** @throws ServiceError 400 `invalid_signature` */

@@ -83,11 +83,14 @@ function failed(visit: Visit, services: ApiServices, error: unknown): Shown {
   const { signIn: words } = visit.texts;
   const { log, openIdProvider } = services;
   if (error instanceof ProviderDownError) {
-    log.warn({ err: error, request_id: visit.requestId }, 'the provider of OpenID Connect does not answer');
+    log.warn({ err: error, request_id: visit.requestId }, 'the OpenID Connect provider does not answer');
     return refused(visit, services, words.providerDown(openIdProvider?.name ?? ''), 503);
   }
   if (!(error instanceof SignInRefusedError)) throw error;
-  log.info({ request_id: visit.requestId, reason: error.message }, 'a sign-in with the provider was refused');
+  log.info(
+    { request_id: visit.requestId, reason: error.message },
+    'refused a sign-in with the OpenID Connect provider',
+  );
   return refused(visit, services, words.attemptOver);
 }
 

@@ -207,7 +207,7 @@ describe('genway config check', () => {
 
     it('refuses two files of one kind', async () => {
       const refused = config(['config', 'check', 'catalogue/vendors.yaml', 'catalogue/catalogue.yaml']);
-      expect(await refused.catch(String)).to.contain('are both catalogues: name one');
+      expect(await refused.catch(String)).to.contain('are both catalogues: name one of them');
     });
   });
 });

@@ -25,7 +25,7 @@ describe('the log of a process while the database is unavailable', () => {
     expect(lines).to.have.length(1);
     expect(lines[0]).to.include({ msg: 'request failed', request_id: 'req_1', outage: 'database' });
     await waitUntil(async () => expect(lines).to.have.length(2), { timeoutMs: 20_000, pauseMs: 5 });
-    expect(lines[1]).to.include({ msg: 'the database was out of reach', outage: 'database' });
+    expect(lines[1]).to.include({ msg: 'the database was unreachable', outage: 'database' });
     expect(lines[1]).to.deep.include({
       failures: { 'request failed': 101, 'activity failed': 1, 'text request failed': 1 },
     });
@@ -37,7 +37,7 @@ describe('the log of a process while the database is unavailable', () => {
     const { log, lines } = open({ overAfterMs: 60_000, reportEveryMs: 20 });
     log.error({ err: AWAY }, 'request failed');
     await waitUntil(async () => expect(lines).to.have.length.above(1), { timeoutMs: 20_000, pauseMs: 5 });
-    expect(lines[1]).to.include({ msg: 'the database is still out of reach' });
+    expect(lines[1]).to.include({ msg: 'the database is still unreachable' });
   });
 
   it('still has every line about anything else', () => {

@@ -256,7 +256,7 @@ describe('POST /v1/payment-events', () => {
       const paymentId = newPaymentId();
       const { status, error } = await announce(intentSucceeded({ id: paymentId, metadata: { account_id: id } }));
       expect([status, error?.code]).to.deep.equal([404, 'not_found']);
-      expect(app.logged()).to.match(new RegExp(`"paymentId":"${paymentId}".*"a payment was not credited"`));
+      expect(app.logged()).to.match(new RegExp(`"paymentId":"${paymentId}".*"could not credit a payment"`));
     });
   }
 
