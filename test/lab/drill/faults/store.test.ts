@@ -7,7 +7,6 @@ import { STORE } from '../../../../lab/drill/faults/store.ts';
 import { createRandom } from '../../../../lab/drill/random.ts';
 import { createLocalStorage } from '../../../../storage/local.ts';
 import { quietStage } from '../../../support/drill.ts';
-import { rejectionOf } from '../../../support/rejection.ts';
 
 const LASTS_MS = 300;
 
@@ -34,7 +33,12 @@ describe('the outage of the store in a drill', () => {
       let isOver = false;
       void struck.then(() => (isOver = true));
       await new Promise((resolve) => setTimeout(resolve, LASTS_MS / 3));
-      if (!isOver) expect(await rejectionOf(put())).to.be.instanceOf(Error);
+      const isRefused = await put().then(
+        () => false,
+        () => true,
+      );
+      // On a slow machine, the outage may end before the write.
+      if (!isOver) expect(isRefused).to.equal(true);
       await struck;
       await put();
       expect(await readFile(join(directory, 'kept.txt'), 'utf8')).to.equal('kept');
