@@ -94,7 +94,7 @@ describe('the recorded calls of upstreams', () => {
     await recorder.stop();
   });
 
-  it('of a text request stay in order if one of them failed', async () => {
+  it('calls of a text request stay in order if one of them failed', async () => {
     const recorder = createCallRecorder(database, log);
     const attempt = {
       ...newTarget(),
