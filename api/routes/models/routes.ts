@@ -16,7 +16,7 @@ export const listModels = endpoint({
   access: 'any-key',
   summary: 'List the callable models, at the prices of the account',
   description: 'The text address serves this call too. Send the key in the header of any format.',
-  query: { all: flagParameter('True: models that the key cannot call, too, each with the reason') },
+  query: { all: flagParameter('True: also models that the key cannot call, each with the reason') },
   answers: {
     200: {
       description: 'The models, as a list that common SDKs can read',
