@@ -204,7 +204,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         message,
         details: optional({
           ...ANY_OBJECT,
-          description: 'What SDKs of the format read; only where `thread` is refused',
+          description: 'Details for SDKs of the format. Only if `thread` is refused',
         }),
       }),
     },

@@ -29,7 +29,7 @@ const ADMIN_TOKEN = resource<AdminToken & { readonly secret?: string }>('AdminTo
   name: field.text('name', 'The holder of the token: the author of each action with it'),
   role: field.oneOf(ADMIN_ROLES)('role'),
   admin_token: field.text.orAbsent(({ secret }) => secret, 'The token itself. Present only at creation'),
-  hint: field.text('hint', 'Enough of the token to recognise it'),
+  hint: field.text('hint', 'A part of the token, to recognise the token'),
   created_by: field.text('createdBy', 'The author of the token'),
   created_at: field.isoTime('createdAt', 'When the token was created'),
   expires_at: field.isoTime.orNull('expiresAt', 'When the token expires. Null for never'),

@@ -61,7 +61,7 @@ export const getCatalogue = endpoint({
   request: 'GET /admin/v1/catalogue',
   access: 'admin-read',
   summary: 'Show the current catalogue',
-  description: 'Shows the catalogue of the answering process. `genway config diff` compares it with a file.',
+  description: 'Shows the catalogue of the answering process. `genway config diff` compares the catalogue with a file.',
   query: { version: textParameter('A version, to read its recorded prices and costs. By default, the current one') },
   answers: { 200: dataOf(CATALOGUE.schema, 'The catalogue') },
   handle: async ({ query: { version } }, { catalogue, reports }) => {

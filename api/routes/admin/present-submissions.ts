@@ -17,7 +17,7 @@ const OUTCOMES = ['accepted', 'refused', 'not_taken', 'unknown'];
 
 export const SUBMISSION = resource<StoredSubmission>('Submission', {
   attempt: field.integer('attempt', 'The number of the attempt, from 1'),
-  upstream: field.text('provider', 'The upstream that got the task'),
+  upstream: field.text('provider', 'The upstream that received the task'),
   upstream_model: field.text('model', 'The upstream’s name for the model'),
   submitted_at: field.isoTime('submittedAt', 'When the attempt was recorded, before the first byte was sent'),
   outcome: field

@@ -13,7 +13,7 @@ export const LISTED_USER = resource<User>('ListedUser', {
   name: field.text('name', 'The name of the user'),
   staff_role: field.oneOf(ADMIN_ROLES).orNull('staffRole'),
   has_password: field.boolean('hasPassword', 'False until the user has accepted the invitation'),
-  has_second_factor: field.boolean('hasSecondFactor', 'Whether signing in asks for a code from an authenticator app'),
+  has_second_factor: field.boolean('hasSecondFactor', 'Whether signing in requires a code from an authenticator app'),
   disabled_at: field.isoTime.orNull('disabledAt', 'When the user was disabled. Null if enabled'),
   created_at: field.isoTime('createdAt', 'When the user was invited'),
 });
@@ -56,5 +56,5 @@ export const USER = resource<ShownUser>('User', {
     ({ link }) => link,
     'The link to choose a password. Works once, for three days. Present only in the answer that creates it',
   ),
-  mailed: field.boolean.orAbsent(({ mailed }) => mailed, 'Whether the user also gets the link by e-mail'),
+  mailed: field.boolean.orAbsent(({ mailed }) => mailed, 'Whether the user also receives the link by e-mail'),
 });

@@ -97,7 +97,7 @@ export const importBillSchema = bodySchema({
     freeText({ min: 1, max: 100 }).invalid('.', '..').description('Your name for the vendor').example('fal'),
   ),
   csv: requiredField(
-    freeText({ min: 1 }).description('The file: the titles of its columns, then a line for each job or sum'),
+    freeText({ min: 1 }).description('The file: the titles of the columns, then a line for each job or sum'),
   ),
   upstreams: Joi.array<string[]>()
     .items(freeText({ min: 1, max: 200 }))
@@ -105,7 +105,7 @@ export const importBillSchema = bodySchema({
     .max(50)
     .description('The upstreams on the bill, by name in the configuration'),
   columns: bodySchema({
-    job: columnTitle.description('The column of job ids. Omit it if the lines are sums'),
+    job: columnTitle.description('The column of job ids. Absent if the lines are sums'),
     model: requiredField(columnTitle.description('The column of models')),
     amount: requiredField(columnTitle.description('The column of amounts')),
   }).description('The titles of the columns to read, in any case'),
@@ -138,7 +138,7 @@ export const topUpSchema = bodySchema({
 });
 
 export const adjustmentSchema = bodySchema({
-  amount_usd: requiredField(signedUsd.description('The amount to add, or to take if negative').example(-1.5)),
+  amount_usd: requiredField(signedUsd.description('The amount to add, or to deduct if negative').example(-1.5)),
   reason: requiredField(reason.description('The reason, kept in the ledger')),
   author,
 });

@@ -73,7 +73,7 @@ const UPSTREAM_OVERRIDE = resource<UpstreamOverride>('UpstreamOrder', {
   until: field.isoTime.orNull('until', 'When the upstream returns to service'),
   author: field.text('author', 'The author of the order'),
   reason: field.text('reason', 'The reason of the order'),
-  created_at: field.isoTime('createdAt', 'When the order was given'),
+  created_at: field.isoTime('createdAt', 'When the order was created'),
 });
 
 export const listUpstreams = endpoint({

@@ -37,7 +37,7 @@ const VIDEO = resource<Task>(
     object: field.constant('video'),
     created_at: field.unixSeconds('createdAt', 'When the video was created'),
     completed_at: field.unixSeconds.orNull('completedAt'),
-    expires_at: field.unixSeconds.orNull(() => null, 'Always null. Stored videos do not expire'),
+    expires_at: field.unixSeconds.orNull(() => null, 'The expiry. Always null: stored videos do not expire'),
     status: field.oneOf(Object.values(STATUSES))(({ status }) => STATUSES[status]),
     progress: field.integer(({ status }) => (isFinal(status) ? 100 : 0), '100 for a final task, otherwise 0'),
     model: field.text('model'),
