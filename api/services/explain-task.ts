@@ -113,7 +113,7 @@ function describeOutcome(submission: StoredSubmission): string {
   const note = noteOf(submission);
   const words = [
     ...(outcome === 'unknown'
-      ? ['its outcome was never learnt']
+      ? ['its outcome is unknown']
       : [`${String(outcome).replace('_', ' ')}, learnt from ${learntFrom}`]),
     ...(jobId === null ? [] : [`job ${jobId}`]),
     ...(note === null ? [] : [note]),

@@ -53,7 +53,8 @@ export async function checkConfig(
     );
   else {
     const answers = probes.flatMap((one) => [describeProbe(one), ...one.endedModels.map(describeEnded(one))]);
-    if (online && !reachable) answers.push('No upstreams were asked: first correct their file, or name one.');
+    if (online && !reachable)
+      answers.push('No upstream was checked: first correct the file of upstreams, or name one.');
     terminal.print(
       [...writeFindings(findings), summary(paths, findings, areCompared), ...lists, ...answers].join('\n'),
     );
@@ -104,8 +105,8 @@ function probe(upstreams: Upstreams, catalogue: Catalogue | null): Promise<reado
 }
 
 const VERDICTS: Readonly<Record<Probe['verdict'], string>> = {
-  accepted: 'answers, and takes the key',
-  unclear: 'answers, but does not show whether it takes the key',
+  accepted: 'answers, and accepts the key',
+  unclear: 'answers, but does not show whether it accepts the key',
   refused: 'refuses the key',
   unreachable: 'cannot be reached with the key',
 };
@@ -137,7 +138,7 @@ function summary({ catalogue, upstreams }: FilePaths, findings: readonly Finding
   const errors = findings.filter(({ severity }) => severity === 'error').length;
   const result =
     findings.length === 0
-      ? `Nothing is wrong in ${names}.`
+      ? `No mistakes in ${names}.`
       : `${count(errors, 'mistake')} and ${count(findings.length - errors, 'warning')} in ${names}.`;
   return areCompared ? result : `${result} Routes and upstreams were not compared: name both files.`;
 }

@@ -27,17 +27,17 @@ export function addConfigCommands(program: Command, { load, connect }: ConfigSou
     .action((vendors: string[], { folder }: { folder: string }) => initConfig(vendors, { folder, terminal }));
   config
     .command('check [files...]')
-    .description(`say everything that is wrong in them ${FILES}`)
+    .description(`list all mistakes in the files ${FILES}`)
     .option(
       '--online',
-      'also ask every upstream whether it takes its keys, which costs nothing, and check the price lists of customers',
+      'also check that every upstream accepts its keys, which costs nothing, and check the price lists of customers',
     )
     .action(async (files: string[], { online }: { online?: true }) => {
       terminal.endWith(await checkConfig(load(), files, { online: online === true, terminal, connect }));
     });
   config
     .command('diff [files...]')
-    .description(`show what they would change in the models, prices and costs that are in force ${FILES}`)
+    .description(`show how the files would change the current models, prices and costs ${FILES}`)
     .action(async (files: string[]) => {
       terminal.endWith(await compareWithCurrent(load(), files, { connect, terminal }));
     });

@@ -14,7 +14,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   months: 'months of all accounts: exporting and closing them, and the bills of vendors',
   reconciliations: 'the reports of reconciliations',
   'admin-tokens': 'tokens for administration, each with a name and a role',
-  'price-lists': 'what customers pay instead of the prices of the catalogue',
+  'price-lists': 'price lists of customers, which replace the prices of the catalogue',
   users: 'people who sign in to the console',
 };
 

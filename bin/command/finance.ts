@@ -11,7 +11,7 @@ import { type Json, type Fields } from './json.ts';
 import { dataOf, rowsOf, table, textOf } from './print.ts';
 
 /** The option for the author of an action, whom the service records. */
-const AUTHOR = ['--author <name>', 'who; by default whose admin token it is'] as const;
+const AUTHOR = ['--author <name>', 'the author of the action (default: the name of the admin token)'] as const;
 
 type Options = Readonly<Record<string, string | boolean | undefined>>;
 
@@ -53,7 +53,7 @@ function balancesAt(line: string, balances: Json | undefined): Fields {
 function addMonthExport(months: Command, admin: Administration): void {
   months
     .command('export <month>')
-    .description('print everything that is booked in a month, such as 2026-10: JSON lines, or CSV with --csv')
+    .description('print all transfers of a month, such as 2026-10: JSON lines, or CSV with --csv')
     .option('--csv', 'print CSV, for a spreadsheet')
     .action(async (month: string, { csv }: Options) => {
       const format = csv === true ? { csv } : { ndjson: true };
@@ -65,11 +65,17 @@ function addBillImport(months: Command, admin: Administration): void {
   months
     .command('import-bill <month> <vendor> <file>')
     .description('import the bill of a vendor, a CSV file, and compare it with our records')
-    .option('--upstreams <names...>', 'the upstreams that it bills; needed for the first bill, as the columns are')
+    .option(
+      '--upstreams <names...>',
+      'the upstreams that the vendor bills; required for the first bill, as the columns are',
+    )
     .option('--job-column <title>', "the title of the column with the vendor's jobs; left out if lines are sums")
     .option('--model-column <title>', 'the title of the column with models')
     .option('--amount-column <title>', 'the title of the column with amounts')
-    .option('--usd-per-unit <usd>', 'what 1 of its currency is worth, if that is not the US dollar')
+    .option(
+      '--usd-per-unit <usd>',
+      'the value of 1 unit of the currency of the bill, in USD; left out for a bill in USD',
+    )
     .option(...AUTHOR)
     .action(async (month: string, vendor: string, file: string, options: BillOptions) => {
       const bytes = await readFile(file).catch((error: Error) => {
@@ -107,7 +113,7 @@ const POLL_MS = 500;
 function addReconciliationCommands(program: Command, admin: Administration): void {
   program
     .command('reconcile')
-    .description('compare the books with each other and with Temporal; exits with code 1 if they disagree')
+    .description('compare the ledger with balances, tasks and Temporal; exits with code 1 if there are findings')
     .option('--no-wait', 'do not wait for the report')
     .action(async ({ wait }: Options) => {
       if (wait === false) return admin.show('POST', '/reconciliations');
@@ -119,7 +125,7 @@ function addReconciliationCommands(program: Command, admin: Administration): voi
   reconciliations
     .command('acknowledge <reconciliation> <findings...>')
     .description('acknowledge findings that cannot be remedied, by their numbers in the report, such as 1 2')
-    .requiredOption('--reason <text>', 'why; kept with the month that is closed')
+    .requiredOption('--reason <text>', 'the reason; recorded with the closed month')
     .option(...AUTHOR)
     .action(async (id: string, findings: readonly string[], { reason, author }: Options) => {
       const path = `/reconciliations/${encodeURIComponent(id)}/acknowledgements`;
@@ -130,7 +136,7 @@ function addReconciliationCommands(program: Command, admin: Administration): voi
     });
   addExportOptions(reconciliations.command('show <reconciliation>'))
     .description(
-      'show the checks and findings of a report; exits with code 1 if there are findings that nobody has acknowledged',
+      'show the checks and findings of a report; exits with code 1 if there are findings that are not acknowledged',
     )
     .action(async (id: string, options: Options) => {
       const path = `/reconciliations/${id}`;
@@ -155,7 +161,10 @@ function showReconciliation(answer: Fields, admin: Administration): void {
   else showReport(reconciliation, admin);
   const findings = rowsOf({ data: reconciliation['findings'] ?? [] });
   const open = Number(reconciliation['findings_total']) - findings.filter(isAcknowledged).length;
-  if (open > 0) throw new CommandError(`The ledgers disagree. Findings: ${open}.`);
+  if (open > 0)
+    throw new CommandError(
+      `The ledger has ${open} ${open === 1 ? 'finding that is' : 'findings that are'} not acknowledged. Remedy or acknowledge each finding.`,
+    );
 }
 
 function showReport(reconciliation: Fields, { print }: Pick<Administration, 'print'>): void {

@@ -40,7 +40,7 @@ export function addPartitionCommands(
     );
   partitions
     .command('create')
-    .description('create the partitions of coming months, as the api process does by itself')
+    .description('create the partitions of coming months; the api process also creates them')
     .action(() => withDatabase((database) => ensurePartitions(database)));
   partitions
     .command('detach <month>')

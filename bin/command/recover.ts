@@ -17,7 +17,7 @@ export function addRecoverCommand(program: Command, load: () => RecoveryConfig, 
     .description(
       'repair every task and delivery, and look for missing files, after PostgreSQL was restored or Temporal was lost; needs DATABASE_URL and TEMPORAL_ADDRESS',
     )
-    .option('--dry-run', 'change nothing, only print what would be done')
+    .option('--dry-run', 'change nothing; print the actions')
     .option('--terminate-unknown', 'terminate open workflows that are unknown to the database')
     .option('--since <time>', 'when the backup was made (default: when its newest task was created)', toTime)
     .option('--files-since <time>', 'look only for files of tasks created since then (default: all)', toTime)

@@ -12,7 +12,7 @@ const CONNECTIONS = 2;
 export function addSecretsCommands(program: Command, load: () => SecretsConfig, print: (text: string) => void): void {
   program
     .command('secrets')
-    .description('secrets that are being replaced; needs DATABASE_URL and the secrets, old and new')
+    .description('replace secrets; needs DATABASE_URL and both the old and the new secrets')
     .command('reencrypt')
     .description(
       're-encrypt everything with GENWAY_ENCRYPTION_KEY, and count the API keys that still need GENWAY_KEY_PEPPER_ALSO',

@@ -242,7 +242,7 @@ export const en = {
       rate_limited: 'Too many requests',
       failed: 'Failed',
       silent: 'Fell silent',
-      operator: 'An operator’s order',
+      operator: 'Disabled by an operator',
     },
     state: {
       enabled: 'Enabled',
@@ -254,7 +254,7 @@ export const en = {
       suspended: 'Suspended',
       ok: 'In service',
       resting: 'Resting',
-      probing: 'Being tried',
+      probing: 'Being tested',
       running: 'Running',
       over: 'Over',
       'to close': 'To be closed',
@@ -264,7 +264,7 @@ export const en = {
       accepted: 'Accepted',
       refused: 'Refused',
       not_taken: 'Not taken',
-      unknown: 'Never learnt',
+      unknown: 'Unknown outcome',
       succeeded: 'Succeeded',
       disconnected: 'Client left',
       failed: 'Failed',
@@ -378,21 +378,21 @@ export const en = {
   },
   errors: {
     notFoundTitle: 'Nothing here',
-    notFound: 'There is no such page, or it belongs to somebody else.',
+    notFound: 'There is no such page, or it belongs to another account.',
     forbiddenTitle: 'Not for your role',
     forbidden: 'Your role does not include this. Ask an owner of the account.',
     formTitle: 'Please try again',
     failedTitle: 'Something went wrong on our side',
     failed:
-      'Try again in a moment; if you sent a form, look first whether it was done. If it keeps happening, send us this id:',
+      'Try again in a moment. If you sent a form, first check whether the change was made. If the error persists, send us this id:',
     back: 'Back to the console',
   },
   sentForms: {
     title: 'Sent before',
     otherEntries: 'This form was sent before, with other entries. Open its page again to send it once more.',
     unknown:
-      'This form was sent before, and how that ended is not known here. Look whether it was done before you send it from a new page.',
-    over: 'This was shown after a form was sent, and is not shown any more. If you did not keep what you need of it, make a new one.',
+      'This form was sent before, and the outcome is not known. Check whether the change was made before you send the form from a new page.',
+    over: 'This page was shown once after a form was sent, and has expired. If you did not keep its content, create a new one.',
   },
   search: {
     for: (text: string) => `Matches for “${text}”`,
@@ -422,10 +422,11 @@ export const en = {
     code: 'Code from your authenticator app',
     withProvider: (name: string) => `Sign in with ${name}`,
     attemptOver: 'You were not signed in. Try again.',
-    unknown: 'You are not known here. Ask an owner of your account for an invitation to your verified e-mail address.',
+    unknown:
+      'There is no user with your e-mail address. Ask an owner of your account for an invitation to your verified e-mail address.',
     notConnected: (name: string) =>
       `Your address has a password here. Sign in with it, and connect ${name} under Your profile.`,
-    identityTaken: 'That belongs to somebody else here.',
+    identityTaken: 'This identity belongs to another user.',
     providerDown: (name: string) => `${name} does not answer. Try again in a moment, or sign in with your password.`,
     signedOut: 'You are signed out',
     stillSignedIn: (name: string) => `You may still be signed in at ${name}.`,
@@ -434,8 +435,8 @@ export const en = {
     lostIntro: 'Enter your e-mail address. We send you a link where you choose a new password.',
     sendLink: 'Send the link',
     noAddress: 'Enter an e-mail address, such as ada@example.com.',
-    sentTitle: 'Look into your mailbox',
-    sent: 'If somebody here has that address, a link is on its way. It works once, for three days. If nothing arrives within some minutes, look among the spam, or ask an owner of your account.',
+    sentTitle: 'Check your mailbox',
+    sent: 'If a user has this address, a link is on its way. It works once, for three days. If no e-mail arrives within a few minutes, check your spam folder, or ask an owner of your account.',
     back: 'Back to signing in',
     wrongCode: 'The code is wrong or was used already. Wait for the next one.',
     recoveryHint: 'Lost the app? Enter one of your recovery codes instead.',
@@ -469,7 +470,7 @@ export const en = {
     newPassword: {
       subject: 'A new password for Genway',
       text: (link: string) =>
-        `Somebody asked for a new password for you at Genway. Choose it here:\n\n${link}\n\n` +
+        `A new password was requested for your user at Genway. Choose it here:\n\n${link}\n\n` +
         'The link works once, for three days. If you did not ask, do nothing: your password stays as it is.\n',
     },
   },
@@ -493,7 +494,7 @@ export const en = {
     inputs: 'Pictures, videos and sounds',
     download: 'Download',
     lateResult: 'Late result',
-    lateHint: 'The model finished after the refund. You can have the result at its price until',
+    lateHint: 'The model finished after the refund. You can claim the result at its price until',
     claim: (price: string) => `Claim for ${price}`,
     claimed: 'You have claimed the result',
     useAgain: 'Use again',
@@ -558,7 +559,7 @@ export const en = {
     noModel: 'There is no such model. Choose another.',
     kinds: { video: 'Videos', image: 'Pictures', text: 'Text' },
     openTask: 'Open the task',
-    unanswered: 'No answer came. Check your connection and send it again: nothing is made twice.',
+    unanswered: 'No answer arrived. Check your connection and send the request again: it runs only once.',
     send: 'Send',
     stop: 'Stop',
     showPrice: 'Show the price',
@@ -578,7 +579,7 @@ export const en = {
     asked: 'Asked before',
     askedHint: 'Kept in this tab until it is closed or you sign out.',
     latest: 'Made here last',
-    broken: 'The answer broke off. What came until then is charged. Try again.',
+    broken: 'The answer was cut off. The tokens until then are charged. Try again.',
     used: (input: number, output: number) => `${input} tokens in, ${output} tokens out:`,
     sameCall: 'Price, and the same call for programs',
     tooLongToShow: 'The call is too long to be shown here.',
@@ -589,8 +590,8 @@ export const en = {
     free: 'This model is free of charge.',
   },
   profile: {
-    connected: 'It is connected: you can sign in with it, without your password and second factor.',
-    notConnected: 'Connect it, and you can sign in with it from then on, without your password and second factor.',
+    connected: 'The provider is connected: you can sign in with it, without your password and second factor.',
+    notConnected: 'Connect the provider to sign in with it, without your password and second factor.',
     connect: 'Connect',
     disconnect: 'Disconnect',
     continue: (name: string) => `Continue to ${name}`,
@@ -686,11 +687,12 @@ export const en = {
     noActions: 'Nothing yet.',
   },
   staffPeople: {
-    isStaff: 'Belongs to the staff of the gateway: changed by the command genway users.',
-    disableQuestion: 'They are signed out at once, in all processes, and their links stop working.',
-    removeFactor: 'Take the second factor away',
-    removeFactorQuestion: 'They sign in with the password alone. Make sure that it is they who ask.',
-    noAccounts: 'They belong to no account.',
+    isStaff: 'This user belongs to the staff of the gateway. Use the command genway users to change it.',
+    disableQuestion: 'The user is signed out at once, in all processes, and the user’s links stop working.',
+    removeFactor: 'Remove the second factor',
+    removeFactorQuestion:
+      'The user then signs in with the password alone. Make sure that the request comes from the user.',
+    noAccounts: 'The user belongs to no account.',
   },
   usage: {
     none: 'Nothing was used in this period. Choose another one, or make something in the playground.',
@@ -737,8 +739,8 @@ export const en = {
     redeliver: 'Redeliver its events',
     redeliverHint: 'Every delivery of it is sent again, those that arrived as well.',
     showPrompt: 'Show the prompt',
-    promptHint: 'The words are the customer’s own. Who reads them, and why, is recorded.',
-    promptNoted: 'That you read this was recorded.',
+    promptHint: 'The prompt belongs to the customer. The reader and the reason are recorded.',
+    promptNoted: 'Your access was recorded.',
   },
   months: {
     state: 'State',
@@ -812,14 +814,14 @@ export const en = {
     billFileHint: (megabytes: number) => `CSV in UTF-8, at most ${megabytes} MB`,
     billTooLarge: (megabytes: number) =>
       `The file is larger than ${megabytes} MB. Add up the lines of a job or a model, or leave columns out.`,
-    forgetBill: 'Forget the bill',
-    forgetBillQuestion: 'The month is then closed without it, unless it is imported again.',
+    forgetBill: 'Delete the bill',
+    forgetBillQuestion: 'The month can then be closed without the bill, unless it is imported again.',
     toReconciliation: 'Acknowledge in a reconciliation',
     billTitle: (vendor: string, month: string) => `Bill of ${vendor}, ${month}`,
     billOf: (lines: number, upstreams: string) =>
       `in ${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}, for the upstreams ${upstreams}. Imported`,
     differences: 'Differences',
-    noDifferences: 'The bill says what our records say.',
+    noDifferences: 'The bill matches our records.',
     differencesExplained: (count: number) =>
       `${count.toLocaleString('en')} in all; the export has each of them. Prices are the same within half a cent, or 1 % of a job and of text and 0.1 % of the renders of a model together.`,
     lines: {
@@ -857,8 +859,7 @@ export const en = {
     },
   },
   corrections: {
-    explained:
-      'What an account is owed, or owes, becomes a transfer of its own with a reason and an author. Nothing is ever edited.',
+    explained: 'A correction is a transfer with a reason and an author. Existing transfers are never edited.',
     oneIsEnough:
       'One person may correct any amount. Set GENWAY_SECOND_APPROVAL_USD to ask for a second one above an amount.',
     requiresSecondApproval: (usd: string, hours: number, days: number) =>
@@ -888,7 +889,7 @@ export const en = {
     begun: 'Begun',
     clean: 'Everything agrees',
     findings: (count: number) => (count === 1 ? '1 finding' : `${count.toLocaleString('en')} findings`),
-    wait: 'The books are being compared. The report appears here.',
+    wait: 'The reconciliation is running. The report appears here.',
     toDo: 'What to do',
     row: 'Row',
     wrong: 'What is wrong',
@@ -1035,7 +1036,7 @@ export const en = {
     since: 'Since',
     wouldChange: 'What the files would change',
     sameFiles: 'Nothing: the files are in force as they are.',
-    wrongFiles: 'The files are wrong. Correct what is listed above; they are taken up by themselves then.',
+    wrongFiles: 'The files have mistakes. Correct the mistakes listed above; Genway then applies the files by itself.',
     onlyUpstreams: 'No model and no price. The upstreams are others.',
     fromTo: (from: string, to: string) => (from === to ? `Under the version ${from}:` : `From ${from} to ${to}:`),
     apply: 'Apply the files',
@@ -1180,7 +1181,7 @@ export const en = {
         'The holder of a link for this person could sign in to more than this account. Only the people who run this gateway can make one.',
       'member already': 'Somebody with this address is a member already. Change their role instead.',
       'too many': 'The account has as many members and invitations as it can have. Remove one first.',
-      'too fast': 'Those were many links within a short time. Wait 15 minutes and try again.',
+      'too fast': 'Too many links were created within a short time. Wait 15 minutes and try again.',
     },
     lostPassword: 'Lost password',
     linkExplained:
@@ -1203,7 +1204,7 @@ export const en = {
       `This invitation is for ${email}, and you are signed in as ${yours}. Sign out, then open this link again.`,
   },
   webhooks: {
-    none: 'No endpoints yet. Add one, and your server hears when a task has ended, without asking.',
+    none: 'No endpoints yet. Add an endpoint to have your server notified when a task ends.',
     create: 'Add an endpoint',
     addressHint: 'Where events are sent: public HTTPS.',
     secretTitle: 'The secret of your endpoint',
@@ -1216,7 +1217,7 @@ export const en = {
     rotateQuestion: 'The new secret signs from now on, and the old one for another 24 hours. This cannot be undone.',
     deleteTitle: 'Delete this endpoint?',
     delete: 'Nothing is sent to it any more, and its deliveries can no longer be sent again. This cannot be undone.',
-    noDeliveries: 'Nothing was sent yet. Send a test event to see whether your server takes it.',
+    noDeliveries: 'No event was sent yet. Send a test event to check that your server accepts it.',
     noneMatch: 'No deliveries match.',
     ofTask: 'Sent to webhooks',
     attempts: 'Attempts',

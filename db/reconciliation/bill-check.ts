@@ -5,9 +5,9 @@ import { sqlCheck } from './check.ts';
 /** Reports one finding per model and kind of difference, so that finance can acknowledge all each month. In USD. */
 export const BILL_CHECK = sqlCheck({
   name: 'vendor_bills',
-  question: 'Has every vendor billed what its renders and text requests cost by our records, in months that are open?',
+  question: 'Does every bill of a vendor for an open month match the recorded cost of its renders and text requests?',
   remedy:
-    'genway months bill MONTH VENDOR lists the lines. Ask the vendor, correct the cost of the route for later months, or acknowledge it.',
+    'genway months bill MONTH VENDOR lists the lines. Ask the vendor, correct the cost of the route for later months, or acknowledge the finding.',
   sql: /* sql */ `
     SELECT format('%s %s %s', bill.vendor, to_char(bill.month, 'YYYY-MM'), model) AS subject,
       format('%s %s: billed %s USD, cost %s USD, first %s', difference, count(*),

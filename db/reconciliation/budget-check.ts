@@ -11,8 +11,8 @@ const MAX_REQUEST = `interval '2 days'`;
 /** Checks budgets used in the current period. After names were erased, the charges found may be lower than the use. */
 export const BUDGET_CHECK = sqlCheck({
   name: 'end_user_budgets',
-  question: 'Has every end user with a budget used what was charged in its period, and what is held?',
-  remedy: 'The charges are right. Set what the budget has used to what was charged in its period and what is held.',
+  question: 'Does the usage of every budget of an end user equal the charges of its period plus the held amount?',
+  remedy: 'The charges are right. Set the usage of the budget to the charges of its period plus the held amount.',
   sql: /* sql */ `
     WITH budgets AS (
       SELECT budget.*, held_for_budget(budget) AS held,

@@ -8,9 +8,9 @@ const TASK_GRACE = `interval '15 minutes'`;
 export const LEDGER_CHECKS = [
   sqlCheck({
     name: 'account_balances',
-    question: 'Is every balance the sum of its transfers, with what detached months left behind?',
+    question: 'Does every balance equal the sum of its transfers, including the sums of detached months?',
     remedy:
-      'The transfers are right. Find what wrote to accounts or removed transfers past the triggers, and set the balance to the sum.',
+      'The transfers are right. Find the statement that bypassed the triggers of accounts or transfers, and set the balance to the sum.',
     sql: /* sql */ `
       WITH signed AS (
         SELECT *, amount - signup_amount AS funded_amount,
@@ -44,7 +44,7 @@ export const LEDGER_CHECKS = [
   }),
   sqlCheck({
     name: 'topped_up',
-    question: 'Is an account known to have topped up if it has, and only then?',
+    question: 'Is an account marked as topped up exactly if it has a top-up?',
     remedy: 'The top-ups are right. Set topped_up_at to the time of the first one, or to NULL where there is none.',
     sql: /* sql */ `
       SELECT id AS subject, format('topped_up_at is %s, but the account %s', coalesce(topped_up_at::text, 'not set'),
@@ -54,8 +54,8 @@ export const LEDGER_CHECKS = [
   }),
   sqlCheck({
     name: 'key_usage',
-    question: 'Has every key used, and reserved, the sum of its transfers?',
-    remedy: 'The transfers are right. Set what the key has used and reserved to the sums.',
+    question: 'Do the used and reserved amounts of every key equal the sums of its transfers?',
+    remedy: 'The transfers are right. Set the used and reserved amounts of the key to the sums.',
     sql: /* sql */ `
       WITH movements AS (
         SELECT api_key_id, ${CHANGE.reserved} + CASE WHEN kind IN ${CHARGES} THEN amount ELSE 0 END AS used,
@@ -78,7 +78,7 @@ export const LEDGER_CHECKS = [
     name: 'top_ups',
     question: 'Has every top-up a reference of its own, and every reference its top-up?',
     remedy:
-      'Ask the payment service about the reference. Adjust the account by what was credited too much or not at all.',
+      'Ask the payment service about the reference. Adjust the account by the amount that was credited twice or not at all.',
     sql: /* sql */ `
       SELECT coalesce(transfers.id, top_ups.transfer_id) AS subject,
         format('reference %s: %s credited, %s noted', coalesce(top_ups.reference, transfers.reference),
@@ -97,7 +97,7 @@ export const LEDGER_CHECKS = [
     name: 'payments',
     question: 'Was every payment credited as the payment provider announced it?',
     remedy:
-      'Somebody credited it by hand before. See it at the payment provider, adjust both accounts by what is wrong, and acknowledge the finding.',
+      'The payment was also credited by hand. Check the payment at the payment provider, adjust both accounts by the difference, and acknowledge the finding.',
     sql: /* sql */ `
       SELECT top_ups.transfer_id AS subject,
         format('%s was announced with %s for %s, but credited with %s to %s', reference, announced.amount,
@@ -106,9 +106,9 @@ export const LEDGER_CHECKS = [
   }),
   sqlCheck({
     name: 'returned_payments',
-    question: 'Has every account given back what its payers got back?',
+    question: 'Was every payment that returned to its payer debited from its account?',
     remedy:
-      'The account had spent it, and may be suspended. Claim it from the customer, adjust the account, and acknowledge the finding.',
+      'The account had spent the money, and may be suspended. Claim the money from the customer, adjust the account, and acknowledge the finding.',
     sql: /* sql */ `
       SELECT transfer_id AS subject, format('%s: %s returned, %s taken back', reference, least(returned, amount), taken) AS detail
       FROM top_ups JOIN (SELECT reference, taken, refunded + coalesce((SELECT sum((dispute.value ->> 'amount')::numeric)
@@ -119,7 +119,7 @@ export const LEDGER_CHECKS = [
   sqlCheck({
     name: 'resolutions',
     question: 'Does every settlement and refund resolve a reservation, wholly, and each reservation at most once?',
-    remedy: 'Compare the chain with the history of the task. Adjust the account by what it got too much or too little.',
+    remedy: 'Compare the chain with the history of the task. Adjust the account by the difference.',
     sql: /* sql */ `
       SELECT resolution.id AS subject,
         CASE
@@ -145,9 +145,9 @@ export const LEDGER_CHECKS = [
   }),
   sqlCheck({
     name: 'task_transfers',
-    question: 'Does every transfer for a task name a task that is there?',
+    question: 'Does the task of every transfer exist?',
     remedy:
-      'Restore the row of the task from a backup. Adjust the account by what is held for a task that cannot be restored.',
+      'Restore the row of the task from a backup. If the task cannot be restored, adjust the account by the held amount.',
     sql: /* sql */ `
       SELECT task_id AS subject, format('%s of %s, but there is no such task', string_agg(kind, ' and ' ORDER BY kind),
         sum(amount)) AS detail
@@ -159,7 +159,7 @@ export const LEDGER_CHECKS = [
   sqlCheck({
     name: 'task_resolutions',
     question: 'Has every final task exactly one resolution, a settlement if it succeeded and a refund if it failed?',
-    remedy: 'Read the history of the task in Temporal, and adjust the account by what the task should have cost.',
+    remedy: 'Read the history of the task in Temporal, and adjust the account by the correct cost of the task.',
     sql: /* sql */ `
       SELECT tasks.id AS subject,
         format('the task is %s, resolved by %s', status, coalesce(string_agg(transfers.kind, ' and '), 'nothing')) AS detail
@@ -173,7 +173,7 @@ export const LEDGER_CHECKS = [
   }),
   sqlCheck({
     name: 'task_amounts',
-    question: 'Is the price of every task what its account reserved, and given back in full if it failed?',
+    question: 'Does the price of every task equal its reservation, and the refund of a failed task the whole price?',
     remedy: 'Adjust the account by the difference.',
     sql: /* sql */ `
       SELECT tasks.id AS subject,
@@ -193,16 +193,16 @@ export const LEDGER_CHECKS = [
   sqlCheck({
     name: 'overdue_tasks',
     question: 'Has every task ended by its deadline?',
-    remedy: 'Look at the workflow of the task. One that is gone is ended by cancelling the task, which refunds it.',
+    remedy: 'Look at the workflow of the task. If the workflow is missing, cancel the task, which refunds it.',
     sql: /* sql */ `
       SELECT id AS subject, format('still %s, its deadline was %s', status, to_json(deadline_at) #>> '{}') AS detail
       FROM tasks WHERE status IN ('queued', 'processing') AND deadline_at + ${TASK_GRACE} < now() ORDER BY 1`,
   }),
   sqlCheck({
     name: 'closed_months',
-    question: 'Are the books of every closed month what they were when it was closed?',
+    question: 'Is the ledger of every closed month unchanged since the month was closed?',
     remedy:
-      'Somebody wrote past the rules of the database. Compare the month with the export that was made when it was closed.',
+      'A statement bypassed the rules of the database. Compare the month with the export that was made when it was closed.',
     sql: /* sql */ `
       SELECT to_char(closed.month, 'YYYY-MM') AS subject,
         format('closed with %s transfers (%s), now %s (%s)', closed.transfers, closed.amounts, books.transfers,

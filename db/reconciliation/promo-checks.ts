@@ -4,8 +4,10 @@ import { sqlCheck } from './check.ts';
 export const PROMO_CHECKS = [
   sqlCheck({
     name: 'promo_grants',
-    question: 'Is every promo grant available, reserved, spent or expired, as its transfers and holds say?',
-    remedy: 'The transfers and holds are right. Find what wrote to promo_grants past the triggers, and set it to them.',
+    question:
+      'Do the available, reserved, spent and expired amounts of every promo grant match its transfers and holds?',
+    remedy:
+      'The transfers and holds are right. Find the statement that bypassed the triggers of promo_grants, and set the amounts to those of the transfers and holds.',
     sql: /* sql */ `
       WITH moved AS (
         SELECT reference AS id, sum(amount) FILTER (WHERE kind = 'promo_grant') AS given,
@@ -35,7 +37,8 @@ export const PROMO_CHECKS = [
   }),
   sqlCheck({
     name: 'promo_balances',
-    question: 'Is all promo credit a part of what its account was given, and does the account know of it?',
+    question:
+      'Is the promo credit of every account part of its granted credit, and is the account marked as having promo credit?',
     remedy: 'Compare the grants with the ledger of the account, and set has_promo to whether one is open.',
     sql: /* sql */ `
       WITH sums AS (
@@ -71,8 +74,8 @@ export const PROMO_CHECKS = [
   }),
   sqlCheck({
     name: 'overdue_promo',
-    question: 'Was all promo credit taken back when its time was over?',
-    remedy: 'Look for why the relays of the api processes cannot take it back: their logs say so.',
+    question: 'Was all promo credit debited when it expired?',
+    remedy: 'Read in the logs of the api processes why their relays cannot debit the expired credit.',
     sql: /* sql */ `
       SELECT id AS subject, format('%s can still be spent, although it expired %s', available, to_json(expires_at) #>> '{}')
         AS detail

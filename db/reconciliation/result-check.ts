@@ -13,7 +13,7 @@ export const RESULT_CHECK: Check = {
   name: 'results',
   question: `Is every file there that the latest ${LATEST_TASKS} tasks that succeeded name, and ${SAMPLES * TASKS_PER_SAMPLE} others by chance?`,
   remedy:
-    'Look for the file in the copies of the store. `genway recover` lists all that are gone. For one that is lost, give the customer credit by an adjustment.',
+    'Look for the file in the copies of the store. `genway recover` lists all missing files. For a lost file, credit the customer by an adjustment.',
   async *find({ database, files }) {
     const latest = await succeeded(database).orderBy('id', 'desc').limit(LATEST_TASKS).select('id', 'output');
     const others = await sampleBefore(database, latest.at(-1)?.id);

@@ -33,9 +33,9 @@ interface UsageRow {
 export const TEXT_CHECKS: readonly Check[] = [
   sqlCheck({
     name: 'text_allowances',
-    question: 'Has every allowance what it took, less what it was charged and released?',
+    question: 'Does every allowance equal its grants, less its charges and releases?',
     remedy:
-      'The transfers are right. Find what wrote to text_allowances past `write_text`, and set the amount to their sum. Release what is left of an allowance without a row.',
+      'The transfers are right. Find the statement that bypassed `write_text`, and set the amount in text_allowances to the sum of the transfers. Release the rest of an allowance without a row.',
     sql: /* sql */ `
       WITH moved AS (
         SELECT allowance_id AS id, account_id, sum(${CHANGE.reserved}) AS amount,
@@ -57,9 +57,9 @@ export const TEXT_CHECKS: readonly Check[] = [
   }),
   sqlCheck({
     name: 'stale_allowances',
-    question: 'Is every allowance one of a process that serves text?',
+    question: 'Does every allowance belong to a process that serves text?',
     remedy:
-      'A process that serves text releases the allowances of dead ones within a minute: is one running, and what does its log say?',
+      'A text process releases the allowances of dead processes within a minute. Check that one is running, and read its log.',
     sql: /* sql */ `
       SELECT id AS subject, format('%s of %s since %s', amount, account_id, to_json(opened_at) #>> '{}') AS detail
       FROM text_allowances
@@ -70,7 +70,7 @@ export const TEXT_CHECKS: readonly Check[] = [
   }),
   sqlCheck({
     name: 'text_charges',
-    question: 'Has every text request been charged as its usage says?',
+    question: 'Does the charge of every text request match its usage record?',
     remedy: 'Adjust the account by the difference between its charge and its transfers.',
     sql: /* sql */ `
       WITH charged AS (
@@ -92,7 +92,7 @@ export const TEXT_CHECKS: readonly Check[] = [
   }),
   sqlCheck({
     name: 'text_usage',
-    question: 'Has every text request that was paid for a record of its usage?',
+    question: 'Does every charged text request have a usage record?',
     remedy: 'Find the request in the logs of its process. Adjust the account if it should not have been charged.',
     sql: /* sql */ `
       SELECT transfers.text_request_id AS subject,
@@ -103,7 +103,7 @@ export const TEXT_CHECKS: readonly Check[] = [
   }),
   {
     name: 'text_prices',
-    question: 'Does every text request cost what its tokens cost by its catalogue and its price list?',
+    question: 'Does the charge of every text request match the price of its tokens in its catalogue and price list?',
     remedy: 'Adjust the account by the difference between the charge and the price.',
     find: findWrongPrices,
   },

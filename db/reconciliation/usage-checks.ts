@@ -9,7 +9,7 @@ const numbersOf = (which: string): string =>
 export const USAGE_CHECKS = [
   sqlCheck({
     name: 'daily_usage',
-    question: 'Is what each account used a day the sum of its tasks and text requests?',
+    question: 'Does the daily usage of every account equal the sum of its tasks and text requests?',
     remedy:
       'The rows are right. Insert the account and the day into late_usage: the day is read from its rows from then on, and the next sweep sums it again. Delete rows of daily_usage that nothing adds up to.',
     sql: /* sql */ `
@@ -32,9 +32,9 @@ export const USAGE_CHECKS = [
   }),
   sqlCheck({
     name: 'daily_transfers',
-    question: 'Is what the transfers of each account add up to a day what is kept of them?',
+    question: 'Do the daily sums of transfers of every account equal its transfers?',
     remedy:
-      'The transfers are right. Set the row of daily_transfers to what they add up to, or delete it where there are none.',
+      'The transfers are right. Set the row of daily_transfers to the sum of the transfers, or delete the row if there are none.',
     sql: /* sql */ `
       WITH carried AS (
         SELECT account_id, min(month) AS since, sum(signup_available + funded_available) AS available,

@@ -9,9 +9,9 @@ const PAGE_SIZE = 1_000;
 
 export const WORKFLOW_CHECK: Check = {
   name: 'workflows',
-  question: 'Is the workflow of every task open for as long as the task runs, and no longer?',
+  question: 'Is the workflow of a task open exactly while the task is running?',
   remedy:
-    'Open the workflow in Temporal. Terminate one whose task is final or missing. `genway recover` starts tasks again whose workflow is gone; cancelling such a task refunds it.',
+    'Open the workflow in Temporal. Terminate a workflow whose task is final or missing. `genway recover` restarts tasks whose workflow is missing; cancelling such a task refunds it.',
   async *find(sources) {
     yield* findOpenWorkflowsOfFinalTasks(sources);
     yield* findRunningTasksWithoutWorkflow(sources);
@@ -23,9 +23,10 @@ const OVERDUE_MINUTES = 15;
 
 export const DELIVERY_CHECK: Check = {
   name: 'deliveries',
-  question: 'Does somebody make the next attempt of every webhook delivery that is pending, and of no other?',
+  question:
+    'Does a workflow or a relay make the next attempt of every pending webhook delivery, and of no other delivery?',
   remedy:
-    'Look whether api processes run: their relays start deliveries. `genway recover` revives those whose workflow is gone, and says which workflows have no delivery.',
+    'Check that api processes are running: their relays start deliveries. `genway recover` restarts deliveries whose workflow is missing, and lists workflows without a delivery.',
   async *find(sources) {
     yield* findDeliveriesWithoutWorkflow(sources);
     yield* findUnstartedDeliveries(sources);

@@ -19,7 +19,7 @@ export const TASK_DECISIONS = {
   over: 'refunded: its workflow has ended, without saying how the task ended',
   restarted: 'to be started again: no workflow works on it',
   running: 'left alone: its workflow is running',
-  waiting: 'left alone: it has not begun; an api process will start it',
+  waiting: 'left alone: it has not started; an api process will start it',
 } as const;
 
 export type TaskDecision = keyof typeof TASK_DECISIONS;

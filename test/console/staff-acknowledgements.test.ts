@@ -182,6 +182,8 @@ describe('findings without a remedy', () => {
     });
     expect(refused.status).to.equal(403);
     expect(refused.body.error.message).to.include(`${REPORTS}/${id}, where a second person confirms it`);
-    expect(await genway('reconciliations', 'show', id)).to.include('The ledgers disagree. Findings: 1.');
+    expect(await genway('reconciliations', 'show', id)).to.include(
+      'The ledger has 1 finding that is not acknowledged.',
+    );
   });
 });

@@ -57,7 +57,7 @@ describe('the pages of operators', () => {
       const fields = { upstream: 'simulator', minutes: '5', reason: 'maintenance' };
       expect((await operator.send('/console/staff/upstreams/rest', fields)).status).to.equal(303);
       const resting = (await operator.get('/console/staff/upstreams/health')).text;
-      expect(resting).to.include('An operator’s order').and.not.include('In service');
+      expect(resting).to.include('Disabled by an operator').and.not.include('In service');
       const [order] = await app.database('upstream_overrides').where({ author: 'op@example.com' });
       expect(order).to.include({ upstream: 'simulator', reason: 'maintenance' });
       expect((await operator.send('/console/staff/upstreams/resume', fields)).status).to.equal(303);

@@ -27,7 +27,8 @@ export const lostPasswordPages = [
 ];
 
 function assertMail({ canSendMail }: ApiServices): void {
-  if (!canSendMail) throw new ServiceError('not_found', 'No e-mail is sent here.');
+  if (!canSendMail)
+    throw new ServiceError('not_found', 'This installation sends no e-mail. Ask an owner of the account for a link.');
 }
 
 function lostPassword(

@@ -111,7 +111,7 @@ describe('genway config check', () => {
     expect(await config(['config', 'check'])).to.deep.include({ exitCode: EXIT_CODES.right });
     const vendors = await config(['config', 'check'], { GENWAY_CATALOGUE: 'catalogue/vendors.yaml' });
     expect(vendors).to.deep.equal({
-      printed: 'Nothing is wrong in catalogue/vendors.yaml.',
+      printed: 'No mistakes in catalogue/vendors.yaml.',
       exitCode: EXIT_CODES.right,
     });
   });
@@ -162,7 +162,7 @@ describe('genway config check', () => {
     expect(await soldAs('540p')).to.contain(
       'usd_per_second.540p" must be a resolution that the upstream "kling" renders (720p, 1080p, 4k), not 540p',
     );
-    for (const known of ['4k', '2160p']) expect(await soldAs(known)).to.equal(`Nothing is wrong in ${path}.`);
+    for (const known of ['4k', '2160p']) expect(await soldAs(known)).to.equal(`No mistakes in ${path}.`);
     await rm(folder, { recursive: true });
   });
 
@@ -231,7 +231,7 @@ describe('genway config init', () => {
       const check = await config(['config', 'check', `${folder}/catalogue.yaml`, `${folder}/upstreams.yaml`]);
       for (const name of secrets) delete process.env[name];
       expect(check).to.deep.equal({
-        printed: `Nothing is wrong in ${folder}/catalogue.yaml and ${folder}/upstreams.yaml.`,
+        printed: `No mistakes in ${folder}/catalogue.yaml and ${folder}/upstreams.yaml.`,
         exitCode: EXIT_CODES.right,
       });
       const { textModels, videoModels, imageModels } = loadCatalogue(`${folder}/catalogue.yaml`);
@@ -299,12 +299,12 @@ describe('genway config check --online', () => {
       ],
     });
     expect(printed.split('\n').slice(1)).to.deep.equal([
-      `studio: ${base_url} answers, and takes the key …good (it answers 200)`,
+      `studio: ${base_url} answers, and accepts the key …good (it answers 200)`,
       `partner: ${base_url} refuses the key …-bad (it answers 401)`,
       'gone: http://127.0.0.1:9 cannot be reached with the key …good (connect ECONNREFUSED 127.0.0.1:9)',
-      `several: ${base_url}/v1 answers, and takes the key …good (it answers 200)`,
+      `several: ${base_url}/v1 answers, and accepts the key …good (it answers 200)`,
       `several: ${base_url}/v1 refuses the key …-bad (it answers 401)`,
-      `several: ${base_url}/v1 answers, but does not show whether it takes the key …lost (it answers 404)`,
+      `several: ${base_url}/v1 answers, but does not show whether it accepts the key …lost (it answers 404)`,
       `google: ${base_url}/v1beta refuses the key …good (it answers 400)`,
     ]);
     expect(exitCode).to.equal(EXIT_CODES.unreachable);
@@ -377,7 +377,7 @@ describe('genway config check --online', () => {
 
   it('sends no request when the file is wrong', async () => {
     const { printed, exitCode } = await online({ text: [{ name: 'one', base_url: vendor.url }] });
-    expect(printed).to.contain('No upstreams were asked');
+    expect(printed).to.contain('No upstream was checked');
     expect(exitCode).to.equal(EXIT_CODES.wrong);
     expect(asked).to.deep.equal([]);
   });
@@ -491,7 +491,7 @@ describe('genway config diff', () => {
 
   it('shows the errors of a file first', async () => {
     const refused = diff(CHEAPER_TEXT, ["input: '0.20'", 'input: 0.20']);
-    expect(await refused.catch(String)).to.match(/The files are wrong:\n.*prices\.input" must be quoted/);
+    expect(await refused.catch(String)).to.match(/The files have mistakes:\n.*prices\.input" must be quoted/);
   });
 });
 

@@ -135,7 +135,7 @@ describe('the commands of finance', () => {
 
   it('reconcile, and report that everything agrees', async () => {
     const report = await genway('reconcile');
-    expect(report).to.match(/^account_balances +0 +\d+ {2}Is every balance the sum of its transfers/m);
+    expect(report).to.match(/^account_balances +0 +\d+ {2}Does every balance equal the sum of its transfers/m);
     expect(report).to.match(/\nrec_\w+: clean\n$/);
   });
 
@@ -149,7 +149,9 @@ describe('the commands of finance', () => {
     expect(report).to.include(
       `\n1. key_usage: ${keyId}\n  used is 5, its transfers add up to 0\n  To do: The transfers are right.`,
     );
-    expect(report).to.match(/CommandError: The ledgers disagree\. Findings: 1\.$/);
+    expect(report).to.match(
+      /CommandError: The ledger has 1 finding that is not acknowledged\. Remedy or acknowledge each finding\.$/,
+    );
     const id = /^(rec_\w+): findings$/m.exec(report)?.[1] ?? '';
     expect(await genway('reconciliations')).to.match(new RegExp(`^${id} +findings +1 +operator`, 'm'));
     expect(await genway('reconciliations', 'show', id, '--csv')).to.include(`key_usage,${keyId},`);

@@ -60,7 +60,8 @@ async function personOf({ params }: UserVisit, { database }: ApiServices): Promi
 /** @throws ServiceError `forbidden` for staff: an operator must not take over another operator's access */
 async function customerOf(visit: UserVisit, services: ApiServices): Promise<User> {
   const user = await personOf(visit, services);
-  if (user.staffRole !== null) throw new ServiceError('forbidden', 'Staff are changed by "genway users".');
+  if (user.staffRole !== null)
+    throw new ServiceError('forbidden', 'Staff cannot be changed here. Use the command "genway users".');
   return user;
 }
 
