@@ -9,6 +9,7 @@ import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { findUnavailableReason } from '../../services/unavailable-model.ts';
+import type { Context } from '../../state.ts';
 
 const METHODS = ['generateContent', 'streamGenerateContent'];
 
@@ -29,7 +30,7 @@ export const listNativeModels = endpoint({
   answers: {
     200: { description: 'The models', content: json(object({ models: arrayOf(NATIVE_MODEL.schema) })) },
   },
-  handle: ({ caller }, services) => ({ models: modelsFor(caller, services).map(NATIVE_MODEL.present) }),
+  handle: ({ caller }, services) => presentNativeModels(caller, services),
 });
 
 export const getNativeModel = endpoint({
@@ -38,15 +39,27 @@ export const getNativeModel = endpoint({
   access: 'any-key',
   summary: 'Get one model of the native format',
   answers: { 200: { description: 'The model', content: json(NATIVE_MODEL.schema) } },
-  handle: ({ caller, params }, services) => {
-    const model = modelsFor(caller, services).find(({ id }) => id === params.model);
-    if (model) return NATIVE_MODEL.present(model);
-    throw new ServiceError(
-      'not_found',
-      'This API key cannot call this model in the native format. GET /v1beta/models lists the models that it can call.',
-    );
-  },
+  handle: ({ caller, params }, services) => presentNativeModel(params.model, caller, services),
 });
+
+/** Whether the key comes in the header of the SDKs of the native format, and not as a placeholder next to a bearer token. */
+export function isNativeClient({ headers }: Context): boolean {
+  return headers['x-goog-api-key'] !== undefined && headers.authorization === undefined;
+}
+
+export function presentNativeModels(caller: Caller, services: ApiServices): object {
+  return { models: modelsFor(caller, services).map(NATIVE_MODEL.present) };
+}
+
+/** @throws ServiceError `not_found` */
+export function presentNativeModel(id: string, caller: Caller, services: ApiServices): object {
+  const model = modelsFor(caller, services).find((candidate) => candidate.id === id);
+  if (model) return NATIVE_MODEL.present(model);
+  throw new ServiceError(
+    'not_found',
+    'This API key cannot call this model in the native format. GET /v1beta/models lists the models that it can call.',
+  );
+}
 
 function modelsFor(caller: Caller, services: ApiServices): readonly TextModel[] {
   return [...services.catalogue.textModels.values()].filter(

@@ -8,6 +8,7 @@ import { flagParameter } from '../../endpoint/query.ts';
 import { arrayOf, exactly, object } from '../../../domain/json-schema.ts';
 import { withPrices } from '../../services/customer-prices.ts';
 import { findUnavailableReason } from '../../services/unavailable-model.ts';
+import { isNativeClient, presentNativeModel, presentNativeModels } from './native.ts';
 import { MODEL_SCHEMA, presentModel } from './present.ts';
 
 export const listModels = endpoint({
@@ -23,7 +24,8 @@ export const listModels = endpoint({
       content: json(object({ object: exactly('list'), data: arrayOf(MODEL_SCHEMA) })),
     },
   },
-  handle: async ({ caller, query: { all = false } }, services) => {
+  handle: async ({ caller, query: { all = false }, context }, services) => {
+    if (isNativeClient(context)) return presentNativeModels(caller, services);
     const { catalogue, clock } = services;
     const prices = await services.findPrices(caller.account, clock.nowMs());
     const judged = allModels(catalogue).map((model) => ({
@@ -42,7 +44,8 @@ export const getModel = endpoint({
   access: 'any-key',
   summary: 'Get one model',
   answers: { 200: { description: 'The model', content: json(MODEL_SCHEMA) } },
-  handle: async ({ caller, params }, services) => {
+  handle: async ({ caller, params, context }, services) => {
+    if (isNativeClient(context)) return presentNativeModel(params.model_id, caller, services);
     const { catalogue, clock } = services;
     const model = allModels(catalogue).find(({ id }) => id === params.model_id);
     if (!model || !isAllowedModel(caller.key, model.id)) {

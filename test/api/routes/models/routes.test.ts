@@ -70,7 +70,7 @@ describe('GET /v1/models', () => {
       { authorization: `Bearer ${apiKey}`, 'x-goog-api-key': 'placeholder' },
     ];
     for (const headers of accepted) {
-      for (const path of ['/v1/models', '/v1/models/textg-6-sol']) {
+      for (const path of ['/v1/models', '/v1/models/texth-4-argon']) {
         expect((await fetch(app.baseUrl + path, { headers })).status, JSON.stringify(headers)).to.equal(200);
       }
     }
@@ -165,17 +165,21 @@ describe('GET /v1/models', () => {
     expect(await client.models.retrieve('texti-k3')).to.include({ id: 'texti-k3', object: 'model', created: CREATED });
   });
 
-  it('lists the models of the native format to its SDK, and shows each', async () => {
-    // contract 4.6:4
-    const client = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: app.baseUrl } });
-    const names: (string | undefined)[] = [];
-    for await (const { name } of await client.models.list()) names.push(name);
-    const native = [...CATALOGUE.textModels.values()].filter(({ formats }) => formats.includes('generate-content'));
-    expect(names).to.deep.equal(native.map(({ id }) => `models/${id}`));
-    expect(await client.models.get({ model: 'texth-4-argon' })).to.include({ name: 'models/texth-4-argon' });
-    const other = await call(`${app.baseUrl}/v1beta/models/texti-k3`, { key: apiKey });
-    expect(other.status).to.equal(404);
-  });
+  for (const apiVersion of ['v1', 'v1beta']) {
+    it(`lists the models of the native format to its SDK under /${apiVersion}, and shows each`, async () => {
+      // contract 4.6:4 4.6:6
+      const client = new GoogleGenAI({ apiKey, apiVersion, httpOptions: { baseUrl: app.baseUrl } });
+      const names: (string | undefined)[] = [];
+      for await (const { name } of await client.models.list()) names.push(name);
+      const native = [...CATALOGUE.textModels.values()].filter(({ formats }) => formats.includes('generate-content'));
+      expect(names).to.deep.equal(native.map(({ id }) => `models/${id}`));
+      expect(await client.models.get({ model: 'texth-4-argon' })).to.include({ name: 'models/texth-4-argon' });
+      const other = await fetch(`${app.baseUrl}/${apiVersion}/models/texti-k3`, {
+        headers: { 'x-goog-api-key': apiKey },
+      });
+      expect(other.status).to.equal(404);
+    });
+  }
 
   it('shows the limits and prices of a video model', async () => {
     // contract 2.8:2 4.6:2
