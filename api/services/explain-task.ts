@@ -117,7 +117,9 @@ function describeOutcome(submission: StoredSubmission): string {
       : [`${String(outcome).replace('_', ' ')}, learnt from ${learntFrom}`]),
     ...(jobId === null ? [] : [`job ${jobId}`]),
     ...(note === null ? [] : [note]),
-    ...(possibleLoss === null ? [] : [`${formatUsd(possibleLoss)} USD of list price may have been rendered in vain`]),
+    ...(possibleLoss === null
+      ? []
+      : [`possible renders that no client received, at a list price of ${formatUsd(possibleLoss)} USD`]),
     ...(vendorCost === null ? [] : [`the upstream charged ${vendorCost.amount} ${vendorCost.unit}`]),
     ...(cost === null ? [] : [`it cost ${formatUsd(cost)} USD`]),
   ];

@@ -1042,7 +1042,7 @@ export const en = {
     apply: 'Apply the files',
     history: 'Applied and refused versions',
     noHistory: 'Nothing was recorded yet.',
-    tookUp: 'Taken up',
+    tookUp: 'Applied',
     refusedOne: 'Refused',
   },
   staffWebhooks: {

@@ -32,7 +32,7 @@ const MARGIN = resource<Margin>('Margin', {
   revenue_usd: field.usd('revenue', 'The amount that clients paid'),
   cost_usd: field.usd.orNull('cost', 'The known cost of succeeded tasks and requests. Null if no cost is known'),
   failed_cost_usd: field.usd('failedCost', 'The amount that the upstream charged for failed tasks and requests'),
-  possible_loss_usd: field.usd('possibleLoss', 'The list price of results that may have been produced in vain'),
+  possible_loss_usd: field.usd('possibleLoss', 'The list price of possible results that no client received'),
   margin_usd: field.usd.orNull('margin', 'The revenue whose cost is known, less all cost. Null if no cost is known'),
   margin_percent: field.number.orNull(percentOfMargin, 'The margin in percent of the revenue whose cost is known'),
 });
@@ -57,7 +57,7 @@ const RENDER = resource<Render>('Render', {
   revenue_usd: field.usd('revenue', 'The amount that the client paid'),
   cost_usd: field.usd.orNull('cost', 'The cost. Null if unknown'),
   vendor_cost: field.object(VENDOR_COST).orNull('vendorCost'),
-  possible_loss_usd: field.usd('possibleLoss', 'The list price of renders that may have run in vain'),
+  possible_loss_usd: field.usd('possibleLoss', 'The list price of possible renders that no client received'),
   margin_usd: field.usd.orNull(
     ({ revenue, cost }) => (cost === null ? null : revenue - cost),
     'The revenue less the cost. Null if the cost is unknown',

@@ -29,5 +29,5 @@ export const SUBMISSION = resource<StoredSubmission>('Submission', {
   job_id: field.text.orNull('jobId', 'The upstream’s id of the job'),
   cost_usd: field.usd.orNull('cost', 'The cost. Null if unknown'),
   vendor_cost: field.object(VENDOR_COST).orNull('vendorCost'),
-  possible_loss_usd: field.usd.orNull('possibleLoss', 'The list price of renders that may have run in vain'),
+  possible_loss_usd: field.usd.orNull('possibleLoss', 'The list price of possible renders that no client received'),
 });
