@@ -10,8 +10,13 @@ import type { ApiServices } from './services.ts';
 
 export type Concern =
   | { readonly kind: 'database' | 'temporal' }
-  /** The circuit of a route is open. */
-  | { readonly kind: 'circuit'; readonly upstream: string; readonly model: string; readonly cause: string }
+  /** The circuits of an upstream's routes to these models are open. */
+  | {
+      readonly kind: 'circuit';
+      readonly upstream: string;
+      readonly models: ReadonlySet<string>;
+      readonly cause: string;
+    }
   /** An upstream fails many of its requests. */
   | {
       readonly kind: 'failing';
@@ -73,7 +78,8 @@ async function readConcerns(services: ApiServices) {
   return {
     backlog,
     concerns: [
-      ...health.flatMap(concernsAbout),
+      ...openCircuits(health),
+      ...health.flatMap(failingRoute),
       ...lateWork(backlog),
       ...counted('endpoints', endpoints.length),
       ...counted('approvals', corrections.length),
@@ -83,10 +89,22 @@ async function readConcerns(services: ApiServices) {
   };
 }
 
-function concernsAbout({ name: upstream, model, cause, lastFiveMinutes }: UpstreamHealth): readonly Concern[] {
+/** One concern for each upstream and cause, however many models the upstream serves. */
+function openCircuits(health: readonly UpstreamHealth[]): readonly Concern[] {
+  const found = new Map<string, { upstream: string; models: Set<string>; cause: string }>();
+  for (const { name: upstream, model, cause } of health) {
+    if (cause === null) continue;
+    const key = JSON.stringify([upstream, cause]);
+    const circuit = found.get(key) ?? { upstream, models: new Set(), cause };
+    circuit.models.add(model);
+    found.set(key, circuit);
+  }
+  return Array.from(found.values(), (circuit) => ({ kind: 'circuit', ...circuit }));
+}
+
+function failingRoute({ name: upstream, model, cause, lastFiveMinutes }: UpstreamHealth): readonly Concern[] {
   const { requests, failures } = lastFiveMinutes;
-  if (cause !== null) return [{ kind: 'circuit', upstream, model, cause }];
-  const isFailing = requests >= MIN_REQUESTS && failures > FAILING_SHARE * requests;
+  const isFailing = cause === null && requests >= MIN_REQUESTS && failures > FAILING_SHARE * requests;
   return isFailing ? [{ kind: 'failing', upstream, model, requests, failures }] : [];
 }
 

@@ -163,6 +163,7 @@ async function refusing<Result>(change: Promise<Result>): Promise<Result> {
     if (error instanceof TooSoonError) {
       throw badRequest(
         `"valid_from" is too early: ${error.message}. Leave it out to make the version valid as soon as possible.`,
+        { path: ['valid_from'], kind: 'moment.early', values: {} },
       );
     }
     if (!(error instanceof PriceListExistsError)) throw error;

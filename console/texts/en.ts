@@ -353,6 +353,7 @@ export const en = {
       'factor.refused': 'Enter a number above 0 and below 1000, with at most 6 decimals.',
       'link.one': 'Enter a public HTTPS link.',
       'link.refused': 'Enter a public HTTPS link.',
+      'moment.early': 'Choose a later time, or leave this empty for as soon as possible.',
       'number.base': 'Enter a number.',
       'number.infinity': 'Enter a smaller number.',
       'number.integer': 'Enter a whole number.',
@@ -1055,6 +1056,7 @@ export const en = {
     nothingFailed: 'No failed delivery of this endpoint can be sent again.',
   },
   staffLive: {
+    models: (count: number) => `${count} models`,
     ready: 'Readiness',
     gateway: 'This process',
     database: 'Database',

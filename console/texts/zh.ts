@@ -348,6 +348,7 @@ export const zh: typeof en = {
       'factor.refused': '请输入大于 0 且小于 1000 的数，最多 6 位小数。',
       'link.one': '请输入公开的 HTTPS 链接。',
       'link.refused': '请输入公开的 HTTPS 链接。',
+      'moment.early': '请选择更晚的时间，或留空以尽快生效。',
       'number.base': '请输入数字。',
       'number.infinity': '请输入较小的数字。',
       'number.integer': '请输入整数。',
@@ -1007,6 +1008,7 @@ export const zh: typeof en = {
     nothingFailed: '此端点没有可以重新投递的失败投递。',
   },
   staffLive: {
+    models: (count) => `${count} 个模型`,
     ready: '就绪状态',
     gateway: '当前进程',
     database: '数据库',

@@ -45,6 +45,7 @@ const REFUSED: readonly Refused[] = [
   { form: 'staff/price-lists', fields: { ...LIST, factor: 'x' }, field: 'factor', told: '系数：请输入大于 0 且小于 1000 的数' },
   { form: 'staff/price-lists', fields: { ...LIST, rules: 'x' }, field: 'rules', told: '规则第 1 行应类似' },
   { form: 'staff/price-lists', fields: { ...LIST, valid_from: 'x' }, field: 'valid_from', told: '生效时间：请输入 1970 至 9999 年之间的日期。' },
+  { form: 'staff/price-lists', fields: { ...LIST, valid_from: '2020-01-01T00:00' }, field: 'valid_from', told: '生效时间：请选择更晚的时间，或留空以尽快生效。' },
   { form: 'staff/rest', fields: { upstream: 'simulator', minutes: '0', reason: '维护' }, field: 'minutes', told: '请输入 1 至 43200 之间的整数分钟。' },
 ];
 

@@ -163,6 +163,14 @@ describe('the pages of operators', () => {
     expect(text).to.include('hx-get="/console/staff/live/state"').and.include('Ready');
   });
 
+  it('the home of operators shows an upstream that is out of service once, with the number of its models', async () => {
+    const upstream = { upstream: 'simulator', reason: 'maintenance' };
+    await operator.send('/console/staff/upstreams/rest', { ...upstream, minutes: '5' });
+    const { text } = await operator.get('/console/staff/live');
+    await operator.send('/console/staff/upstreams/resume', upstream);
+    expect(text.match(/simulator, \d+ models: An operator’s order/g)).to.have.lengthOf(1);
+  });
+
   it('the home of operators shows current problems, with the vendor’s message on the page of upstreams', async () => {
     const target = { upstream: 'simulator', format: 'chat-completions', model: 'textc-M3', key: '1111' };
     const recorder = createCallRecorder(app.database, pino({ level: 'silent' }));

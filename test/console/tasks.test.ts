@@ -71,6 +71,16 @@ describe('pages of tasks', () => {
     expect(text).to.include('It failed. Try again.').and.include('$1.00 was refunded').and.include(endpoint.id);
   });
 
+  it('show why a task failed in the reader’s language, before the message of the API', async () => {
+    const reader = await Visitor.invited(app, { email: 'reader@example.com', account_id: customer.accountId });
+    await reader.get('/console/profile');
+    await reader.send('/console/profile/language', { language: 'zh' });
+    const task = await taskOf(customer);
+    await finishAsFailed(app.database, task, 'processing_unavailable');
+    const { text } = await reader.get(`${path}/${task.id}`);
+    expect(text).to.match(/供应商不可用.*It failed\. Try again\./s);
+  });
+
   it('show the request and its key, and fill the playground with the request again', async () => {
     const request = { ...newTask({ accountId: customer.accountId, id: customer.keyId }).request };
     const task = await taskOf(customer, {

@@ -23,7 +23,7 @@ import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
 import { exportFile } from '../../export.ts';
 import { member, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
-import type { Texts } from '../../texts/texts.ts';
+import { causeWords, type Texts } from '../../texts/texts.ts';
 
 const PAGE_SIZE = 50;
 
@@ -190,13 +190,13 @@ function Linked({ href, children }: { href: string | null; children: Child }) {
 }
 
 /** The purpose of an entry. Only operators see reason and author. */
-function purposeOf(entry: BalanceEntry, isOfStaff: boolean, { billing: words, refunds }: Texts): string | null {
+function purposeOf(entry: BalanceEntry, isOfStaff: boolean, texts: Texts): string | null {
   const { model, errorCode, inputTokens, outputTokens, reference, author, reason } = entry;
-  const causes: Readonly<Record<string, string>> = refunds.causes;
+  const { billing: words } = texts;
   const parts = [
     model,
     inputTokens !== null && outputTokens !== null ? words.tokens(Number(inputTokens), Number(outputTokens)) : null,
-    errorCode === null ? null : (causes[errorCode] ?? errorCode),
+    errorCode === null ? null : causeWords(errorCode, texts),
     reference,
     ...(isOfStaff ? [reason, author] : []),
   ].filter((part) => part !== null);

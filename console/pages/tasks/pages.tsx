@@ -17,7 +17,7 @@ import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { modelIn, readIfFiltered } from '../../part-filter.ts';
 import { periodOf } from '../../period.ts';
-import type { Texts } from '../../texts/texts.ts';
+import { causeWords, type Texts } from '../../texts/texts.ts';
 import { findOwnTask } from '../own-account.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
 import { DownloadLinks, durationOf, Gallery, Result, RunningTasks, TaskTile } from './gallery.tsx';
@@ -137,7 +137,12 @@ async function detailsOf(task: Task, { account, texts }: MemberVisit, { database
               fields.status,
               <>
                 <Chosen name="status" value={task.status} />
-                {task.failure === null ? null : <p>{task.failure.message}</p>}
+                {task.failure === null ? null : (
+                  <>
+                    <p>{causeWords(task.failure.code, texts)}</p>
+                    <p class="soft">{task.failure.message}</p>
+                  </>
+                )}
               </>,
             ],
             [fields.prompt, task.request.prompt],

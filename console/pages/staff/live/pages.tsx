@@ -92,7 +92,7 @@ function wordsOf(concern: Concern, texts: Texts): string {
     case 'temporal':
       return words[concern.kind];
     case 'circuit':
-      return `${concern.upstream}, ${concern.model}: ${wordFor('cause', concern.cause, texts)}`;
+      return `${concern.upstream}, ${modelsOf(concern, texts)}: ${wordFor('cause', concern.cause, texts)}`;
     case 'failing':
       return `${concern.upstream}, ${concern.model}: ${words.failed(concern.failures, concern.requests)}`;
     case 'lateTasks':
@@ -105,6 +105,11 @@ function wordsOf(concern: Concern, texts: Texts): string {
     default:
       return String(concern.count);
   }
+}
+
+/** The name of the only model, or the number of models. */
+function modelsOf({ models }: Extract<Concern, { kind: 'circuit' }>, { staffLive: words }: Texts): string {
+  return models.size === 1 ? [...models].join() : words.models(models.size);
 }
 
 function Work({ backlog }: { backlog: Backlog }) {

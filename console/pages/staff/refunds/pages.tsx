@@ -11,7 +11,7 @@ import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOrMonth } from '../../../period.ts';
-import type { Texts } from '../../../texts/texts.ts';
+import { causeWords, type Texts } from '../../../texts/texts.ts';
 
 const CAUSE = /^[a-z_]{1,100}$/;
 
@@ -104,7 +104,6 @@ const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
   amount_usd: field.usd('amount'),
 });
 
-/** Returns the words for an error code; the code itself if there are none. */
-function causeInWords(cause: string | null, { refunds: words }: Texts): string {
-  return cause === null ? words.unknownCause : (new Map(Object.entries(words.causes)).get(cause) ?? cause);
+function causeInWords(cause: string | null, texts: Texts): string {
+  return cause === null ? texts.refunds.unknownCause : causeWords(cause, texts);
 }
