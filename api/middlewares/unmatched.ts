@@ -77,7 +77,7 @@ export interface OtherAddress {
 export function unmatched(router: RouterInstance, other?: OtherAddress) {
   const adviceFor = ({ path, method }: AppContext): string =>
     other?.router.match(path, method).route
-      ? `It is served at ${other.url}.`
+      ? `Send the request to ${other.url}.`
       : (INSTEAD.find(([pattern]) => pattern.test(path))?.[1] ?? 'Check the path: /docs of the api address lists all.');
   return async (context: AppContext): Promise<void> => {
     const isCustom = CUSTOM_METHOD.test(context.path);

@@ -167,7 +167,7 @@ describeInBrowser('the console in a browser', (browser) => {
       await route.abort('connectionreset');
     });
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.getByText('No answer came.').waitFor();
+    await page.getByText('No answer arrived.').waitFor();
     await page.unroute('**/playground');
     await page.getByRole('button', { name: 'Create' }).click();
     await taskBesideForm(page);

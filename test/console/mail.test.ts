@@ -138,7 +138,7 @@ describe('e-mail of the console', () => {
     await invite(app, { email: 'gone@example.com' });
     await untilNothingIsOrdered(refusing.port);
     await refusing.stop();
-    expect(log).to.include('an e-mail with a link is given up');
+    expect(log).to.include('an e-mail with a link could not be sent');
   });
 
   it('leaves no link in any log', async () => {

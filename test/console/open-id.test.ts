@@ -95,7 +95,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       const visitor = new Visitor(app);
       const shown = await signIn(visitor, `refused-${index}`);
       expect(shown.status).to.equal(401);
-      expect(shown.text).to.include('You are not known here.');
+      expect(shown.text).to.include('There is no user with your e-mail address.');
       expect(await isIn(visitor)).to.equal(false);
       expect(await app.database('users').where({ email })).to.have.length(isInvited ? 1 : 0);
     });

@@ -168,7 +168,7 @@ describe('the pages of operators', () => {
     await operator.send('/console/staff/upstreams/rest', { ...upstream, minutes: '5' });
     const { text } = await operator.get('/console/staff/live');
     await operator.send('/console/staff/upstreams/resume', upstream);
-    expect(text.match(/simulator, \d+ models: An operator’s order/g)).to.have.lengthOf(1);
+    expect(text.match(/simulator, \d+ models: Disabled by an operator/g)).to.have.lengthOf(1);
   });
 
   it('the home of operators shows current problems, with the vendor’s message on the page of upstreams', async () => {

@@ -50,7 +50,7 @@ describe('price lists in the console of the staff', () => {
     ['an unknown model', { rules: 'family textg factor=2\nmodel x factor=2' }, '&quot;rules[1]&quot; names a model'],
     ['a factor of nothing', { factor: '0' }, 'Factor: Enter a number above 0'],
     ['no reason', { reason: '' }, 'Reason: Fill this in.'],
-    ['a moment that is over', { valid_from: '2026-01-01T00:00' }, '&quot;valid_from&quot; is too early'],
+    ['a moment that is over', { valid_from: '2026-01-01T00:00' }, 'Choose a later time'],
     ['the name of another', { name: 'kites' }, 'A price list with this name exists'],
   ];
   for (const [what, fields, words] of wrong) {
