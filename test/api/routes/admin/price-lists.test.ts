@@ -187,7 +187,7 @@ describe('price lists', () => {
             { model: TEXT, factor: '2' },
           ],
         },
-        '"rules[1]" is the second rule',
+        '"rules[1]" is a second rule',
       ],
       [
         'with a price of another name',
@@ -197,7 +197,7 @@ describe('price lists', () => {
       [
         'with a price of nothing',
         { name: 'a', reason, rules: [{ model: TEXT, prices: { input: '0' } }] },
-        '"rules[0]" must not give input away',
+        '"rules[0]" must have a price above 0',
       ],
       [
         'with a negative price',

@@ -89,7 +89,7 @@ describe('reading the bill of a vendor', () => {
     [
       'has a quote that does not end',
       `request_id,endpoint,cost\n"j,m,1\n${'x\n'.repeat(100_000)}`,
-      'The file is no CSV',
+      'The file is not valid CSV',
     ],
     [
       'has more lines than any vendor sends',
@@ -102,7 +102,7 @@ describe('reading the bill of a vendor', () => {
       'more than 100000 lines',
     ],
     ['has a name that is none', `request_id,endpoint,cost\n${'😀'.repeat(200)},m,1\n`, 'a cell of more than 300'],
-    ['has a quote within a cell', 'request_id,endpoint,cost\nj"x"y,m,1\n', 'The file is no CSV'],
+    ['has a quote within a cell', 'request_id,endpoint,cost\nj"x"y,m,1\n', 'The file is not valid CSV'],
   ] as const) {
     it(`refuses a file that ${what}`, async () => {
       expect((await rejectionOf(read(csv))).message).to.include(message);
