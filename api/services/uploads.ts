@@ -5,8 +5,7 @@ import {
   finishUpload,
   deleteRemovedUploads,
   deleteUpload,
-  markUnusedUploadsDeleted,
-  markUploadDeleted,
+  markUploadsDeleted,
   type NewUpload,
   reserveUpload,
   type UploadGrant,
@@ -46,10 +45,13 @@ export interface Uploads {
    * @throws ObjectTooLargeError when more bytes arrive than the file's type allows
    */
   store(caller: Caller, file: ArrivingFile): Promise<Upload>;
-  /** @returns false if the account has no such upload */
-  remove(accountId: string, id: string): Promise<boolean>;
-  /** Removes those of the uploads that no task used. */
-  removeUnused(accountId: string, ids: readonly string[]): Promise<void>;
+  /**
+   * Removes uploads from storage and from their account.
+   *
+   * @param options.onlyUnused keeps the uploads that a task used
+   * @returns false if the account has none of them
+   */
+  remove(accountId: string, ids: readonly string[], options?: { readonly onlyUnused: boolean }): Promise<boolean>;
 }
 
 /** A file of unknown length gets this much space at first, which is doubled as needed. */
@@ -94,21 +96,15 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
       }
     },
 
-    async remove(accountId, id) {
-      const upload = await markUploadDeleted(database, accountId, id);
-      if (upload === null) return false;
-      await storage.delete(upload.storageKey);
-      await deleteRemovedUploads(database, [id]);
-      return true;
-    },
-
-    async removeUnused(accountId, ids) {
-      const unused = await markUnusedUploadsDeleted(database, accountId, ids);
-      await Promise.all(unused.map(({ storageKey }) => storage.delete(storageKey)));
+    async remove(accountId, ids, options) {
+      const marked = await markUploadsDeleted(database, accountId, ids, options);
+      if (marked.length === 0) return false;
+      await Promise.all(marked.map(({ storageKey }) => storage.delete(storageKey)));
       await deleteRemovedUploads(
         database,
-        unused.map(({ id }) => id),
+        marked.map(({ id }) => id),
       );
+      return true;
     },
   };
 }

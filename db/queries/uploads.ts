@@ -86,29 +86,19 @@ export async function findUpload(database: Database, accountId: string, id: stri
   return row ? toUpload(row) : null;
 }
 
-/** Hides an upload of the account, and marks it for removal. @returns null if there is no such upload */
-export async function markUploadDeleted(
-  database: Database,
-  accountId: string,
-  id: string,
-): Promise<UploadToRemove | null> {
-  if (!isId('file', id)) return null;
-  const [row] = await present(database)
-    .where({ id, account_id: accountId })
-    .update({ deleted_at: database.fn.now() })
-    .returning(['id', 'storage_key']);
-  return row ? camelCased(row) : null;
-}
-
-/** Hides those of the account's uploads that no task used, and marks them for removal. */
-export async function markUnusedUploadsDeleted(
+/** Hides uploads of the account, and marks them for removal. @param onlyUnused keeps the uploads that a task used */
+export async function markUploadsDeleted(
   database: Database,
   accountId: string,
   ids: readonly string[],
+  { onlyUnused = false }: { readonly onlyUnused?: boolean } = {},
 ): Promise<readonly UploadToRemove[]> {
   const rows = await present(database)
-    .whereIn('id', ids)
-    .where({ account_id: accountId, used_at: null })
+    .whereIn(
+      'id',
+      ids.filter((id) => isId('file', id)),
+    )
+    .where({ account_id: accountId, ...(onlyUnused && { used_at: null }) })
     .update({ deleted_at: database.fn.now() })
     .returning(['id', 'storage_key']);
   return rows.map(camelCased);

@@ -84,7 +84,7 @@ export const deleteFile = endpoint({
   description: 'The file’s link stops working at once, even for running tasks.',
   answers: { 200: dataOf(DELETED_FILE.schema, 'The deleted file') },
   handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
-    if (!(await uploads.remove(caller.account.id, id))) throw notFoundError('file', caller);
+    if (!(await uploads.remove(caller.account.id, [id]))) throw notFoundError('file', caller);
     return { data: DELETED_FILE.present({ id }) };
   },
 });

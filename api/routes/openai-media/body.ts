@@ -97,10 +97,10 @@ export function mediaBody<Fields>(
       read: async (request) => request,
     },
     receive: async ({ body: request, caller }, services, create) => {
-      const uploads: string[] = [];
+      const ids: string[] = [];
       const upload = async (file: ArrivingFile): Promise<string> => {
         const { id, storageKey } = await services.uploads.store(caller, file);
-        uploads.push(id);
+        ids.push(id);
         return services.storage.urlOf(storageKey);
       };
       const isForm = fileFields.length > 0 && /^multipart\//i.test(request.headers['content-type'] ?? '');
@@ -111,7 +111,9 @@ export function mediaBody<Fields>(
         return await create(bodyOf(sent, isForm, services.catalogue));
       } catch (error) {
         // Uploads that are not removed now are swept later.
-        if (uploads.length > 0) await services.uploads.removeUnused(caller.account.id, uploads).catch(() => {});
+        if (ids.length > 0) {
+          await services.uploads.remove(caller.account.id, ids, { onlyUnused: true }).catch(() => {});
+        }
         throw error;
       }
     },

@@ -25,7 +25,7 @@ export const filePages = [
   }),
   page.form('/{file_id}/delete', 'develop', async (visit, services) => {
     const { id } = await uploadOf(visit, services);
-    await services.uploads.remove(visit.account.accountId, id);
+    await services.uploads.remove(visit.account.accountId, [id]);
   }),
 ];
 

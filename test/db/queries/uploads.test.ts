@@ -5,7 +5,7 @@ import {
   finishUpload,
   deleteRemovedUploads,
   listUploads,
-  markUploadDeleted,
+  markUploadsDeleted,
   type NewUpload,
   reserveUpload,
 } from '../../../db/queries/uploads.ts';
@@ -61,7 +61,7 @@ describe('db/queries/uploads', () => {
     await reserveUpload(database, newUpload(), { needed: 1, wanted: 1 }, QUOTA);
     const listed = async () => (await listUploads(database, { accountId, limit: 10 })).map(({ id }) => id);
     expect(await listed()).to.deep.equal([stored.id]);
-    await markUploadDeleted(database, accountId, stored.id);
+    await markUploadsDeleted(database, accountId, [stored.id]);
     expect(await listed()).to.deep.equal([]);
   });
 
@@ -79,7 +79,7 @@ describe('db/queries/uploads', () => {
       await reserveUpload(database, upload, { needed: 1, wanted: 1 }, QUOTA);
     }
     const [removed, forgotten] = [await store(0), await store(0)];
-    for (const { id } of [removed, forgotten]) await markUploadDeleted(database, accountId, id);
+    await markUploadsDeleted(database, accountId, [removed.id, forgotten.id]);
     await database('uploads')
       .where({ id: forgotten.id })
       .update({ deleted_at: new Date(Date.now() - HOUR_MS) });
@@ -88,7 +88,7 @@ describe('db/queries/uploads', () => {
 
   it('uploads are deleted only after they were marked', async () => {
     const [kept, removed] = [await store(0), await store(0)];
-    await markUploadDeleted(database, accountId, removed.id);
+    await markUploadsDeleted(database, accountId, [removed.id]);
     await deleteRemovedUploads(database, [kept.id, removed.id]);
     expect((await database('uploads').select<{ id: string }[]>('id')).map(({ id }) => id)).to.deep.equal([kept.id]);
   });
