@@ -225,6 +225,15 @@ export const en = {
       missing: 'Not billed',
       wrong_price: 'Another price',
     },
+    failure: {
+      content_policy_violation: 'Content policy',
+      bad_request: 'Refused by the vendor',
+      processing_unavailable: 'Vendor not available',
+      processing_timeout: 'Took too long',
+      processing_failed: 'Failed at the vendor',
+      result_transfer_failed: 'Result could not be stored',
+      disconnected: 'The client left before the answer began',
+    },
     limit_period: {
       day: 'each day',
       week: 'each week, from Monday',
@@ -849,15 +858,6 @@ export const en = {
     unknownCause: 'Not known',
     of: 'Task or request',
     none: 'No refunds match. Choose other days, or another reason.',
-    causes: {
-      content_policy_violation: 'Content policy',
-      bad_request: 'Refused by the vendor',
-      processing_unavailable: 'Vendor not available',
-      processing_timeout: 'Took too long',
-      processing_failed: 'Failed at the vendor',
-      result_transfer_failed: 'Result could not be stored',
-      disconnected: 'The client left before the answer began',
-    },
   },
   corrections: {
     explained: 'A correction is a transfer with a reason and an author. Existing transfers are never edited.',

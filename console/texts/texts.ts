@@ -11,12 +11,6 @@ export function textsIn(language: string): Texts {
   return LANGUAGES[language] ?? en;
 }
 
-/** Returns the words for the code of a failure; the code itself if there are none. */
-export function causeWords(code: string, { refunds }: Texts): string {
-  const causes: Readonly<Record<string, string>> = refunds.causes;
-  return causes[code] ?? code;
-}
-
 /** Returns the language of the console that the browser prefers: RFC 9110, section 12.5.4. */
 export function preferredLanguage(acceptLanguage: string): string {
   const wanted = acceptLanguage

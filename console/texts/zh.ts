@@ -221,6 +221,15 @@ export const zh: typeof en = {
       missing: '未计费',
       wrong_price: '价格不同',
     },
+    failure: {
+      content_policy_violation: '内容政策',
+      bad_request: '被供应商拒绝',
+      processing_unavailable: '供应商不可用',
+      processing_timeout: '超时',
+      processing_failed: '供应商处理失败',
+      result_transfer_failed: '结果无法保存',
+      disconnected: '客户端在回答开始前离开',
+    },
     limit_period: {
       day: '每天',
       week: '每周（从周一起）',
@@ -832,15 +841,6 @@ export const zh: typeof en = {
     unknownCause: '不明',
     of: '任务或请求',
     none: '没有符合条件的退款。请选择其他日期或原因。',
-    causes: {
-      content_policy_violation: '内容政策',
-      bad_request: '被供应商拒绝',
-      processing_unavailable: '供应商不可用',
-      processing_timeout: '超时',
-      processing_failed: '供应商处理失败',
-      result_transfer_failed: '结果无法保存',
-      disconnected: '客户端在回答开始前离开',
-    },
   },
   reconciliation: {
     explained: '每小时以及按需，把与资金有关的一切做成快照，与自身、Temporal 和已保存的文件逐一核对。',

@@ -12,12 +12,12 @@ import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/t
 import { Card, Copyable, Empty, Facts, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
-import { Chosen } from '../../html/resource-table.tsx';
+import { Chosen, wordFor } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { modelIn, readIfFiltered } from '../../part-filter.ts';
 import { periodOf } from '../../period.ts';
-import { causeWords, type Texts } from '../../texts/texts.ts';
+import type { Texts } from '../../texts/texts.ts';
 import { findOwnTask } from '../own-account.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
 import { DownloadLinks, durationOf, Gallery, Result, RunningTasks, TaskTile } from './gallery.tsx';
@@ -139,7 +139,7 @@ async function detailsOf(task: Task, { account, texts }: MemberVisit, { database
                 <Chosen name="status" value={task.status} />
                 {task.failure === null ? null : (
                   <>
-                    <p>{causeWords(task.failure.code, texts)}</p>
+                    <p>{wordFor('failure', task.failure.code, texts)}</p>
                     <p class="soft">{task.failure.message}</p>
                   </>
                 )}

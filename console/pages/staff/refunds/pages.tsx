@@ -7,11 +7,11 @@ import { nested } from '../../../../domain/resource/resource.ts';
 import { exportFile } from '../../../export.ts';
 import { Choice, Field } from '../../../html/components.tsx';
 import { DayFilters, Downloads, Filters } from '../../../html/filters.tsx';
-import { TableCard } from '../../../html/resource-table.tsx';
+import { TableCard, wordFor } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOrMonth } from '../../../period.ts';
-import { causeWords, type Texts } from '../../../texts/texts.ts';
+import type { Texts } from '../../../texts/texts.ts';
 
 const CAUSE = /^[a-z_]{1,100}$/;
 
@@ -105,5 +105,5 @@ const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
 });
 
 function causeInWords(cause: string | null, texts: Texts): string {
-  return cause === null ? texts.refunds.unknownCause : causeWords(cause, texts);
+  return cause === null ? texts.refunds.unknownCause : wordFor('failure', cause, texts);
 }
