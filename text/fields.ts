@@ -56,7 +56,7 @@ interface RefusedField extends Reader<undefined> {
   readonly isRefused: true;
 }
 
-/** A field that is refused, saying why or what to do instead. @param details what clients read in the error beside that */
+/** A field that is refused, saying why or what to do instead. @param details the `error.details` of the refusal */
 export function refused(advice: string, details?: JsonObject): RefusedField {
   const refuse = reader({ ...NULL, description: `Not supported: ${advice}` }, (value, path): undefined => {
     if (isSet(value)) throw new ServiceError('bad_request', `"${path}" is not supported: ${advice}`, { details });

@@ -125,8 +125,8 @@ export function idParameter(kind: IdKind, description: string): QueryParameter<s
   };
 }
 
-/** Years 0 to 9999. Years outside this range start with a sign and may exceed what the database can compare. */
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
+/** Years 0 to 9999. Years outside this range start with a sign and may exceed what the database can compare. */
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T|$)/;
 const UNIX_SECONDS = /^\d{1,11}$/;
 const MOMENT: JsonSchema = {

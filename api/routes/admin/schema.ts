@@ -56,7 +56,6 @@ const accountDetails = {
       .integer()
       .min(1)
       .max(MAX_CONCURRENT_TASKS)
-
       .description('The maximum of running tasks. Null for the default'),
   ),
   content_days: orNull(
@@ -64,7 +63,6 @@ const accountDetails = {
       .integer()
       .min(1)
       .max(MAX_CONTENT_DAYS)
-
       .description('The days after which prompts, inputs and results are erased. Null for never'),
   ),
   ...billingDetails,
@@ -257,7 +255,6 @@ const keyFields = {
     Joi.array<string[]>()
       .items(freeText({ min: 1, max: 200 }))
       .max(MAX_KEY_ENTRIES)
-
       .description('The models that the key may call. Null for all'),
   ),
   ip_allowlist: orNull(
@@ -270,7 +267,6 @@ const keyFields = {
           .messages({ '*': '{{#label}} must be an IP address or a CIDR range' }),
       )
       .max(MAX_KEY_ENTRIES)
-
       .description('The addresses and CIDR ranges that may use the key. Null for all'),
   ),
   expires_at: orNull(expiresAt.description('When the key expires. Null for never')),
@@ -279,7 +275,6 @@ const keyFields = {
       .integer()
       .min(1)
       .max(1_000_000)
-
       .description('The maximum of requests per minute. Null for the default'),
   ),
 };

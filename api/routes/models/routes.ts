@@ -16,7 +16,9 @@ export const listModels = endpoint({
   request: 'GET /v1/models',
   access: 'any-key',
   summary: 'List the callable models, at the prices of the account',
-  description: 'The text address serves this call too. Send the key in the header of any format.',
+  description:
+    'The text address serves this call too. Send the key in the header of any format. With `x-goog-api-key` and no bearer token, ' +
+    'the answer is that of `/v1beta/models`.',
   query: { all: flagParameter('True: also models that the key cannot call, each with the reason') },
   answers: {
     200: {
