@@ -90,7 +90,7 @@ describe('the fields that only one model has', () => {
       }
     });
 
-    it(`are optional for ${id}, and its vendor receives their defaults`, () => {
+    it(`the fields of one model are optional for ${id}, and its vendor receives their defaults`, () => {
       const { properties } = modelOf(id).parameters;
       const sent = sentFor(id, parse(bodyFor(id)).render);
       expect(ajv.validate(schema, sent), ajv.errorsText()).to.equal(true);

@@ -44,7 +44,7 @@ describe('the pages of operators', () => {
       expect((await operator.get(path)).text).not.to.include('the vendor is down');
     });
 
-    it('are not found if they are not in the catalogue', async () => {
+    it('models are not found if they are not in the catalogue', async () => {
       expect((await operator.get('/console/staff/models/none')).status).to.equal(404);
       expect((await operator.send('/console/staff/models/none/disable', { reason: 'x' })).status).to.equal(404);
     });
@@ -83,7 +83,7 @@ describe('the pages of operators', () => {
   });
 
   describe('webhooks', () => {
-    it('are listed while they fail, and failed deliveries are redelivered', async () => {
+    it('webhooks are listed while they fail, and failed deliveries are redelivered', async () => {
       const endpoint = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://failing.test/' });
       const working = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://working.test/' });
       await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(customer)));
@@ -107,7 +107,7 @@ describe('the pages of operators', () => {
       expect((await operator.send(`${path}/deliveries/${delivery}/redeliver`)).status).to.equal(303);
     });
 
-    it('are not found if they do not exist', async () => {
+    it('webhooks are not found if they do not exist', async () => {
       for (const id of [newId('webhookEndpoint'), 'x']) {
         expect((await operator.get(`/console/staff/webhooks/${id}`)).status).to.equal(404);
       }
@@ -147,7 +147,7 @@ describe('the pages of operators', () => {
       expect(await shown('id=nothing')).to.include('No text requests match');
     });
 
-    it('are not found if they do not exist', async () => {
+    it('text requests are not found if they do not exist', async () => {
       for (const id of [newId('textRequest'), 'txt_', newId('task')]) {
         expect((await operator.get(`/console/staff/text-requests/${id}`)).status).to.equal(404);
       }

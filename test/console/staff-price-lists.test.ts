@@ -82,7 +82,7 @@ describe('price lists in the console of the staff', () => {
     expect((await reader.send(account, { price_list: 'kites', reason: 'x' })).status).to.equal(403);
   });
 
-  it('are listed as problems if they sell below cost, once an account uses them', async () => {
+  it('price lists are listed as problems if they sell below cost, once an account uses them', async () => {
     const services = { database: app.database, catalogue: loadCatalogue('catalogue/vendors.yaml') };
     expect(await findSalesBelowCost(services)).to.deep.equal([]);
     await createPriceList(app.database, 'cheap', { factor: '0.01', rules: [], author: 'Ada', reason: 'a test' });

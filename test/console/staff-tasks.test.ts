@@ -114,7 +114,7 @@ describe('tasks of all accounts in the console of the staff', () => {
     expect(refunds).to.have.length(1);
   });
 
-  it('are not cancelled once they are final, and the page gives the reason', async () => {
+  it('tasks are not cancelled once they are final, and the page gives the reason', async () => {
     const task = await createTask();
     await finishAsFailed(app.database, task);
     await operator.get(pathOf(task));
@@ -139,7 +139,7 @@ describe('tasks of all accounts in the console of the staff', () => {
     expect(delivery).to.include({ status: 'pending' });
   });
 
-  it('are not found if they do not exist', async () => {
+  it('tasks are not found if they do not exist', async () => {
     await operator.get('/console/profile');
     for (const id of [newId('task'), 'task_', 'x']) {
       expect((await operator.get(pathOf({ id }))).status).to.equal(404);

@@ -69,7 +69,7 @@ describe('the recorded calls of upstreams', () => {
     expect(failure).to.include({ fault: 'key_refused', status: 401, message: 'Wrong key' });
   });
 
-  it('are written with the next report if they could not be written', async () => {
+  it('recorded calls are written with the next report if they could not be written', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
     await database.schema.renameTable('upstream_calls', 'unavailable');

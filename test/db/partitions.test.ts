@@ -183,7 +183,7 @@ describe('db/partitions', () => {
     }
   });
 
-  it('are created for the coming months by every api process, without a migration', async () => {
+  it('partitions are created for the coming months by every api process, without a migration', async () => {
     const coming = nameOf(middleOf(-3));
     for (const table of ['transfers', 'tasks', 'text_requests']) {
       await database.raw(`ALTER TABLE ${table} DETACH PARTITION ${table}_${coming.replace('-', '_')}`);

@@ -22,7 +22,7 @@ describe('values of the environment in files of operators', () => {
     }
   });
 
-  it('are named with their fields if they are not set', () => {
+  it('values of the environment are named with their fields if they are not set', () => {
     const { missing } = substituteVariables({ media: [{ api_key: '${FAL_KEY}' }, { api_key: '${ARK_KEY}' }] }, read);
     expect(missing.map(({ path, name }) => `${writePath(path)}: ${name}`)).to.deep.equal([
       'media[0].api_key: FAL_KEY',

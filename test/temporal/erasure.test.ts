@@ -193,7 +193,7 @@ describe('the content of an account', function () {
     expect(await content(accountId)).to.include({ uploads_left: 0 });
   });
 
-  it('is erased without the content of other accounts, for a running task once it is final', async () => {
+  it('the content of other accounts stays, and a running task is erased once it is final', async () => {
     // contract 4.11:61
     const [one, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
     const kept = await order(other.apiKey);

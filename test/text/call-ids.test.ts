@@ -60,7 +60,7 @@ describe('ids of tool calls', () => {
   });
 
   for (const format of ['chat-completions', 'responses', 'messages'] as const) {
-    it(`are short again for upstreams of ${format} if they carry a thought signature`, () => {
+    it(`ids of tool calls are short again for upstreams of ${format} if they carry a thought signature`, () => {
       const callId = packCallId({ id: 'call_abcdefghijklmnopqrstuvwx', signature: 'c2lnbmF0dXJl'.repeat(100) });
       const turns: Turn[] = [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }, ...exchange(callId)];
       const { body } = FORMATS[format].upstream.buildRequest(textRequest({ turns }), { model: 'm', apiKey: 'secret' });
@@ -71,7 +71,7 @@ describe('ids of tool calls', () => {
     });
   }
 
-  it('are replaced in a forwarded responses request if another upstream started the conversation', () => {
+  it('ids of tool calls are replaced in a forwarded responses request if another upstream started the conversation', () => {
     const callId = `${'x'.repeat(64)}.y`;
     const input = [
       { role: 'user', content: 'Hi' },

@@ -61,7 +61,7 @@ describe('the frames of a stream', () => {
     ]);
   });
 
-  it('are refused if one has more than 16 MiB', () => {
+  it('frames are refused if one has more than 16 MiB', () => {
     const pieces = Array.from({ length: 17 }, () => Buffer.alloc(MIB, 'x'));
     expect(() => runStage(pieces, splitFrames())).to.throw(ServiceError, 'too long');
   });

@@ -48,7 +48,7 @@ describe('an error of an upstream', () => {
   }
 
   for (const [format, status, error, fault] of BY_WORDS) {
-    it(`is ${fault ?? 'the fault of its request'} with ${status} and ${JSON.stringify(error)} in ${format}`, () => {
+    it(`an error is ${fault ?? 'the fault of its request'} with ${status} and ${JSON.stringify(error)} in ${format}`, () => {
       // contract 7.2:30
       expect(FORMATS[format].upstream.parseError(status, { error }).fault).to.equal(fault);
     });

@@ -5,7 +5,7 @@ import { trackDepartedClients, type AbandonReason } from '../../../api/text/depa
 const LONG_MS = 5_000;
 
 describe('upstream calls whose clients left', () => {
-  it('are cut off after a while if they have not completed', async () => {
+  it('calls whose clients left are cut off after a while if they have not completed', async () => {
     const departedClients = trackDepartedClients(20);
     const ended: string[] = [];
     departedClients.track('acc_1', (ending) => ended.push(`first ${ending}`));
@@ -14,7 +14,7 @@ describe('upstream calls whose clients left', () => {
     expect(ended).to.deep.equal(['first unfinished']);
   });
 
-  it('are at most a thousand per account, and leave room for other accounts', () => {
+  it('calls whose clients left are at most a thousand per account, and leave room for other accounts', () => {
     const departedClients = trackDepartedClients(LONG_MS);
     const ended: AbandonReason[] = [];
     const end = (ending: AbandonReason): void => void ended.push(ending);
@@ -31,7 +31,7 @@ describe('upstream calls whose clients left', () => {
     for (const forget of forgets) forget();
   });
 
-  it('are at most four thousand in total', () => {
+  it('calls whose clients left are at most four thousand in total', () => {
     const departedClients = trackDepartedClients(LONG_MS);
     let ended = 0;
     const forgets = Array.from({ length: 4_001 }, (_, index) =>
@@ -41,7 +41,7 @@ describe('upstream calls whose clients left', () => {
     for (const forget of forgets) forget();
   });
 
-  it('are cut off with all connections when the service stops', async () => {
+  it('calls whose clients left are cut off with all connections when the service stops', async () => {
     const departedClients = trackDepartedClients(LONG_MS);
     const ended: AbandonReason[] = [];
     const forget = departedClients.track('acc_1', (ending) => ended.push(ending));

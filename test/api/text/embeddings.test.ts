@@ -249,7 +249,7 @@ describe('embeddings of an upstream', () => {
       response.end(body);
   const ask = (fields: object, model = 'alone') => text.post('/v1/embeddings', { model, input: 'Hi', ...fields });
 
-  it('are converted to the requested encoding if the upstream ignored it', async () => {
+  it('embeddings are converted to the requested encoding if the upstream ignored it', async () => {
     // contract 4.8.5:4
     const floats = [0.25, -1.5, 3];
     const base64 = Buffer.from(Float32Array.from(floats).buffer).toString('base64');

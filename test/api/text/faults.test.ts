@@ -158,7 +158,7 @@ describe('an upstream of a text model', () => {
     for (const [given, status, code] of BY_STATUS) {
       // The native format says 429 when an account has no funds.
       if (given === 402 && upstream === 'generate-content') continue;
-      it(`is reported as ${status} ${code} if it answers ${given} in ${upstream}, streaming or not`, async () => {
+      it(`an upstream is reported as ${status} ${code} if it answers ${given} in ${upstream}, streaming or not`, async () => {
         // contract 4.8:2 7.1:3 7.1:4 7.2:11 7.2:30 7.2:31 7.2:32 7.2:33 7.2:34 7.2:35
         for (const format of WIRE_FORMAT_NAMES) {
           text.resumeUpstreams();
@@ -172,7 +172,7 @@ describe('an upstream of a text model', () => {
     }
 
     for (const [cause, status] of BY_CAUSE) {
-      it(`is reported with its cause if it fails with ${cause} in ${upstream}`, async () => {
+      it(`an upstream is reported with its cause if it fails with ${cause} in ${upstream}`, async () => {
         // contract 7.1:3
         for (const stream of [false, true]) {
           const response = await text.ask(upstream, modelVia(upstream), `[sim:fail=${cause}]`, { stream });
@@ -238,7 +238,7 @@ describe('an upstream of a text model', () => {
     }
   }
 
-  it('is unavailable if it cannot be reached', async () => {
+  it('an upstream is unavailable if it cannot be reached', async () => {
     // contract 7.2:14 7.2:33
     await expectFailure(await text.ask('responses', 'texta-dead', 'Hi'), 'responses', 503, ['processing_unavailable']);
     await expectFailure(await text.ask('responses', 'texta-unknown', 'Hi'), 'responses', 503, [
@@ -246,7 +246,7 @@ describe('an upstream of a text model', () => {
     ]);
   });
 
-  it('is reported as failed if it closes the connection without an answer', async () => {
+  it('an upstream is reported as failed if it closes the connection without an answer', async () => {
     // contract 7.2:16 7.2:35
     script = (request) => request.socket.destroy();
     const response = await text.ask('messages', 'texta-scripted', 'Hi', { stream: true });
@@ -295,7 +295,7 @@ describe('an upstream of a text model', () => {
     expect(bodies.map((body) => body.match(/"call_x{59}"/g)?.length)).to.deep.equal([2, 2]);
   });
 
-  it('is reported as timed out if it is silent before or in a whole answer', async () => {
+  it('an upstream is reported as timed out if it is silent before or in a whole answer', async () => {
     // contract 7.2:15
     script = () => {};
     await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
@@ -303,7 +303,7 @@ describe('an upstream of a text model', () => {
     await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
   });
 
-  it('is reported as timed out if it is silent in the middle of a stream, which ends with an error', async () => {
+  it('an upstream is reported as timed out if it is silent in the middle of a stream, which ends with an error', async () => {
     script = (_request, response) => {
       response.writeHead(200).write('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
     };
@@ -318,7 +318,7 @@ describe('an upstream of a text model', () => {
     expect(text.outcomes.map(({ errorCode }) => errorCode)).to.deep.equal(Array(4).fill('processing_timeout'));
   });
 
-  it('is reported as failed if it returns no valid answer', async () => {
+  it('an upstream is reported as failed if it returns no valid answer', async () => {
     // contract 7.2:16
     for (const body of ['', 'null', '[]', '<html>', '{"choices":"many"}', '{}', '\u0000']) {
       script = (_request, response) => response.end(body);
@@ -329,7 +329,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('is answered for with its requested wait, as a number', async () => {
+  it('the wait that an upstream requests is passed on as a number', async () => {
     // contract 7.2:32
     const waits: readonly [string, string][] = [
       ['7', '7'],
@@ -345,7 +345,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('is not trusted if it counts no tokens for an answer with text', async () => {
+  it('an upstream is not trusted if it counts no tokens for an answer with text', async () => {
     const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
     const choice = { index: 0, finish_reason: 'stop' };
     const said = { role: 'assistant', content: 'and so it went on and on '.repeat(10) };
@@ -396,7 +396,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('is cut off if it never stops sending', async () => {
+  it('an upstream is cut off if it never stops sending', async () => {
     script = (_request, response) => {
       response.on('error', () => {});
       const more = (): void => {
@@ -411,7 +411,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('is followed by the next, also in another format, if it cannot be found or reached', async () => {
+  it('an upstream is followed by the next, also in another format, if it cannot be found or reached', async () => {
     const response = await text.ask('messages', 'texta-lost', 'Say exactly: from the third', { stream: true });
     expect(await response.text()).to.contain('third');
     await text.idle();

@@ -197,7 +197,7 @@ describe('a text upstream', () => {
     });
   });
 
-  it('is called once more after a refused connection only if it is the only route', async () => {
+  it('an upstream is called once more after a refused connection only if it is the only route', async () => {
     await servers[2]?.close();
     expect((await ask('returning-alone')).status).to.equal(503);
     expect(decisions().slice(-2)).to.deep.equal(['retry', 'refused']);
@@ -227,7 +227,7 @@ describe('a text upstream', () => {
   });
 
   for (const format of WIRE_FORMAT_NAMES) {
-    it(`is not followed by the other after it cut off a stream of ${format}, and the client receives an error`, async () => {
+    it(`no upstream follows one that cut off a stream of ${format}, and the client receives an error`, async () => {
       scripts = [
         (_request, response) =>
           response.writeHead(200, { 'content-type': 'text/event-stream' }).write(HALVES[format], () => {
@@ -248,7 +248,7 @@ describe('a text upstream', () => {
     });
   }
 
-  it('is not named if it answers in place of another: the answer names the purchased model', async () => {
+  it('an upstream is not named if it answers in place of another: the answer names the purchased model', async () => {
     for (const format of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
         text.resumeUpstreams();

@@ -32,7 +32,7 @@ describe('a child process', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('is an error if it cannot be run', async () => {
+  it('a program that cannot be run is an error', async () => {
     const error = await rejectionOf(startProcess({ command: '/nowhere/nothing', args: [], output: () => {} }));
     expect(error).to.have.property('code', 'ENOENT');
   });

@@ -45,7 +45,7 @@ describe('the state folder', () => {
       .and.contains('GENWAY_HOME');
   });
 
-  it('is refused with the name of the variable if it cannot be written to', async () => {
+  it('the state folder is refused with the name of the variable if it cannot be written to', async () => {
     const file = join(home, 'file');
     await writeFile(file, '');
     for (const folder of [file, join(file, 'below')]) {
@@ -93,7 +93,7 @@ describe('the state folder', () => {
 });
 
 describe('the ports', () => {
-  it('are refused with the name of the variable when they are taken', async () => {
+  it('ports are refused with the name of the variable when they are taken', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -105,11 +105,11 @@ describe('the ports', () => {
     server.close();
   });
 
-  it('are found outside the range of outgoing connections', async () => {
+  it('free ports are outside the range of outgoing connections', async () => {
     expect(await findFreePort()).to.be.below(32_768);
   });
 
-  it('are refused when two are the same', async () => {
+  it('ports are refused when two are the same', async () => {
     const port = await findFreePort();
     expect(await rejectionOf(checkPorts({ GENWAY_API_PORT: port, GENWAY_TEXT_PORT: port })))
       .to.have.property('message')

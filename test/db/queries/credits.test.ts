@@ -124,7 +124,7 @@ describe('db/queries/credits', () => {
       expect((await reloadAccount(database, account)).fundedAvailable).to.equal(0n);
     });
 
-    it('is refused if it is zero', async () => {
+    it('an adjustment is refused if it is zero', async () => {
       await rejectionOf(change(0n));
     });
   });

@@ -39,7 +39,7 @@ describe('callbacks of upstreams', () => {
   });
 
   for (const [protocol, adapter] of Object.entries(MEDIA_PROTOCOLS)) {
-    it(`are refused for ${protocol} without a signature or, if unsigned, at another address than the one sent to the vendor`, async () => {
+    it(`callbacks are refused for ${protocol} without a signature or, if unsigned, at another address than the one sent to the vendor`, async () => {
       const settings = { adapter, baseUrl: 'http://127.0.0.1:9', callbackSecret: SECRET };
       const upstream = testUpstream(settings, { callbackBase });
       const given = upstream.callbackUrl('task_1');

@@ -118,7 +118,7 @@ describe('messages upstream', () => {
         .with.property('code', 'processing_unavailable');
     });
 
-    it('are repaired if they come from compatible services: blocks not started or ended, one id twice, usage only at the end', () => {
+    it('recorded streams are repaired if they come from compatible services: blocks not started or ended, one id twice, usage only at the end', () => {
       const { choices, usage } = recorded('compatible');
       const [reasoning, said, first, second] = choices[0]?.parts ?? [];
       expect(reasoning).to.deep.equal({ type: 'reasoning', text: 'Look first.' });

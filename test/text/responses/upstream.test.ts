@@ -232,7 +232,7 @@ describe('responses upstream', () => {
       expect(partsOf(answer(added(0, item), done(0, item), completed()))).to.deep.equal([toolCall('a', 'look', '{}')]);
     });
 
-    it('are unwrapped, each with its own id, if a model wrapped them into one', () => {
+    it('tool calls are unwrapped, each with its own id, if a model wrapped them into one', () => {
       const uses = ['look', 'wait'].map((name) => ({ recipient_name: `functions.${name}`, parameters: { at: 1 } }));
       const item = call('a', 'multi_tool_use.parallel', JSON.stringify({ tool_uses: uses }));
       const [first, second] = partsOf(answer(added(0, { ...item, arguments: '' }), done(0, item), completed()));
@@ -269,7 +269,7 @@ describe('responses upstream', () => {
       }
     });
 
-    it('are whole answers that failed, have not ended, or are invalid', () => {
+    it('failures are whole answers that failed, have not ended, or are invalid', () => {
       const failed = { status: 'failed', error: { code: 'insufficient_quota' }, output: [] };
       expect(() => resultOf(upstream.parseResult(failed)))
         .to.throw(ServiceError)

@@ -70,7 +70,7 @@ describe('the bill of a vendor', () => {
     });
   }
 
-  it('is not read in US dollars if it names no currency and the vendor’s last bill named another one', async () => {
+  it('a bill is not read in US dollars if it names no currency and the vendor’s last bill named another one', async () => {
     const [inYuan, withoutCurrency] = ['request,model,cost\nj,m,¥10\n', 'request,model,cost\nj,m,10\n'];
     expect((await importBill('kling', inYuan, { usd_per_unit: '0.14' })).body.data).to.include({
       billed_usd: '1.4',
@@ -158,7 +158,7 @@ describe('the bill of a vendor', () => {
     expect(told((await importBill('late', 'request,model,cost\nl2,m-1,1\n')).body)).to.deep.equal([]);
   });
 
-  it('is compared by model if its lines are sums, including failed attempts of text', async () => {
+  it('a bill is compared by model if its lines are sums, including failed attempts of text', async () => {
     await render('sums', 's1', '0.5');
     await render('sums', 's2', '0.5');
     const rates = { input: 2_000_000_000n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 4_000_000_000n };

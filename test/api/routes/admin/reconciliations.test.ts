@@ -85,7 +85,7 @@ describe('reconciliations', () => {
     expect(await app.database('reconciliations')).to.have.length(3);
   });
 
-  it('are 404 if they do not exist', async () => {
+  it('reconciliations are 404 if they do not exist', async () => {
     // contract 4.11:48
     expect((await ask('GET', '/rec_1')).status).to.equal(404);
   });
