@@ -16,6 +16,7 @@ import {
   type TestText,
   type TestTextOptions,
 } from '../../support/text.ts';
+import { createDrivers } from './sdk-drivers.ts';
 
 const SEVENTY_WORDS = 'and so it went on and on '.repeat(10);
 
@@ -520,6 +521,8 @@ describe('text endpoints', () => {
         expect(body).to.contain('last');
         expect(frame !== null && body.includes(frame)).to.equal(frame !== null);
         if (frame === null) expect(body).to.not.match(/^:|ping/m);
+        const sdk = createDrivers(text.baseUrl, text.apiKey).find((driver) => driver.format === format);
+        expect(await sdk?.ask(modelVia('messages'), prompt, { stream: true })).to.contain('last');
       });
     }
   });

@@ -9,6 +9,7 @@ import { createDrivers, type SdkDriver } from './sdk-drivers.ts';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const FAULTS = ['drop_after=4', 'fail_after=4,fail=processing_failed', 'drop_after=9'];
+const SIGNED_REASONING = /"type":"thinking","thinking":"Let me[^}]*","signature":"[^"]/;
 const SDKS = ['openai, chat completions', 'openai, responses', 'anthropic', 'google genai'];
 
 describe('the SDK', () => {
@@ -57,7 +58,8 @@ describe('the SDK', () => {
 
             it(`${way} two calls at once, and sends their results back in another order`, async () => {
               // contract 4.8:28 4.8.1:11
-              const prompt = 'Call look with {"place":"the sea"} and wait with {"place":"here","n":[1,{"a":null}]}';
+              const prompt =
+                '[sim:reasoning=2] Call look with {"place":"the sea"} and wait with {"place":"here","n":[1,{"a":null}]}';
               const { calls, answer } = await driverOf(name).useTools(
                 model,
                 prompt,
@@ -69,6 +71,9 @@ describe('the SDK', () => {
                 ['wait', { place: 'here', n: [1, { a: null }] }],
               ]);
               expect(answer).to.match(/^look => .*done look.*\nwait => .*done wait/);
+              // This upstream needs its signed reasoning back.
+              if (name !== 'anthropic' || upstream !== 'messages') return;
+              expect(JSON.stringify((await text.seen(1))[0]?.body)).to.match(SIGNED_REASONING);
             });
 
             it(`${way} two calls of one tool, distinguished by more than its name`, async () => {
