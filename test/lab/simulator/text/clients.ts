@@ -3,14 +3,9 @@ import { FORMATS } from '../../../../text/formats.ts';
 import type { AnswerPart, InputPart, TextRequest, ToolChoice, Turn } from '../../../../text/canonical.ts';
 import type { JsonObject } from '../../../../domain/json.ts';
 import type { WireFormatName } from '../../../../domain/wire-format-name.ts';
+import { baseUrlsAt } from '../../../../providers/text/settings.ts';
 import { resultOf } from '../../../text/answers.ts';
 import { answerOfStream } from '../../../text/support.ts';
-
-interface ToolCall {
-  readonly id: string;
-  readonly name: string;
-  readonly args: JsonObject;
-}
 
 export interface Question {
   readonly prompt: string;
@@ -18,12 +13,7 @@ export interface Question {
   readonly system?: string;
   readonly tools?: readonly { readonly name: string; readonly schema: JsonObject }[];
   readonly toolChoice?: ToolChoice;
-  readonly maxTokens?: number;
-  readonly stop?: readonly string[];
   readonly imageCount?: number;
-  /** Calls that the model made after the prompt, and their results in any order. */
-  readonly calls?: readonly ToolCall[];
-  readonly results?: readonly { readonly id: string; readonly name: string; readonly text: string }[];
 }
 
 export interface Answer {
@@ -34,43 +24,13 @@ export interface Answer {
   readonly usage: Readonly<Record<'input' | 'cached' | 'output' | 'reasoning', number>>;
 }
 
-export interface Client {
-  readonly name: string;
-  readonly format: WireFormatName;
-  /** The base path of the format's addresses. */
-  readonly version: string;
-  /** Whether usage reports the reasoning tokens. */
-  readonly countsReasoning: boolean;
-  /** The finish reason of the format after a stop sequence. */
-  readonly stopSequence: string;
-}
-
 export const MODEL = 'textc-M3';
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const IMAGE: InputPart = { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: PIXEL } };
 
-export const CLIENTS: readonly Client[] = [
-  {
-    name: 'chat completions',
-    format: 'chat-completions',
-    version: '/v1',
-    countsReasoning: true,
-    stopSequence: 'stop',
-  },
-  { name: 'responses', format: 'responses', version: '/v1', countsReasoning: true, stopSequence: 'stop' },
-  { name: 'messages', format: 'messages', version: '/v1', countsReasoning: false, stopSequence: 'stop-sequence' },
-  {
-    name: 'generate content',
-    format: 'generate-content',
-    version: '/v1beta',
-    countsReasoning: true,
-    stopSequence: 'stop',
-  },
-];
-
 /** Calls the simulator at an address. */
 export async function ask(
-  { format, version }: Client,
+  format: WireFormatName,
   baseUrl: string,
   question: Question,
   stream: boolean,
@@ -78,7 +38,7 @@ export async function ask(
   const { upstream } = FORMATS[format];
   const request = requestOf(question, stream);
   const { path, headers, body } = upstream.buildRequest(request, { model: request.model, apiKey: 'sk-1' });
-  const response = await fetch(`${baseUrl}${version}${path}`, {
+  const response = await fetch(`${baseUrlsAt(baseUrl)[format]}${path}`, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -105,20 +65,11 @@ export async function ask(
 }
 
 function requestOf(question: Question, stream: boolean): TextRequest {
-  const { prompt, model = MODEL, system, tools = [], toolChoice, maxTokens, stop, imageCount = 0 } = question;
-  const { calls = [], results = [] } = question;
-  const called = calls.map(({ id, name, args }): AnswerPart => {
-    return { type: 'tool-call', callId: id, name, arguments: JSON.stringify(args) };
-  });
-  const answered = results.map(({ id, name, text }) => {
-    return { type: 'tool-result', callId: id, name, content: [{ type: 'text', text }] } as const;
-  });
+  const { prompt, model = MODEL, system, tools = [], toolChoice, imageCount = 0 } = question;
   const images = Array.from({ length: imageCount }, () => IMAGE);
   const turns: readonly Turn[] = [
     { role: 'system', parts: system === undefined ? [] : [{ type: 'text', text: system }] },
     { role: 'user', parts: [{ type: 'text', text: prompt }, ...images] },
-    { role: 'assistant', parts: called },
-    { role: 'tool', parts: answered },
   ];
   return {
     model,
@@ -126,7 +77,7 @@ function requestOf(question: Question, stream: boolean): TextRequest {
     turns: turns.filter(({ parts }) => parts.length > 0),
     tools: tools.map(({ name, schema }) => ({ name, parameters: schema })),
     ...(toolChoice && { toolChoice }),
-    sampling: { maxOutputTokens: maxTokens, stopSequences: stop },
+    sampling: {},
   };
 }
 
