@@ -169,7 +169,7 @@ const ACCOUNT_PLACE = '{account_id}';
 const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 const topUpUrl: Kind<string> = {
-  form: 'an https URL in whose path or query `{account_id}` stands (http on loopback)',
+  form: 'an https URL with `{account_id}` in its path or query (http on loopback)',
   parse: unchanged,
   schema: Joi.string()
     .custom((text: string, { error }) => (isTopUpUrl(text) ? text : error('any.invalid')))
@@ -230,11 +230,11 @@ export const VARIABLE_GROUPS = {
     GENWAY_TEXT_PORT: byDefault('8081', KINDS.port, 'Port of the text process.'),
     GENWAY_WORKER_PORT: optional(
       KINDS.port,
-      'Port for health checks and metrics of the worker process; if not set, it opens none.',
+      'Port on which the worker process serves health checks and metrics; if not set, the worker process opens no port.',
     ),
     GENWAY_PUBLIC_URL: optional(
       KINDS.webUrl,
-      'URL at which clients reach the api process; links to stored files begin with it. In production an https address; any other but one of this machine is warned of. If not set, `http://127.0.0.1:<GENWAY_API_PORT>`.',
+      'URL at which clients reach the api process; links to stored files begin with it. In production, use an https URL: Genway logs a warning for any other URL that is not on this machine. If not set, `http://127.0.0.1:<GENWAY_API_PORT>`.',
     ),
     GENWAY_ADMIN_URL: optional(
       KINDS.webUrl,
@@ -243,7 +243,7 @@ export const VARIABLE_GROUPS = {
     GENWAY_TRUSTED_PROXIES: byDefault(
       '0',
       wholeNumber(0, 10),
-      'Number of your own proxies in front of Genway. This many entries of X-Forwarded-For are trusted, from the right.',
+      'Number of your own proxies in front of Genway. Genway trusts this many entries of X-Forwarded-For, counted from the right.',
     ),
   },
   Database: {
@@ -272,106 +272,112 @@ export const VARIABLE_GROUPS = {
     TEMPORAL_UI_URL: byDefault('http://127.0.0.1:8233', KINDS.webUrl, 'Temporal web UI, for links shown to operators.'),
     GENWAY_WORKFLOW_BUNDLE: optional(
       KINDS.text,
-      'File with the workflows, bundled at build time; if not set, they are bundled at start.',
+      'File with the workflows, bundled at build time; if not set, the worker process bundles the workflows when it starts.',
     ),
     GENWAY_WORKER_BUILD_ID: optional(
       KINDS.text,
-      'Version of the code that a worker runs, such as a commit; enables worker versioning, so that workers of several versions can run side by side.',
+      'Build ID of the worker process, such as a commit. If set, Temporal uses worker versioning, so that workers of several versions can run side by side.',
     ),
     GENWAY_WORKER_DEPLOYMENT: byDefault(
       'genway',
       KINDS.text,
-      'Worker deployment in Temporal to which those versions belong.',
+      'Name of the Temporal worker deployment to which the build IDs belong.',
     ),
   },
   Secrets: {
     GENWAY_ADMIN_TOKEN: required(
       adminToken,
-      'Bearer token of the administration endpoints, with the role operator; people get their own from `genway admin-tokens`.',
+      'Bearer token for the administration endpoints, with the role operator. Create a token for each person with `genway admin-tokens`.',
     ),
     GENWAY_ADMIN_TOKEN_ALSO: optional(
       adminToken,
-      'Another such token that is accepted, while GENWAY_ADMIN_TOKEN is being replaced.',
+      'Second admin token that the administration endpoints also accept. Set both during a rotation of GENWAY_ADMIN_TOKEN.',
     ),
     GENWAY_METRICS_TOKEN: optional(
       adminToken,
-      'Bearer token for /metrics, so that Prometheus does not need the admin token; if not set, GENWAY_ADMIN_TOKEN.',
+      'Bearer token for /metrics, so that Prometheus does not need the admin token; if not set, /metrics requires GENWAY_ADMIN_TOKEN.',
     ),
     GENWAY_KEY_PEPPER: required(
       pepper,
-      'Key of the digests as which API keys are stored. Changing it invalidates every API key.',
+      'Secret key of the digests (HMAC) that Genway stores instead of API keys. A new pepper invalidates every API key.',
     ),
     GENWAY_KEY_PEPPER_ALSO: optional(
       pepper,
-      'Another pepper under which API keys are accepted, while GENWAY_KEY_PEPPER is being replaced.',
+      'Second pepper, with which Genway also accepts API keys. Set both during a rotation of GENWAY_KEY_PEPPER.',
     ),
     GENWAY_ENCRYPTION_KEY: required(
       encryptionKey,
-      'Encrypts secrets in the database, such as those of webhooks. Changing it makes them unreadable.',
+      'Key that encrypts secrets in the database, such as webhook secrets. Genway cannot read the stored secrets with another key.',
     ),
     GENWAY_ENCRYPTION_KEY_ALSO: optional(
       encryptionKey,
-      'Another key with which those secrets may have been encrypted, while GENWAY_ENCRYPTION_KEY is being replaced.',
+      'Second key, with which Genway also decrypts secrets. Set both during a rotation of GENWAY_ENCRYPTION_KEY.',
     ),
   },
   Payments: {
     GENWAY_PAYMENT_WEBHOOK_SECRET: optional(
       anySecret,
-      'Secret with which the payment provider signs its events (`whsec_…`); POST /v1/payment-events exists only if it is set.',
+      'Secret with which the payment provider signs its events (`whsec_…`). If not set, Genway has no endpoint POST /v1/payment-events.',
     ),
     GENWAY_STRIPE_SECRET_KEY: optional(
       anySecret,
-      "Secret key of Stripe (`sk_…`, or a restricted one that may write Checkout Sessions). The console then asks for an amount, and leads to Stripe's page to pay it.",
+      'Secret key of Stripe (`sk_…`, or a restricted key that may write Checkout Sessions). If set, the console asks customers for an amount and opens Stripe Checkout to pay the amount.',
     ),
     GENWAY_TOP_UP_URL: optional(
       topUpUrl,
-      'Where customers pay for their account, such as https://buy.stripe.com/test_1?client_reference_id={account_id}: "Add funds" in the console leads there; not shown if it is not set.',
+      'URL of the page where customers pay, such as https://buy.stripe.com/test_1?client_reference_id={account_id}. "Add funds" in the console opens this page; if not set, the console does not show "Add funds".',
     ),
     GENWAY_SELLER: optional(
       KINDS.lines,
-      'Name and address of who sells, for receipts and invoices, such as `Acme GmbH | Hauptstrasse 1 | 10115 Berlin`. What is paid before it is set has no receipt.',
+      'Name and address of the seller on receipts and invoices, such as `Acme GmbH | Hauptstrasse 1 | 10115 Berlin`. Payments before the seller is set have no receipt.',
     ),
-    GENWAY_SELLER_TAX_ID: optional(KINDS.text, 'Tax number of the seller, on receipts and invoices.'),
+    GENWAY_SELLER_TAX_ID: optional(KINDS.text, 'Tax number of the seller on receipts and invoices.'),
     GENWAY_TAXES: optional(
       taxes,
-      'Taxes that every amount includes, such as `VAT 19`. Receipts and invoices state them.',
+      'Taxes that every amount includes, such as `VAT 19`. Receipts and invoices state these taxes.',
     ),
     GENWAY_TAX_POINT: byDefault(
       'paid',
       oneOf(...TAX_POINTS),
-      'Which documents state the taxes: `paid`, receipts and credit notes, or `used`, the invoices of the months in which the money is spent.',
+      'Documents that state the taxes: `paid` for receipts and credit notes, `used` for the invoices of the months in which customers spend the money.',
     ),
     GENWAY_SECOND_APPROVAL_USD: optional(
       KINDS.usd,
-      'Above this amount for one account within 24 hours, it takes two people to move money by hand: one asks for it in the console, another approves it. If not set, one person may move any amount.',
+      'Amount of manual adjustments to one account within 24 hours above which an adjustment requires the approval of a second person: one person requests the adjustment in the console, another person approves the request. If not set, no adjustment requires approval.',
     ),
   },
   'E-mail': {
     GENWAY_SMTP_URL: optional(
       KINDS.smtpUrl,
-      'Server that sends e-mail; invitations and links for new passwords are then sent, too. With `smtp`, TLS begins by STARTTLS, without which a password is only sent to this machine; with `smtps`, it is there from the start.',
+      'SMTP server for outgoing e-mail. If set, Genway also sends invitations and password reset links by e-mail. With `smtp`, the connection upgrades to TLS by STARTTLS; without STARTTLS, Genway sends a password only to a server on this machine. With `smtps`, the connection uses TLS from the start.',
     ),
-    GENWAY_MAIL_FROM: optional(KINDS.sender, 'Sender of these e-mails. Required with GENWAY_SMTP_URL.'),
+    GENWAY_MAIL_FROM: optional(KINDS.sender, 'Sender of outgoing e-mail. Required with GENWAY_SMTP_URL.'),
   },
   'Signing in': {
     GENWAY_OIDC_ISSUER: optional(
       KINDS.issuer,
-      'Provider of OpenID Connect with which people may sign in to the console. Register `<GENWAY_PUBLIC_URL>/console/sign-in/callback` there as the redirect URI.',
+      'Issuer URL of the OpenID Connect provider for single sign-on to the console. Register `<GENWAY_PUBLIC_URL>/console/sign-in/callback` as the redirect URI at the provider.',
     ),
-    GENWAY_OIDC_CLIENT_ID: optional(KINDS.text, 'Client that Genway is there. Required with GENWAY_OIDC_ISSUER.'),
-    GENWAY_OIDC_CLIENT_SECRET: optional(anySecret, 'Secret of that client. Required with GENWAY_OIDC_ISSUER.'),
+    GENWAY_OIDC_CLIENT_ID: optional(
+      KINDS.text,
+      'Client ID of Genway at the OpenID Connect provider. Required with GENWAY_OIDC_ISSUER.',
+    ),
+    GENWAY_OIDC_CLIENT_SECRET: optional(
+      anySecret,
+      'Client secret of Genway at the OpenID Connect provider. Required with GENWAY_OIDC_ISSUER.',
+    ),
     GENWAY_OIDC_NAME: optional(
       KINDS.text,
-      "Name of the provider on the button that leads to it; if not set, the issuer's host.",
+      "Name of the OpenID Connect provider on the sign-in button; if not set, the issuer's host.",
     ),
     GENWAY_OIDC_SECOND_FACTOR: byDefault(
       'genway',
       oneOf('genway', 'provider'),
-      'Who asks for the second factor when somebody signs in there: `genway` asks those who have one here, `provider` relies on the provider to ask.',
+      'Party that requires the second factor at single sign-on: with `genway`, Genway requires the second factor of people who have one in Genway; with `provider`, Genway relies on the OpenID Connect provider to require one.',
     ),
   },
   Files: {
-    GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Where results and uploads are stored.'),
+    GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Storage for results and uploads: the local disk or S3.'),
     GENWAY_STORAGE_FOLDER: optional(KINDS.text, 'Folder of the local storage; if not set, `files` in GENWAY_HOME.'),
     GENWAY_UPLOAD_QUOTA_MB: byDefault(
       '10240',
@@ -382,43 +388,43 @@ export const VARIABLE_GROUPS = {
     GENWAY_UPLOAD_QUOTA_MB_UNPAID: byDefault(
       '128',
       wholeNumber(0, 100_000_000),
-      'Maximum megabytes of uploads per account before its first top-up.',
+      'Maximum megabytes of uploads per account before the account has its first top-up.',
     ),
     GENWAY_UPLOAD_QUOTA_FILES_UNPAID: byDefault(
       '20',
       wholeNumber(0, 100_000),
-      'Maximum number of uploads per account before its first top-up.',
+      'Maximum number of uploads per account before the account has its first top-up.',
     ),
     GENWAY_UPLOAD_EXPIRY_S: byDefault(
       '604800',
       KINDS.seconds,
-      'Seconds after which an upload is removed if no task has used it.',
+      'Seconds after which Genway removes an upload that no task has used.',
     ),
-    GENWAY_S3_BUCKET: optional(KINDS.text, 'Bucket. Required with GENWAY_STORAGE=s3.'),
+    GENWAY_S3_BUCKET: optional(KINDS.text, 'Name of the bucket. Required with GENWAY_STORAGE=s3.'),
     GENWAY_S3_PUBLIC_URL: optional(KINDS.webUrl, 'Public URL of the bucket. Required with GENWAY_STORAGE=s3.'),
     GENWAY_S3_REGION: byDefault('us-east-1', KINDS.text, 'Region of the bucket; `auto` for Cloudflare R2.'),
-    GENWAY_S3_ENDPOINT: optional(KINDS.webUrl, "Endpoint of an S3-compatible store; if not set, AWS's."),
+    GENWAY_S3_ENDPOINT: optional(KINDS.webUrl, 'Endpoint of an S3-compatible store; if not set, the endpoint of AWS.'),
     GENWAY_S3_FORCE_PATH_STYLE: byDefault(
       'false',
       KINDS.flag,
       'Whether the bucket name is in the path instead of the host name.',
     ),
-    GENWAY_S3_ACCESS_KEY_ID: optional(KINDS.text, 'Access key; if not set, the usual AWS credential chain is used.'),
-    GENWAY_S3_SECRET_ACCESS_KEY: optional(anySecret, 'Secret of that access key.'),
+    GENWAY_S3_ACCESS_KEY_ID: optional(
+      KINDS.text,
+      'Access key of the bucket; if not set, the AWS SDK uses its default credential chain.',
+    ),
+    GENWAY_S3_SECRET_ACCESS_KEY: optional(anySecret, 'Secret of GENWAY_S3_ACCESS_KEY_ID.'),
   },
   Upstreams: {
     GENWAY_CATALOGUE: optional(
       KINDS.text,
       "File with the models, limits, prices and routes; if not set, this version's `catalogue/catalogue.yaml`.",
     ),
-    GENWAY_PROVIDERS: optional(
-      KINDS.text,
-      'File with the upstreams; if not set, every model is served by the simulator.',
-    ),
+    GENWAY_PROVIDERS: optional(KINDS.text, 'File with the upstreams; if not set, the simulator serves every model.'),
     GENWAY_PROVIDER_CALLBACKS: byDefault(
       'false',
       KINDS.flag,
-      'Whether upstreams with a callback secret are asked to announce the end of a job at GENWAY_PUBLIC_URL; polling continues.',
+      'Whether Genway requests a callback to GENWAY_PUBLIC_URL when a job completes, from upstreams with a callback secret. Genway polls these jobs as well.',
     ),
     GENWAY_SIMULATOR_PORT: byDefault('8090', KINDS.port, 'Port of the simulator process.'),
     GENWAY_SIMULATOR_URL: optional(
@@ -428,97 +434,97 @@ export const VARIABLE_GROUPS = {
     GENWAY_SIMULATOR_KEY: byDefault(
       'simulator',
       anySecret,
-      'Key that the simulator expects and with which it signs callbacks; it protects nothing of value.',
+      'API key of the simulator, which also signs its callbacks with this key. The key protects nothing of value.',
     ),
     GENWAY_MODERATION_URL: optional(
       KINDS.webUrl,
-      'Endpoint of the moderation service that checks each media request, such as https://moderation.example/v1/moderations; if not set, there is no check. While the service gives no verdict, requests are answered with 503.',
+      'Endpoint of the moderation service that checks each media request, such as https://moderation.example/v1/moderations; if not set, Genway checks no request. While the service returns no verdict, Genway answers media requests with 503.',
     ),
-    GENWAY_MODERATION_KEY: optional(anySecret, 'Key of the moderation service.'),
+    GENWAY_MODERATION_KEY: optional(anySecret, 'API key of the moderation service.'),
   },
   Limits: {
     GENWAY_RATE_LIMIT_RPM: byDefault(
       '600',
       wholeNumber(1, 10_000_000),
-      'Requests per minute that one API key may send, unless the key has its own limit; reads are counted separately.',
+      'Maximum requests per minute of one API key that has no limit of its own. Reads (GET) have a limit of their own.',
     ),
     GENWAY_READ_RATE_LIMIT_RPM: byDefault(
       '3000',
       wholeNumber(1, 10_000_000),
-      'Requests per minute with which one API key may read (GET), such as polls of tasks; never fewer than its other requests.',
+      'Maximum reads (GET) per minute of one API key, such as polls of tasks. If the limit for other requests of the key is higher, that limit applies to reads as well.',
     ),
     GENWAY_MAX_CONCURRENT_TASKS: byDefault(
       '100',
       wholeNumber(1, 1_000_000),
-      'Number of tasks of one account that may run at the same time.',
+      'Maximum number of tasks of one account that run at the same time.',
     ),
     GENWAY_TASK_DEADLINE_S: byDefault(
       '1800',
       KINDS.seconds,
-      'Seconds after which an unfinished task fails with processing_timeout.',
+      'Seconds after which a task that is not final fails with processing_timeout.',
     ),
     GENWAY_TEXT_CUTOFF_S: byDefault(
       '100',
       KINDS.seconds,
-      'Seconds after which the api process cuts off a text request without streaming.',
+      'Seconds after which the api process cuts off a text request that does not stream.',
     ),
     GENWAY_TEXT_READ_ON_S: byDefault(
       '50000',
       KINDS.seconds,
-      'Seconds for which an answer is still read after its client has left, to find out the usage to charge; after that, everything that was reserved is charged, or nothing if no byte of the answer has come. The default outlasts the longest answer of the default catalogue (1,000,000 tokens) at 20 tokens a second: with a shorter limit, clients that leave get slow answers for nothing.',
+      'Seconds for which Genway still reads an answer after the client has disconnected, to learn the usage to charge. After this time, Genway charges the whole reservation, or nothing if no byte of the answer has arrived. The default exceeds the duration of the longest answer of the default catalogue (1,000,000 tokens) at 20 tokens a second: with a shorter limit, clients that disconnect early do not pay for slow answers.',
     ),
     GENWAY_TEXT_SILENCE_S: byDefault(
       '3600',
       KINDS.seconds,
-      'Seconds for which a text upstream may be silent while its connection is open.',
+      'Maximum seconds for which a text upstream may send nothing on an open connection.',
     ),
     GENWAY_POLL_MS: optional(
       wholeNumber(10, 600_000),
-      'Milliseconds between polls of an upstream job, overriding the upstreams file; if not set, each protocol has its own interval.',
+      'Milliseconds between polls of an upstream job. Overrides the upstreams file; if not set, the interval of each protocol applies.',
     ),
     GENWAY_PROVIDER_PATIENCE_S: byDefault(
       '120',
       KINDS.seconds,
-      'Seconds for which an upstream may contradict itself (not know a job that it accepted, not serve a file that it announced) before it is believed; with `npm start`, 5.',
+      'Seconds for which Genway repeats a request to an upstream that contradicts itself (does not find a job that it accepted, or does not serve a file that it reported) before the answer is final; with `npm start`, 5.',
     ),
     GENWAY_WEBHOOK_SCHEDULE_S: byDefault(
       '0,5,300,1800,7200,18000,36000,50400,72000,86400',
       KINDS.secondsList,
-      'Seconds to wait before each attempt of a webhook delivery; there are as many attempts as numbers.',
+      'Seconds to wait before each attempt of a webhook delivery, one number per attempt.',
     ),
   },
   Safety: {
     GENWAY_ALLOW_PRIVATE_ADDRESSES: byDefault(
       'false',
       KINDS.flag,
-      'Allows http and private addresses in webhooks and links. Only for tests: it opens your network to clients.',
+      'Whether webhooks and links may use http and private addresses. Set only in tests: clients can reach your private network through Genway.',
     ),
     GENWAY_REJECTED_USER_AGENTS: byDefault(
       '',
       KINDS.textList,
-      'Clients whose User-Agent contains one of these words, in upper or lower case, are refused with `error code: 1010`.',
+      'Words, in upper or lower case. Genway refuses requests whose User-Agent contains one of these words, with `error code: 1010`.',
     ),
   },
   Tracing: {
     OTEL_EXPORTER_OTLP_ENDPOINT: optional(
       KINDS.webUrl,
-      'OpenTelemetry collector that accepts OTLP over HTTP, such as http://collector:4318; if not set, nothing is traced.',
+      'OpenTelemetry collector that accepts OTLP over HTTP, such as http://collector:4318; if not set, Genway sends no traces.',
     ),
     OTEL_EXPORTER_OTLP_HEADERS: optional(
       anySecret,
-      'Headers for that collector, such as `authorization=Bearer%20abc`, separated by commas.',
+      'Headers of requests to the OpenTelemetry collector, such as `authorization=Bearer%20abc`, separated by commas.',
     ),
     OTEL_TRACES_SAMPLER_ARG: byDefault(
       '1',
       KINDS.share,
-      'Fraction of requests that is traced; a client that sends `traceparent` decides for its own requests.',
+      'Fraction of requests to trace. A client that sends `traceparent` decides for its own requests.',
     ),
   },
   Running: {
     GENWAY_TEXT_PROCESSES: byDefault(
       '1',
       wholeNumber(1, 64),
-      'Number of text processes behind GENWAY_TEXT_PORT, for a machine with several cores. Each has its own memory and connections to PostgreSQL.',
+      'Number of text processes behind GENWAY_TEXT_PORT, for a machine with several cores. Each process has its own memory and connections to PostgreSQL.',
     ),
     GENWAY_LOG_LEVEL: byDefault(
       'info',
@@ -528,24 +534,20 @@ export const VARIABLE_GROUPS = {
     GENWAY_SHUTDOWN_GRACE_S: byDefault(
       '120',
       KINDS.seconds,
-      'Seconds that a stopping process gives work in progress, including streams, to finish; with `npm start`, 10.',
+      'Seconds for which a stopping process waits for work in progress, including streams; with `npm start`, 10.',
     ),
     GENWAY_RENDER_GRACE_S: byDefault(
       '300',
       KINDS.seconds,
-      'Seconds for which a stopping worker waits for renders whose upstream answers with the files; a render that is cut off may be paid for and lost. Other work continues in other workers after 10 seconds.',
+      'Seconds for which a stopping worker waits for renders whose upstream returns the files in the answer. If the worker interrupts such a render, the vendor may charge for a render whose files nobody received. Other work continues in other workers after 10 seconds.',
     ),
   },
   'Local stack': {
     GENWAY_HOME: byDefault('.genway', KINDS.text, 'Folder for the state of `npm start` and for locally stored files.'),
     GENWAY_POSTGRES_PORT: byDefault('5433', KINDS.port, 'Port of the PostgreSQL server that `npm start` runs.'),
     TEMPORAL_PORT: byDefault('7233', KINDS.port, 'Port of the Temporal server that `npm start` runs.'),
-    TEMPORAL_UI_PORT: byDefault('8233', KINDS.port, 'Port of the web UI of that Temporal server.'),
-    XDG_CACHE_HOME: byDefault(
-      join(homedir(), '.cache'),
-      KINDS.text,
-      'Folder in which a downloaded Temporal server is kept.',
-    ),
+    TEMPORAL_UI_PORT: byDefault('8233', KINDS.port, 'Port of the web UI of the Temporal server that `npm start` runs.'),
+    XDG_CACHE_HOME: byDefault(join(homedir(), '.cache'), KINDS.text, 'Folder for the downloaded Temporal server.'),
   },
 } as const satisfies Record<string, Record<string, Variable>>;
 

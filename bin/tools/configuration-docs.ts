@@ -9,10 +9,10 @@ export const CONFIGURATION_DOCS = join(import.meta.dirname, '../../docs/configur
 
 const INTRODUCTION = `# Configuration
 
-Genway is configured only by environment variables. Every process checks all of them when it starts; if any are missing or invalid,
-it lists them and does not start. An empty variable counts as unset, except that an empty secret is refused.
+Environment variables are Genway's only configuration. Every process checks all variables when it starts. If a variable is missing or
+invalid, the process lists every such variable and does not start. An empty variable counts as not set, but an empty secret is an error.
 
-\`npm start\` needs none of them: it generates secrets once and keeps them with the rest of its state in \`GENWAY_HOME\`.
+\`npm start\` needs no variables: the command generates the secrets once and keeps them with its other state in \`GENWAY_HOME\`.
 
 This page is generated from \`config-variables.ts\` by \`npm run docs:configuration\`.
 `;
