@@ -88,7 +88,7 @@ export async function wrapNetworkErrors<Result>(signal: AbortSignal, action: () 
 
 export function toUnreachableError(error: unknown): ProviderUnreachableError {
   if (error instanceof ProviderUnreachableError) return error;
-  return new ProviderUnreachableError('the upstream could not be reached', { cause: error });
+  return new ProviderUnreachableError('Genway cannot reach the upstream', { cause: error });
 }
 
 async function send(options: Exchange, signal: AbortSignal): Promise<Answer> {

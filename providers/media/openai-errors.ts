@@ -36,8 +36,12 @@ export function openaiRefusal(answer: VendorAnswer): SubmissionError | null {
   const means = param === 'model' ? 'operator' : (meaningOf(error) ?? USUAL_MEANINGS[answer.status] ?? null);
   // Refusals of wrong keys also have the type `invalid_request_error`.
   if (means === null || (isVerdict(means) && USUAL_MEANINGS[answer.status] !== 'bad_request')) return null;
-  const said = `the upstream answered ${answer.status} with code ${String(code)} and type ${String(type)}`;
-  return submissionErrorFor(means, { said, words: message, retryAfterMs: retryAfterMs(answer) ?? waitIn(message) });
+  const operatorMessage = `the upstream answered ${answer.status} with code ${String(code)} and type ${String(type)}`;
+  return submissionErrorFor(means, {
+    operatorMessage,
+    words: message,
+    retryAfterMs: retryAfterMs(answer) ?? waitIn(message),
+  });
 }
 
 function meaningOf({ code, type, message }: JsonObject): CodeMeaning | null {

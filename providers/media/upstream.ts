@@ -169,7 +169,7 @@ export function createMediaUpstream(
     async find(sent, signal) {
       const found = adapter.find ? await asked(signal, adapter.find(sent, http, signal)) : null;
       if (found?.some((job) => !isName(job)))
-        throw new ProviderUnreachableError('the upstream listed a job without a name');
+        throw new ProviderUnreachableError('the upstream listed a job without a valid id');
       return found;
     },
 
@@ -206,11 +206,11 @@ async function readAnnouncement(
 ): Promise<Announcement> {
   const secret = callbackSecret ?? '';
   if (!callbacks || (secret === '' && callbacks.proof !== 'keys')) {
-    throw new InvalidCallbackError('no callbacks are expected from this upstream');
+    throw new InvalidCallbackError('Genway accepts no callbacks from this upstream');
   }
   const announcement = await callbacks.read(callback, { ...facts, secret });
   if (announcement.jobId === null || isName(announcement.jobId)) return announcement;
-  throw new InvalidCallbackError('the job has no valid name');
+  throw new InvalidCallbackError('the job has no valid id');
 }
 
 /** Reads the answer to a submission. @throws OutcomeUnknownError if the adapter cannot read it */
@@ -220,7 +220,7 @@ function read<Result>(reading: () => Result): Result {
   } catch (error) {
     if (error instanceof JobRefusedError || error instanceof NotTakenError || error instanceof OutcomeUnknownError)
       throw error;
-    throw new OutcomeUnknownError('the upstream sent an answer that cannot be read', { cause: error });
+    throw new OutcomeUnknownError('Genway cannot read the answer of the upstream', { cause: error });
   }
 }
 
@@ -231,13 +231,13 @@ async function asked<Result>(signal: AbortSignal, asking: Promise<Result>): Prom
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ProviderUnreachableError) throw error;
-    throw new ProviderUnreachableError('the upstream sent an answer that cannot be read', { cause: error });
+    throw new ProviderUnreachableError('Genway cannot read the answer of the upstream', { cause: error });
   }
 }
 
 function checkAccepted(accepted: Accepted): Accepted {
   if ('files' in accepted || isName(accepted.jobId)) return accepted;
-  throw new OutcomeUnknownError('the upstream named a job that has no valid name');
+  throw new OutcomeUnknownError('the upstream returned a job without a valid id');
 }
 
 function openHttp(

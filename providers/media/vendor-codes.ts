@@ -47,24 +47,27 @@ export function vendorCodes(source: string, rows: readonly CodeRow[]): VendorCod
 
 interface RefusalFacts {
   /** For operators. */
-  readonly said: string;
+  readonly operatorMessage: string;
   /** For clients, if the vendor's words reveal nothing about the operator. */
   readonly words?: unknown;
   readonly retryAfterMs?: number | undefined;
 }
 
 /** The outcome of a submission that the vendor answered with a code of this meaning. */
-export function submissionErrorFor(means: CodeMeaning, { said, words, retryAfterMs }: RefusalFacts): SubmissionError {
+export function submissionErrorFor(
+  means: CodeMeaning,
+  { operatorMessage, words, retryAfterMs }: RefusalFacts,
+): SubmissionError {
   switch (means) {
     case 'bad_request':
     case 'content_policy_violation':
       return new JobRefusedError(means, words);
     case 'operator':
-      return new NotTakenError(said, { isRouteExcluded: true });
+      return new NotTakenError(operatorMessage, { isRouteExcluded: true });
     case 'busy':
-      return new NotTakenError(said, { retryAfterMs });
+      return new NotTakenError(operatorMessage, { retryAfterMs });
     default:
-      return new OutcomeUnknownError(said);
+      return new OutcomeUnknownError(operatorMessage);
   }
 }
 

@@ -166,12 +166,13 @@ function asksForWait(answer: VendorAnswer): boolean {
 /** The outcome of a submission by its HTTP status alone. */
 function judgeStatus(answer: VendorAnswer): SubmissionError {
   const { status, document } = answer;
-  const said = `the upstream answered ${status}`;
-  if (status === 429) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
-  if (ACCOUNT_STATUSES.includes(status)) return new NotTakenError(said, { isRouteExcluded: true });
+  const operatorMessage = `the upstream answered ${status}`;
+  if (status === 429) return new NotTakenError(operatorMessage, { retryAfterMs: retryAfterMs(answer) });
+  if (ACCOUNT_STATUSES.includes(status)) return new NotTakenError(operatorMessage, { isRouteExcluded: true });
   // A proxy may send this status after passing the request on, but then the body is not JSON.
-  if (status === 503 && document !== undefined) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
-  return new OutcomeUnknownError(said);
+  if (status === 503 && document !== undefined)
+    return new NotTakenError(operatorMessage, { retryAfterMs: retryAfterMs(answer) });
+  return new OutcomeUnknownError(operatorMessage);
 }
 
 function encode(body: NonNullable<VendorCall['body']>): { readonly contentType: string; readonly bytes: Uint8Array } {

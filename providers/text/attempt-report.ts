@@ -95,5 +95,5 @@ export function errorForClient(error: unknown, body: unknown): unknown {
   if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
   const words = redactVendorMessage(error.vendorMessage, fieldNamesOf(body));
   if (words === '') return error;
-  return new ServiceError('bad_request', `${error.message} It said: ${words}`, { cause: error });
+  return new ServiceError('bad_request', `${error.message} The model reported: ${words}`, { cause: error });
 }

@@ -94,7 +94,7 @@ export const ark: MediaAdapter = {
       found.push(...recent.map(({ id }) => textOf(id, 'task id')));
       if (recent.length < PAGE_SIZE) return found;
     }
-    throw new ProviderUnreachableError('the upstream lists more tasks than can be looked through');
+    throw new ProviderUnreachableError('the upstream lists more tasks than Genway reads');
   },
 
   async status(jobId, http, signal) {
@@ -198,6 +198,6 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   return means && submissionErrorFor(means, { ...factsOf(error), retryAfterMs: retryAfterMs(answer) });
 }
 
-function factsOf({ code, message }: JsonObject): { readonly said: string; readonly words: unknown } {
-  return { said: `the upstream said ${String(code)}`, words: message };
+function factsOf({ code, message }: JsonObject): { readonly operatorMessage: string; readonly words: unknown } {
+  return { operatorMessage: `the upstream answered with code ${String(code)}`, words: message };
 }

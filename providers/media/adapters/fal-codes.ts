@@ -1,18 +1,18 @@
-/** fal's error types: those of models in `detail[].type`, those of the infrastructure in `error_type` or a header. */
+/** fal's error types: models report theirs in `detail[].type`, the infrastructure in `error_type` or a header. */
 import { vendorCodes } from '../vendor-codes.ts';
 
 export const falModelTypes = vendorCodes('https://fal.ai/docs/documentation/model-apis/errors', [
   ['internal_server_error', 'failed', '500'],
   ['generation_timeout', 'timeout', '504'],
-  ['downstream_service_error', 'failed', '400: a partner failed'],
-  ['downstream_service_unavailable', 'failed', '500: a partner is unavailable'],
+  ['downstream_service_error', 'failed', '400: a service behind the model failed'],
+  ['downstream_service_unavailable', 'failed', '500: a service behind the model is unavailable'],
   ['content_policy_violation', 'content_policy_violation', '422'],
   ['no_media_generated', 'failed', '422: the model rendered nothing'],
   ['image_too_small', 'bad_request', '422'],
   ['image_too_large', 'bad_request', '422'],
-  ['image_load_error', 'bad_request', '422: corrupt, or not an image'],
-  ['file_download_error', 'bad_request', '422: a link that is not public'],
-  ['face_detection_error', 'bad_request', '422: no face in the image'],
+  ['image_load_error', 'bad_request', '422: the file is corrupt or not an image'],
+  ['file_download_error', 'bad_request', '422: the URL is not public'],
+  ['face_detection_error', 'bad_request', '422: the image shows no face'],
   ['file_too_large', 'bad_request', '422'],
   ['greater_than', 'bad_request', '422'],
   ['greater_than_equal', 'bad_request', '422'],
@@ -22,7 +22,7 @@ export const falModelTypes = vendorCodes('https://fal.ai/docs/documentation/mode
   ['sequence_too_short', 'bad_request', '422'],
   ['sequence_too_long', 'bad_request', '422'],
   ['one_of', 'bad_request', '422'],
-  ['feature_not_supported', 'bad_request', '422: a combination of parameters'],
+  ['feature_not_supported', 'bad_request', '422: the model does not support the combination of parameters'],
   ['invalid_archive', 'bad_request', '422'],
   ['archive_file_count_below_minimum', 'bad_request', '422'],
   ['archive_file_count_exceeds_maximum', 'bad_request', '422'],
@@ -35,9 +35,9 @@ export const falModelTypes = vendorCodes('https://fal.ai/docs/documentation/mode
   ['video_duration_too_short', 'bad_request', '422'],
 ]);
 
-/** fal itself retries after most of these errors before it reports them. */
+/** fal retries a request after most of these errors before it reports the error. */
 export const falRequestTypes = vendorCodes('https://fal.ai/docs/documentation/model-apis/request-errors', [
-  ['request_timeout', 'timeout', '504: not done within the requested time'],
+  ['request_timeout', 'timeout', '504: the request did not finish in the requested time'],
   ['startup_timeout', 'timeout', '504: no runner started in time'],
   ['runner_scheduling_failure', 'failed', '503'],
   ['runner_connection_timeout', 'failed', '503'],

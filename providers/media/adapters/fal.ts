@@ -111,7 +111,7 @@ export const fal: MediaAdapter = {
     const found = await findRequests(sent, http, signal);
     if (found.length > 0) return found;
     if (Date.now() - sent.since.getTime() > LIST_LAG_MS) return null;
-    throw new ProviderUnreachableError('the upstream does not list it, and its list may be late');
+    throw new ProviderUnreachableError('the upstream does not list the submission yet, and the list may lag behind');
   },
 
   async status(jobId, http, signal) {
@@ -198,7 +198,7 @@ async function findRequests(
     if (typeof next !== 'string' || next === '') return found;
     cursor = next;
   }
-  throw new ProviderUnreachableError('the upstream lists more requests than can be looked through');
+  throw new ProviderUnreachableError('the upstream lists more requests than Genway reads');
 }
 
 function isSince(at: unknown, since: Date): boolean {

@@ -221,12 +221,14 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   const { status, message, details } = objectOf(objectOf(answer.document)['error']);
   const facts = listOf(details).map(objectOf);
   if (answer.status === 429) {
-    return new NotTakenError('too many requests, or no quota', { retryAfterMs: retryAfterMs(answer) });
+    return new NotTakenError('the upstream answered 429: too many requests, or the quota is used up', {
+      retryAfterMs: retryAfterMs(answer),
+    });
   }
   if (!VERDICT_STATUSES.includes(answer.status)) return null;
   // Google reports a wrong key and an account without billing as bad requests.
   const isKey = facts.some(({ reason }) => String(reason).startsWith('API_KEY_')) || KEY_WORDS.test(String(message));
   const usual = status === 'FAILED_PRECONDITION' ? 'operator' : 'bad_request';
   const means = isKey ? 'operator' : (safetyIn(message) ?? usual);
-  return submissionErrorFor(means, { said: `the upstream said ${String(status)}` });
+  return submissionErrorFor(means, { operatorMessage: `the upstream answered ${String(status)}` });
 }

@@ -17,17 +17,18 @@ const TOO_MANY_WAIT_MS = 1_000;
 export function acceptedData(answer: VendorAnswer): unknown {
   const { code, data } = objectOf(answer.document);
   if (code === 0) return data;
-  throw refusal(answer) ?? new OutcomeUnknownError('the upstream answered with no code');
+  throw refusal(answer) ?? new OutcomeUnknownError('the upstream answered without a code');
 }
 
 /** An unknown code leaves the outcome unknown. */
 export function refusal(answer: VendorAnswer): SubmissionError | null {
   const { code, message: words } = objectOf(answer.document);
   if (typeof code !== 'number' || code === 0) return null;
-  const said = `the upstream answered code ${code}`;
+  const operatorMessage = `the upstream answered code ${code}`;
   // Our id exists already: an earlier submission arrived, and recovery can look it up.
-  if (/external_task_id/.test(String(words))) return new OutcomeUnknownError(`${said} about our id`);
-  const facts = { said, words, retryAfterMs: retryAfterMs(answer) ?? TOO_MANY_WAIT_MS };
+  if (/external_task_id/.test(String(words)))
+    return new OutcomeUnknownError(`${operatorMessage}, about the external_task_id`);
+  const facts = { operatorMessage, words, retryAfterMs: retryAfterMs(answer) ?? TOO_MANY_WAIT_MS };
   return submissionErrorFor(klingCodes.meaningOf(code) ?? 'failed', facts);
 }
 

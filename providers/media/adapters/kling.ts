@@ -97,5 +97,5 @@ async function stateOf(jobId: string, http: VendorHttp, signal: AbortSignal): Pr
   const [path, id] = [jobId.slice(0, bar), jobId.slice(bar + 1)];
   if (path === standard.TASKS) return standard.stateOfTask(id, http, signal);
   if (v1.isSort(path)) return v1.stateOfTask(path, id, http, signal);
-  throw new ProviderUnreachableError(`${jobId} is not the name of a task`);
+  throw new ProviderUnreachableError(`${jobId} is not a task id`);
 }

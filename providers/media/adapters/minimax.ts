@@ -77,7 +77,7 @@ export const minimax: MediaAdapter = {
       // The vendor may shorten pages, so only an older task, or an empty page, proves that no newer task is missing.
       if (items.length === 0 || recent.length < items.length) return found;
     }
-    throw new ProviderUnreachableError('the upstream lists more tasks than can be looked through');
+    throw new ProviderUnreachableError('the upstream lists more tasks than Genway reads');
   },
 
   async status(jobId, http, signal) {
@@ -119,7 +119,7 @@ function itemsOf(document: unknown): readonly JsonObject[] {
   const tasks = listOf(items).map(objectOf);
   const times = tasks.map(({ created_at: createdAt }) => Number(createdAt));
   const isOrdered = times.every((time, index) => index === 0 || time <= (times[index - 1] ?? Number.NaN));
-  if (!isOrdered) throw new ProviderUnreachableError('the upstream lists tasks in no order that is known');
+  if (!isOrdered) throw new ProviderUnreachableError('the upstream does not list the newest tasks first');
   return tasks;
 }
 
@@ -150,6 +150,6 @@ function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
 }
 
 function refusalBy(means: CodeMeaning, words: unknown, answer: VendorAnswer): SubmissionError {
-  const said = `the upstream answered ${answer.status}: ${cleanVendorMessage(words) ?? 'no reason'}`;
-  return submissionErrorFor(means, { said, words, retryAfterMs: retryAfterMs(answer) });
+  const operatorMessage = `the upstream answered ${answer.status}: ${cleanVendorMessage(words) ?? 'no reason'}`;
+  return submissionErrorFor(means, { operatorMessage, words, retryAfterMs: retryAfterMs(answer) });
 }

@@ -63,7 +63,7 @@ export const openaiVideos: MediaAdapter = {
       if (recent.length < PAGE_SIZE) return found;
       after = videos.at(-1)?.id;
     }
-    throw new ProviderUnreachableError('the upstream lists more videos than can be looked through');
+    throw new ProviderUnreachableError('the upstream lists more videos than Genway reads');
   },
 
   async status(jobId, http, signal) {

@@ -99,7 +99,7 @@ export const replicate: MediaAdapter = {
     const { found, isComplete } = await findPredictions(sent, http, signal);
     if (found.length > 0 || isComplete) return found;
     if (Date.now() - sent.since.getTime() > LISTED_FOR_MS) return null;
-    throw new ProviderUnreachableError('the upstream does not list it, and its list may be late');
+    throw new ProviderUnreachableError('the upstream does not list the submission yet, and the list may lag behind');
   },
 
   async status(jobId, http, signal) {
@@ -143,7 +143,7 @@ async function findPredictions(sent: SentSubmission, http: VendorHttp, signal: A
     if (typeof next !== 'string' || !URL.canParse(next)) return { found, isComplete };
     query = Object.fromEntries(new URL(next).searchParams);
   }
-  throw new ProviderUnreachableError('the upstream lists more predictions than can be looked through');
+  throw new ProviderUnreachableError('the upstream lists more predictions than Genway reads');
 }
 
 /**
@@ -156,7 +156,7 @@ function isSame(prediction: JsonObject, { request, fingerprint }: SentSubmission
   if (prediction['model'] !== model && (version === undefined || prediction['version'] !== version)) return false;
   const { input, data_removed: isRemoved } = prediction;
   if (isRemoved === true || !isObject(input)) {
-    throw new ProviderUnreachableError('the upstream lists a prediction without what was sent');
+    throw new ProviderUnreachableError('the upstream lists a prediction without its input');
   }
   const { input: sent } = objectOf(replicate.submission(request).identity);
   const listed = Object.fromEntries(Object.keys(objectOf(sent)).map((name) => [name, input[name]]));
@@ -209,8 +209,8 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   const { title, detail, invalid_fields: fields } = document;
   const means = replicateStatuses.meaningOf(status);
   if (means !== 'bad_request') {
-    const said = `the upstream answered ${status}: ${cleanVendorMessage(title) ?? 'no reason'}`;
-    return means && submissionErrorFor(means, { said, retryAfterMs: waitMsOf(answer) });
+    const operatorMessage = `the upstream answered ${status}: ${cleanVendorMessage(title) ?? 'no reason'}`;
+    return means && submissionErrorFor(means, { operatorMessage, retryAfterMs: waitMsOf(answer) });
   }
   const words = JSON.stringify(fields ?? detail ?? '');
   // A client cannot correct an unknown version or a refused webhook address.
