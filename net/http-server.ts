@@ -68,7 +68,7 @@ export async function listen(
     (request, response) => {
       // Data after an unread body is ignored: it may be the rest of that body.
       if (ending.has(request.socket)) return;
-      if (request.headers.host === undefined && request.httpVersion === '1.1') return refuse(request.socket);
+      if (!hasValidHost(request)) return refuseHost(request.socket, response);
       if (use.underWay(request.socket) > MAX_REQUESTS_UNDER_WAY) return cutOff(request.socket);
       void handler(request, response);
     },
@@ -221,19 +221,56 @@ function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
     socket.destroy();
     return;
   }
-  refuse(socket, error.code === 'HPE_HEADER_OVERFLOW');
+  refuse(socket, error.code === 'HPE_HEADER_OVERFLOW' ? TOO_LARGE_REFUSAL : NO_HTTP_REFUSAL);
 }
 
-function refuse(socket: Socket, tooLarge = false): void {
-  const refusal = new ServiceError(
-    'bad_request',
-    tooLarge ? 'The headers of the request are too large.' : 'The request is not valid HTTP.',
+interface Refusal {
+  readonly status: string;
+  readonly message: string;
+}
+
+const NO_HTTP_REFUSAL: Refusal = { status: '400 Bad Request', message: 'The request is not valid HTTP.' };
+const TOO_LARGE_REFUSAL: Refusal = {
+  status: '431 Request Header Fields Too Large',
+  message: 'The headers of the request are too large.',
+};
+
+/** The `uri-host [ ":" port ]` of RFC 9110, section 7.2. The host may be empty. */
+const HOST = /^(?:\[[\w.:~!$&'()*+,;=-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
+
+/** RFC 9112, section 3.2. Servers in front may route by another Host than the one that this server reads. */
+function hasValidHost({ headers: { host }, rawHeaders, httpVersion }: IncomingMessage): boolean {
+  if (host === undefined) return httpVersion !== '1.1';
+  const count = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
+  return count === 1 && HOST.test(host);
+}
+
+/** Answers after the requests before on the connection, and is the last answer. */
+function refuseHost(socket: Socket, response: ServerResponse): void {
+  const { headers, body } = envelope(
+    'The request needs exactly one Host header with a host name or an IP address, and optionally a port.',
   );
+  response.writeHead(400, headers).end(body);
+  ending.add(socket);
+}
+
+function refuse(socket: Socket, { status, message }: Refusal): void {
+  const { headers, body } = envelope(message);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`);
+}
+
+function envelope(message: string): {
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: string;
+} {
   const requestId = newId('request');
-  const body = JSON.stringify(presentError(refusal, requestId));
-  const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  const body = JSON.stringify(presentError(new ServiceError('bad_request', message), requestId));
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'x-request-id': requestId,
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  };
+  return { headers, body };
 }

@@ -121,14 +121,37 @@ describe('an HTTP server with clients that occupy connections', () => {
     expect(handled).to.equal(0);
   });
 
-  it('refuses a request without a Host with 400 and the common envelope', async () => {
-    // contract 1:13
-    const answered = once(socket, 'data');
-    socket.write('GET / HTTP/1.1\r\n\r\n');
-    expect(String((await answered)[0]))
-      .to.match(/^HTTP\/1\.1 400 /)
-      .and.match(/\r\nx-request-id: (req_\w+)\r\n[^]*"code":"bad_request"[^]*"request_id":"\1"/);
-    expect(handled).to.equal(0);
+  for (const [what, head] of [
+    ['without a Host', 'GET / HTTP/1.1\r\n'],
+    ['with two Hosts', 'GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n'],
+    ['with two Hosts of HTTP/1.0', 'GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n'],
+    ...['a b', 'user@x', 'x/y', 'x,y\\', 'x:80:80', 'x:port', '[::1', '<x>', '%zz', '\xff'].map(
+      (host) => [`with the Host ${host}`, `GET / HTTP/1.1\r\nHost: ${host}\r\n`] as const,
+    ),
+  ] as const) {
+    it(`refuses a request ${what} with 400 and the common envelope`, async () => {
+      // contract 1:13
+      const answered = once(socket, 'data');
+      socket.write(`${head}\r\n`, 'latin1');
+      expect(String((await answered)[0]))
+        .to.match(/^HTTP\/1\.1 400 /)
+        .and.match(/\r\nx-request-id: (req_\w+)\r\n[^]*"code":"bad_request"[^]*"request_id":"\1"/);
+      expect(handled).to.equal(0);
+    });
+  }
+
+  it('answers the requests before one with an invalid Host, and none after it', async () => {
+    socket.write(`${requestTo('/')}GET / HTTP/1.1\r\nHost: a b\r\n\r\n${requestTo('/')}`);
+    expect([...(await read()).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).to.deep.equal(['200', '400']);
+    expect(handled).to.equal(1);
+  });
+
+  it('accepts every form of a Host', async () => {
+    for (const host of ['', 'x', 'x_y.example:8080', 'x:', '127.0.0.1', '[::1]:80', '[v1.a:b]', 'a%20b']) {
+      const answered = once(socket, 'data');
+      socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+      expect(String((await answered)[0]), host).to.match(/^HTTP\/1\.1 200 /);
+    }
   });
 
   it('ignores expectations that HTTP does not define', async () => {
