@@ -37,8 +37,8 @@ interface JsonFields {
 export interface MediaBodyReader<Fields> {
   readonly body: RequestBody<IncomingMessage>;
   /**
-   * Reads the body, uploads the pictures of a form, and returns the result of `create`. If one of them fails, the
-   * pictures that no task used are removed.
+   * Reads the body, uploads the pictures of a form, and returns the result of `create`. Then removes the pictures that
+   * no task used.
    *
    * @throws ServiceError
    */
@@ -109,12 +109,12 @@ export function mediaBody<Fields>(
           ? await receiveForm(request, upload)
           : { fields: requireObject((await readJsonBody(request, BODIES.common)).value), files: [] };
         return await create(bodyOf(sent, isForm, services.catalogue));
-      } catch (error) {
-        // Uploads that are not removed now are swept later.
+      } finally {
+        // A repeated request gets the task of the first one, which used its own uploads. Uploads that are not removed
+        // now are swept later.
         if (ids.length > 0) {
           await services.uploads.remove(caller.account.id, ids, { onlyUnused: true }).catch(() => {});
         }
-        throw error;
       }
     },
   };

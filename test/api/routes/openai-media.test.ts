@@ -66,7 +66,7 @@ describe('OpenAI’s media endpoints', function () {
     expect(refused).to.be.instanceOf(BadRequestError).with.property('message').that.contains('"mask"');
   });
 
-  it('keep the uploads of a call that creates a task, and remove those of a call that is refused', async () => {
+  it('keep the uploads of a call that creates a task, and remove those of a call that is refused or repeated', async () => {
     // contract 4.14:10
     const { apiKey } = await stack.createAccount({ fundedUsd: 10 });
     const own = new OpenAI({ apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
@@ -81,8 +81,19 @@ describe('OpenAI’s media endpoints', function () {
     ];
     for (const refused of calls) expect(await rejectionOf(refused())).to.be.instanceOf(BadRequestError);
     expect(await uploads()).to.equal(0);
-    await own.images.edit({ model: IMAGE, prompt: 'x', image });
+    const headers = { 'Idempotency-Key': 'once' };
+    const edits = [1, 2].map(() => () => own.images.edit({ model: IMAGE, prompt: 'x', image }, { headers }));
+    const videos = [1, 2].map(
+      () => () =>
+        own.videos.create(
+          { model: VIDEO, prompt: 'x', input_reference: image },
+          { headers: { 'Idempotency-Key': 'video' } },
+        ),
+    );
+    for (const create of edits) await create();
     expect(await uploads()).to.equal(1);
+    for (const create of videos) await create();
+    expect(await uploads()).to.equal(2);
   });
 
   it('create one task for one Idempotency-Key, and answer each repetition with its picture', async () => {
