@@ -406,7 +406,7 @@ export const en = {
   },
   search: {
     for: (text: string) => `Matches for “${text}”`,
-    none: 'Nothing matches. Enter a name, an e-mail address, a payment reference, a key or its last four characters, or an id: whole, its beginning, or six characters of it.',
+    none: 'Nothing matches. Enter a name, an e-mail address, a payment reference, a key or its last four characters, or an id: whole, its beginning, or six characters of it. The name of an end user must be whole, and so must an id of another system.',
     short: 'Enter at least three characters.',
     tooLong: 'The search took too long and was stopped. Enter more, or the whole id.',
     of: (kind: string, account: string) => `${kind} of ${account}`,

@@ -92,6 +92,7 @@ CREATE INDEX tasks_by_model ON tasks (model, id);
 -- With everything that usage by end user adds up.
 CREATE INDEX tasks_of_end_users ON tasks (account_id, created_at) INCLUDE (end_user, status, price)
   WHERE end_user IS NOT NULL;
+CREATE INDEX tasks_by_end_user ON tasks (end_user, id) INCLUDE (account_id) WHERE end_user IS NOT NULL;
 CREATE INDEX tasks_failed ON tasks (id) INCLUDE (created_at, error_code) WHERE status = 'failed';
 
 ALTER TABLE transfers ADD CONSTRAINT transfers_task_exists FOREIGN KEY (task_id, opened_at)
@@ -217,7 +218,8 @@ CREATE TABLE vendor_jobs (
   job_id text NOT NULL,
   task_id text COLLATE "C" NOT NULL,
   claimed_at timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT vendor_jobs_of_one_task PRIMARY KEY (vendor, job_id)
+  -- The job first: searches do not know the vendor.
+  CONSTRAINT vendor_jobs_of_one_task PRIMARY KEY (job_id, vendor)
 );
 CREATE INDEX vendor_jobs_by_age ON vendor_jobs (claimed_at);
 

@@ -104,6 +104,7 @@ CREATE INDEX text_requests_by_account ON text_requests (account_id, created_at);
 CREATE INDEX text_requests_of_end_users ON text_requests (account_id, created_at)
   INCLUDE (end_user, outcome, ${SUMMED_TOKEN_COUNTS.map(({ column }) => column).join(', ')}, charge, absorbed)
   WHERE end_user IS NOT NULL;
+CREATE INDEX text_requests_by_end_user ON text_requests (end_user, id) INCLUDE (account_id) WHERE end_user IS NOT NULL;
 ${forbidDelete('text_requests')}
 
 CREATE FUNCTION check_text_request_change() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,5 @@
-/** Finds things by a part of a name, address, id or payment reference, or by the end of a key. */
+/** Finds things by a part of a name, address, id or payment reference, by the end of a key, by a vendor's job or an end user. */
+import { endUserName } from '../../domain/end-user.ts';
 import { firstIdAt, ID_PREFIX, isId } from '../../domain/ids.ts';
 import { type Database, isDatabaseError } from '../database.ts';
 import { periodOfRequest } from '../period.ts';
@@ -61,11 +62,15 @@ const GROWING = { task: 'tasks', textRequest: 'text_requests', transfer: 'transf
 type GrowingKind = keyof typeof GROWING;
 const GROWING_KINDS: readonly GrowingKind[] = ['task', 'textRequest', 'transfer'];
 
+const TASKS_OF_JOB = /* sql */ `SELECT id, account_id, job_id AS label FROM vendor_jobs
+  JOIN tasks ON tasks.id = task_id AND tasks.created_at = id_created_at(task_id) WHERE job_id = :jobId`;
+
 type Found = Pick<Match, 'id' | 'label'> & { readonly account_id: string };
 
 /**
  * Searches for a part of at least {@link MIN_SEARCH_LENGTH} characters, or {@link MIN_ID_PART_LENGTH} characters of an
- * id. Scans growing tables for a part from the middle of an id, but only if nothing else matches.
+ * id. The id of a vendor's job and the name of an end user must be whole. Scans growing tables for a part from the
+ * middle of an id, but only if nothing else matches.
  *
  * @param text must have no characters that PostgreSQL cannot store
  * @returns null if the search took too long
@@ -81,7 +86,12 @@ export async function searchFor(
     return await database.transaction(async (transaction) => {
       await transaction.raw(`SET LOCAL statement_timeout = ${TIMEOUT_MS}`);
       const search = searchIn(transaction, scope);
-      const found = [...(await searchIndexed(search, wanted)), ...(await searchBeginnings(search, wanted))];
+      const found = [
+        ...(await searchIndexed(search, wanted)),
+        ...(await searchBeginnings(search, wanted)),
+        ...(await searchJobs(search, wanted)),
+        ...(await searchEndUsers(search, wanted)),
+      ];
       return withNames(transaction, found.length > 0 ? found : await searchRows(search, wanted));
     });
   } catch (error) {
@@ -155,6 +165,22 @@ async function searchRequests(search: Search, part: string): Promise<FoundOfKind
       WHERE request_id LIKE :part AND id >= :from AND id < :to AND ${isInScope}`;
     const [from, to] = [firstIdAt(kind, period.from.getTime()), firstIdAt(kind, period.to.getTime())];
     found.push(...(await search(kind, sqlOf, { part: `${escaped(part)}%`, from, to })));
+  }
+  return found;
+}
+
+/** Finds the tasks with a vendor's job of that id. */
+function searchJobs(search: Search, jobId: string): Promise<FoundOfKind[]> {
+  return search('task', (isInScope) => `${TASKS_OF_JOB} AND ${isInScope}`, { jobId });
+}
+
+/** Finds the latest tasks and text requests that named an end user. */
+async function searchEndUsers(search: Search, wanted: string): Promise<FoundOfKind[]> {
+  const found: FoundOfKind[] = [];
+  for (const kind of ['task', 'textRequest'] as const) {
+    const sqlOf = (isInScope: string): string =>
+      `SELECT id, account_id, id AS label FROM ${GROWING[kind]} WHERE end_user = :name AND ${isInScope}`;
+    found.push(...(await search(kind, sqlOf, { name: endUserName(wanted) })));
   }
   return found;
 }

@@ -5,7 +5,13 @@ import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, createTaskRow, createTextRequestRow, type TestCaller } from '../support/factories.ts';
+import {
+  createEndpoint,
+  createTaskRow,
+  createTextRequestRow,
+  submitTask,
+  type TestCaller,
+} from '../support/factories.ts';
 
 describe('the search of the console', () => {
   const app = useTestConsole();
@@ -36,8 +42,9 @@ describe('the search of the console', () => {
     const made = await owner.send(keys, { name: 'renderfarm', ...UNLIMITED });
     secret = /data-copy="(sk-[^"]+)"/.exec(made.text)?.[1] ?? '';
     const key = { accountId, id: customer.keyId };
-    const task = await createTaskRow(app.database, key);
-    const text = await createTextRequestRow(app.database, key);
+    const task = await createTaskRow(app.database, key, { endUser: 'ann@kites' });
+    await submitTask(app.database, task, 'cgt-20261127-x7k2');
+    const text = await createTextRequestRow(app.database, key, { end_user: 'ann@kites' });
     const endpoint = await createEndpoint(app.database, { id: accountId });
     const { id: renderKeyId } = await app.database('api_keys').where({ name: 'renderfarm' }).first('id');
     const { reference, transfer_id } = await app.database('top_ups').where({ account_id: accountId }).first();
@@ -98,6 +105,22 @@ describe('the search of the console', () => {
     expect(await search(operator, at('requestId').slice(0, 20))).to.equal(`/console/staff/tasks/${at('taskId')}`);
   });
 
+  it("finds a task by the id of its vendor's job", async () => {
+    expect(await search(operator, 'cgt-20261127-x7k2')).to.equal(`/console/staff/tasks/${at('taskId')}`);
+    expect(await search(developer, 'cgt-20261127-x7k2')).to.match(new RegExp(`/tasks/${at('taskId')}$`));
+  });
+
+  it('finds the tasks and text requests of an end user by the name, which may be longer than the stored one', async () => {
+    for (const visitor of [operator, developer, finance])
+      expect(await search(visitor, 'ann@kites'))
+        .to.include(`tasks/${at('taskId')}`)
+        .and.include(`requests/${at('textId')}`);
+    const name = 'n'.repeat(150);
+    const key = { accountId: customer.accountId, id: customer.keyId };
+    const { id } = await createTextRequestRow(app.database, key, { end_user: name.slice(0, 128) });
+    expect(await search(operator, name)).to.equal(`/console/staff/text-requests/${id}`);
+  });
+
   it('finds a payment by its reference', async () => {
     expect(await search(operator, at('reference').slice(1))).to.include(at('transferId'));
   });
@@ -136,7 +159,7 @@ describe('the search of the console', () => {
     await stranger.get('/console/profile');
     const ids = ['taskId', 'requestId', 'textId', 'endpointId', 'renderKeyId', 'transferId'].map(at);
     ids.push(customer.accountId, customer.keyId);
-    const words = [secret, 'Kites', 'crm-7741', 'olive@kites', 'renderfarm'];
+    const words = [secret, 'Kites', 'crm-7741', 'olive@kites', 'renderfarm', 'ann@kites', 'cgt-20261127-x7k2'];
     for (const text of [...words, ...ids.flatMap((id) => [id, id.slice(-8)])]) {
       const shown = await search(stranger, text);
       expect(shown, text).to.include('Nothing matches').and.not.include('Kites Ltd');
