@@ -1,5 +1,5 @@
 /** The budgets of end users. db/functions/end-user-budgets.ts holds and counts the money. */
-import type { EndUserBudget } from '../../domain/end-user.ts';
+import { endUserName, type EndUserBudget } from '../../domain/end-user.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { END_USERS } from '../../domain/policy.ts';
@@ -16,19 +16,19 @@ export interface StoredBudget extends EndUserBudget {
   readonly createdAt: Date;
 }
 
-/** The name must have at most as many characters as {@link END_USERS} allows. */
 export type NewBudget = Pick<StoredBudget, 'accountId' | 'endUser' | 'usageLimit' | 'limitPeriod'>;
 
 type BudgetRow = RowOf<StoredBudget>;
 
 /**
  * Sets or replaces the budget of an end user of an account. The spent amount is kept if the period stays the same;
- * another period starts now. A changed budget applies at once. A new budget applies once every process knows it, within
+ * another period starts now. The name is cut as in requests. A changed budget applies at once. A new budget applies once every process knows it, within
  * about three seconds.
  *
  * @returns null if the account already has the maximum number of budgets
  */
-export async function setEndUserBudget(database: Database, budget: NewBudget): Promise<StoredBudget | null> {
+export async function setEndUserBudget(database: Database, wanted: NewBudget): Promise<StoredBudget | null> {
+  const budget = { ...wanted, endUser: endUserName(wanted.endUser) };
   const { accountId, endUser, limitPeriod } = budget;
   const id = await database.transaction(async (transaction) => {
     await announceChange(transaction, accountId);
@@ -59,12 +59,19 @@ export async function setEndUserBudget(database: Database, budget: NewBudget): P
   return row ? toBudget(row) : null;
 }
 
-/** A page of an account's budgets, newest first. @param before the id of the last budget of the previous page */
+/**
+ * A page of an account's budgets, newest first.
+ *
+ * @param endUser as the client names the end user
+ * @param before the id of the last budget of the previous page
+ */
 export async function listEndUserBudgets(
   database: Database,
   { accountId, endUser, ...page }: IdPage & { readonly accountId: string; readonly endUser?: string | undefined },
 ): Promise<readonly StoredBudget[]> {
-  const query = budgetsNow(database).where(columnsOf({ accountId, endUser }));
+  const query = budgetsNow(database).where(
+    columnsOf({ accountId, endUser: endUser === undefined ? undefined : endUserName(endUser) }),
+  );
   return (await newestFirst(query, page)).map(toBudget);
 }
 

@@ -286,8 +286,10 @@ function isInUnixTime(text: string): boolean {
 
 export const endUserBudgetSchema = bodySchema({
   end_user: requiredField(
-    freeText({ min: 1, max: END_USERS.maxNameLength })
-      .description('The end user’s name in requests: `safety_identifier`, `user` or `metadata.user_id`')
+    freeText({ min: 1 })
+      .description(
+        `The end user’s name in requests: \`safety_identifier\`, \`user\` or \`metadata.user_id\`. Its first ${END_USERS.maxNameLength} characters count`,
+      )
       .example('user-1742'),
   ),
   usage_limit_usd: requiredField(

@@ -217,6 +217,23 @@ describe('end users', () => {
   });
 });
 
+describe('the budget of an end user with a long name', () => {
+  const app = useTestApp();
+  const SENT = 'n'.repeat(200);
+
+  it('applies to the requests that send the same name', async () => {
+    // contract 5:25
+    const genway = await connectGenway(app);
+    const { accountId } = await app.createAccount({ fundedUsd: 100 });
+    const budget = ['--end-user', SENT, '--usage-limit-usd', '1', '--limit-period', 'day'];
+    await genway('budgets', 'set', accountId, ...budget);
+    const budgets = await app.database('end_user_budgets').where({ account_id: accountId }).pluck('end_user');
+    expect(budgets).to.deep.equal([endUserName(SENT)]);
+    const listed = await genway('budgets', 'list', accountId, '--end-user', SENT, '--json');
+    expect(JSON.parse(listed).data).to.have.length(1);
+  });
+});
+
 describe('the name of an end user', () => {
   it('is stored as sent, up to its 128th character, which may be any of Unicode', () => {
     // contract 5:25
