@@ -24,10 +24,18 @@ export async function renderConfigurationDocs(): Promise<string> {
 }
 
 function renderTable(group: Readonly<Record<string, Variable>>): string {
-  const rows = Object.entries(group).map(
-    ([name, row]) => `| \`${name}\` | ${renderDefault(row)} | ${row.kind.form} | ${row.meaning} |`,
-  );
-  return ['| variable | default | value | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  const rows = Object.entries(group).map(([name, row]) => [
+    `\`${name}\``,
+    renderDefault(row),
+    row.kind.form,
+    row.meaning,
+  ]);
+  const head = [['variable', 'default', 'value', 'meaning'], Array<string>(4).fill('---')];
+  return [...head, ...rows].map(renderRow).join('\n');
+}
+
+function renderRow(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
 function renderDefault({ defaultText, required }: Variable): string {
