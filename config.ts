@@ -4,7 +4,7 @@
  */
 import { join, resolve } from 'node:path';
 import type { Seller } from './domain/billing-document.ts';
-import { parseUsd, type PicoUsd } from './domain/money.ts';
+import { parseUsd } from './domain/money.ts';
 import { OperatorError } from './domain/operator-error.ts';
 import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type Variables } from './config-variables.ts';
 
@@ -19,174 +19,28 @@ export type OneOrMore<Item> = readonly [Item, ...Item[]];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The configuration of the processes api, text, worker, simulator and migrate. Durations are in milliseconds. */
-export interface Config {
-  /** The address on which the HTTP servers listen. */
-  readonly host: string;
-  readonly api: {
-    readonly port: number;
-    /** The URL at which clients reach the api process, without a trailing slash. */
-    readonly publicUrl: string;
-  };
-  readonly text: {
-    readonly port: number;
-    /** The number of processes that serve the port. */
-    readonly processes: number;
-    readonly cutoffMs: number;
-    /** How long Genway reads on after the client has disconnected. */
-    readonly readOnMs: number;
-    /** How long an upstream may be silent. */
-    readonly silenceMs: number;
-  };
-  readonly worker: {
-    /** The file with the workflows bundled at build time, if any. */
-    readonly workflowBundle: string | undefined;
-    /** The port for health checks and metrics, if any. */
-    readonly port: number | undefined;
-    /** The version of the worker's code in Temporal; without one, workers are not versioned. */
-    readonly version: { readonly deploymentName: string; readonly buildId: string } | undefined;
-  };
-  readonly database: { readonly url: string; readonly poolSize: number };
-  readonly temporal: TemporalConfig;
-  readonly secrets: {
-    /** The administration tokens from the environment, which need no database. */
-    readonly adminTokens: readonly string[];
-    readonly metricsToken: string;
-    /** The peppers of stored API keys; new keys use the first. */
-    readonly keyPeppers: OneOrMore<Buffer>;
-    /** The encryption keys of stored secrets, 32 bytes each; new secrets use the first. */
-    readonly encryptionKeys: OneOrMore<Buffer>;
-  };
-  readonly storage: StorageConfig;
-  readonly uploads: {
-    /** The storage quotas of accounts, before and after their first top-up. */
-    readonly neverToppedUp: { readonly bytes: number; readonly files: number };
-    readonly toppedUp: { readonly bytes: number; readonly files: number };
-    /** How long Genway keeps an unused upload. */
-    readonly expiryMs: number;
-  };
-  /** The file with the models; Genway's own catalogue if undefined. */
-  readonly catalogueFile: string | undefined;
-  readonly providers: {
-    /** The file with the upstreams; without one, the simulator serves every model. */
-    readonly routesFile: string | undefined;
-    /** Whether Genway asks upstreams to announce the end of their jobs. */
-    readonly callbacks: boolean;
-  };
-  readonly simulator: { readonly port: number; readonly url: string; readonly key: string };
-  readonly payments: {
-    /** The secret with which the payment provider signs its events; without it, Genway accepts no events. */
-    readonly webhookSecret: string | undefined;
-    /** Stripe's secret key; without it, the console does not ask for amounts. */
-    readonly stripeKey: string | undefined;
-    /** The payment page, with a placeholder for the id of the account; without it, the console has no link to one. */
-    readonly topUpUrl: string | undefined;
-    /** The seller on receipts and invoices; null to issue none. */
-    readonly seller: Seller | null;
-    /** Manual adjustments above this amount require a second approval; null to never require one. */
-    readonly secondApprovalAbove: PicoUsd | null;
-  };
-  /** The provider of OpenID Connect, if any. */
-  readonly openId:
-    | {
-        readonly issuer: string;
-        readonly clientId: string;
-        readonly clientSecret: string;
-        readonly name: string;
-        /** Whether Genway relies on the provider to ask for a second factor. */
-        readonly asksSecondFactor: boolean;
-      }
-    | undefined;
-  /** The mail server and the sender, if Genway sends e-mail. */
-  readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
-  /** The moderation service, if any. */
-  readonly moderation: { readonly url: string; readonly key: string | undefined } | undefined;
-  readonly limits: {
-    readonly requestsPerMinute: number;
-    /** The limit for reads. */
-    readonly readsPerMinute: number;
-    readonly concurrentTasks: number;
-  };
-  readonly tasks: {
-    /** The interval between polls, overriding adapters and upstreams; null to let them decide. */
-    readonly pollIntervalMs: number | null;
-    readonly deadlineMs: number;
-    readonly providerPatienceMs: number;
-  };
-  readonly webhooks: {
-    /** The wait before each attempt of a delivery. */
-    readonly scheduleMs: readonly number[];
-  };
-  readonly edge: {
-    readonly trustedProxies: number;
-    readonly allowPrivateAddresses: boolean;
-    readonly rejectedUserAgents: readonly string[];
-  };
-  /** The collector of traces; without an endpoint, tracing is off. */
-  readonly tracing: { readonly endpoint: string | undefined; readonly ratio: number };
-  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  readonly shutdownGraceMs: number;
-  /** How long a stopping worker waits for renders whose answers are the files. */
-  readonly renderGraceMs: number;
-}
+type Values = { readonly [Name in VariableName]: ValueOf<Variables[Name]> };
 
-export interface TemporalConfig {
-  readonly address: string;
-  readonly namespace: string;
-  readonly apiKey: string | undefined;
-  /** TLS, if any; the files are in PEM. */
-  readonly tls: TemporalTlsConfig | undefined;
-  readonly uiUrl: string;
-}
+/** The configuration of the processes api, text, worker and migrate. Durations are in milliseconds. */
+export type Config = Readonly<ReturnType<typeof loadConfig>>;
 
-export interface TemporalTlsConfig {
-  readonly serverCaCertPath: string | undefined;
-  readonly client: { readonly certPath: string; readonly keyPath: string } | undefined;
-}
-
-export type StorageConfig =
-  | { readonly kind: 'local'; readonly folder: string }
-  | {
-      readonly kind: 's3';
-      readonly bucket: string;
-      readonly publicUrl: string;
-      readonly region: string;
-      readonly endpoint: string | undefined;
-      readonly forcePathStyle: boolean;
-      readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
-    };
+/** The connection to Temporal. */
+export type TemporalConfig = Config['temporal'];
 
 /** The configuration of `npm start` itself, which sets the {@link Config} of its processes. */
-export interface StackConfig {
-  /** The state folder. */
-  readonly home: string;
-  /** The folder that keeps a Temporal server across runs and projects. */
-  readonly cacheFolder: string;
-  readonly ports: {
-    readonly api: number;
-    readonly text: number;
-    readonly simulator: number;
-    readonly postgres: number;
-    readonly temporal: number;
-    readonly temporalUi: number;
-  };
-  /** A database to use instead of the stack's own. */
-  readonly databaseUrl: string | undefined;
-  /** A Temporal server to use instead of the stack's own. */
-  readonly temporal: { readonly address: string; readonly uiUrl: string } | undefined;
-  readonly temporalNamespace: string;
-  /** Secrets to use instead of the generated ones. */
-  readonly secrets: {
-    readonly adminToken: string | undefined;
-    readonly keyPepper: string | undefined;
-    readonly encryptionKey: string | undefined;
-  };
-  /** The seller on receipts and invoices. */
-  readonly seller: string;
-  /** The worker's patience; short, because the simulated upstream never changes its answer. */
-  readonly providerPatienceMs: number;
-  readonly shutdownGraceMs: number;
-}
+export type StackConfig = Readonly<ReturnType<typeof loadStackConfig>>;
+
+/** The configuration of `genway secrets`. */
+export type SecretsConfig = Readonly<ReturnType<typeof loadSecretsConfig>>;
+
+/** The configuration of `genway recover`: the database, Temporal and the file store. */
+export type RecoveryConfig = Readonly<ReturnType<typeof loadRecoveryConfig>>;
+
+/** The operator's files, and the address of the simulator that stands in for upstreams. */
+export type FilesConfig = Readonly<ReturnType<typeof loadFilesConfig>>;
+
+/** The address and the token with which the `genway` command calls the administration endpoints. */
+export type CommandConfig = Readonly<ReturnType<typeof loadCommandConfig>>;
 
 /** The environment contains values with which Genway cannot run. The message lists each value and what to do. */
 export class ConfigurationError extends OperatorError {
@@ -202,68 +56,66 @@ export class ConfigurationError extends OperatorError {
  *
  * @throws ConfigurationError naming every variable that is missing or invalid
  */
-export function loadConfig(env: Environment = process.env): Config {
-  const { values, mistakes } = readVariables(env, isRequired);
-  mistakes.push(...mistakesAcross(values));
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+export function loadConfig(env: Environment = process.env) {
+  const { values } = readVariables(env, isRequired, mistakesAcross);
   return {
+    /** The address on which the HTTP servers listen. */
     host: values.GENWAY_HOST,
     api: {
       port: values.GENWAY_API_PORT,
+      /** The URL at which clients reach the api process, without a trailing slash. */
       publicUrl: publicUrlOf(values),
     },
-    text: {
-      port: values.GENWAY_TEXT_PORT,
-      processes: values.GENWAY_TEXT_PROCESSES,
-      cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000,
-      readOnMs: values.GENWAY_TEXT_READ_ON_S * 1000,
-      silenceMs: values.GENWAY_TEXT_SILENCE_S * 1000,
-    },
-    worker: {
-      workflowBundle: values.GENWAY_WORKFLOW_BUNDLE,
-      port: values.GENWAY_WORKER_PORT,
-      version: values.GENWAY_WORKER_BUILD_ID
-        ? { deploymentName: values.GENWAY_WORKER_DEPLOYMENT, buildId: values.GENWAY_WORKER_BUILD_ID }
-        : undefined,
-    },
-    database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
-    temporal: temporalConfig(values),
+    text: textOf(values),
+    worker: workerOf(values),
+    database: databaseOf(values),
+    temporal: temporalOf(values),
     secrets: {
-      adminTokens: adminTokensOf(values),
+      /** The administration tokens from the environment, which need no database. */
+      adminTokens: oneOrMore(values.GENWAY_ADMIN_TOKEN, values.GENWAY_ADMIN_TOKEN_ALSO),
       metricsToken: values.GENWAY_METRICS_TOKEN ?? values.GENWAY_ADMIN_TOKEN,
-      ...secretsConfig(values),
+      ...secretsOf(values),
     },
-    storage: storageConfig(values),
-    uploads: uploadsConfig(values),
-    ...filesConfig(values),
-    openId: openIdConfig(values),
+    storage: storageOf(values),
+    uploads: uploadsOf(values),
+    ...filesOf(values),
+    openId: openIdOf(values),
+    /** The mail server and the sender, if Genway sends e-mail. */
     mail:
       values.GENWAY_SMTP_URL && values.GENWAY_MAIL_FROM
         ? { smtpUrl: values.GENWAY_SMTP_URL, from: values.GENWAY_MAIL_FROM }
         : undefined,
-    payments: paymentsConfig(values),
+    payments: paymentsOf(values),
+    /** The moderation service, if any. */
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
       : undefined,
     limits: {
       requestsPerMinute: values.GENWAY_RATE_LIMIT_RPM,
+      /** The limit for reads. */
       readsPerMinute: values.GENWAY_READ_RATE_LIMIT_RPM,
       concurrentTasks: values.GENWAY_MAX_CONCURRENT_TASKS,
     },
     tasks: {
+      /** The interval between polls, overriding adapters and upstreams; null to let them decide. */
       pollIntervalMs: values.GENWAY_POLL_MS ?? null,
       deadlineMs: values.GENWAY_TASK_DEADLINE_S * 1000,
       providerPatienceMs: values.GENWAY_PROVIDER_PATIENCE_S * 1000,
     },
-    webhooks: { scheduleMs: values.GENWAY_WEBHOOK_SCHEDULE_S.map((seconds) => seconds * 1000) },
+    webhooks: {
+      /** The wait before each attempt of a delivery. */
+      scheduleMs: values.GENWAY_WEBHOOK_SCHEDULE_S.map((seconds) => seconds * 1000),
+    },
     edge: {
       trustedProxies: values.GENWAY_TRUSTED_PROXIES,
       allowPrivateAddresses: values.GENWAY_ALLOW_PRIVATE_ADDRESSES,
       rejectedUserAgents: values.GENWAY_REJECTED_USER_AGENTS,
     },
+    /** The collector of traces; without an endpoint, tracing is off. */
     tracing: { endpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT, ratio: values.OTEL_TRACES_SAMPLER_ARG },
     logLevel: values.GENWAY_LOG_LEVEL,
     shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
+    /** How long a stopping worker waits for renders whose answers are the files. */
     renderGraceMs: values.GENWAY_RENDER_GRACE_S * 1000,
   };
 }
@@ -273,42 +125,24 @@ export function loadConfig(env: Environment = process.env): Config {
  *
  * @throws ConfigurationError naming every variable that is missing or invalid
  */
-export function loadDatabaseConfig(env: Environment = process.env): Config['database'] {
-  const { values, mistakes } = readVariables(env, (name) => name === 'DATABASE_URL');
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
-  return { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL };
+export function loadDatabaseConfig(env: Environment = process.env) {
+  return databaseOf(readVariables(env, (name) => name === 'DATABASE_URL').values);
 }
 
-/** The configuration of `genway secrets`. */
-export type SecretsConfig = Pick<Config, 'database'> & {
-  readonly secrets: Pick<Config['secrets'], 'keyPeppers' | 'encryptionKeys'>;
-};
-
 /** @throws ConfigurationError naming every variable that is missing or invalid */
-export function loadSecretsConfig(env: Environment = process.env): SecretsConfig {
+export function loadSecretsConfig(env: Environment = process.env) {
   const needed = new Set(['DATABASE_URL', 'GENWAY_KEY_PEPPER', 'GENWAY_ENCRYPTION_KEY']);
-  const { values, mistakes } = readVariables(env, (name) => needed.has(name));
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
-  return {
-    database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
-    secrets: secretsConfig(values),
-  };
+  const { values } = readVariables(env, (name) => needed.has(name));
+  return { database: databaseOf(values), secrets: secretsOf(values) };
 }
 
-/** The configuration of `genway recover`: the database, Temporal and the file store. */
-export type RecoveryConfig = Pick<Config, 'database' | 'temporal' | 'storage'> & {
-  readonly api: Pick<Config['api'], 'publicUrl'>;
-};
-
 /** @throws ConfigurationError naming every variable that is missing or invalid */
-export function loadRecoveryConfig(env: Environment = process.env): RecoveryConfig {
-  const { values, mistakes } = readVariables(env, (name) => name === 'DATABASE_URL');
-  mistakes.push(...mistakesAcross(values));
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+export function loadRecoveryConfig(env: Environment = process.env) {
+  const { values } = readVariables(env, (name) => name === 'DATABASE_URL', mistakesAcross);
   return {
-    database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
-    temporal: temporalConfig(values),
-    storage: storageConfig(values),
+    database: databaseOf(values),
+    temporal: temporalOf(values),
+    storage: storageOf(values),
     api: { publicUrl: publicUrlOf(values) },
   };
 }
@@ -318,14 +152,11 @@ export function loadRecoveryConfig(env: Environment = process.env): RecoveryConf
  *
  * @throws ConfigurationError naming every variable that is invalid
  */
-export function loadSimulatorConfig(
-  env: Environment = process.env,
-): Pick<Config, 'host' | 'simulator' | 'logLevel' | 'shutdownGraceMs'> {
-  const { values, mistakes } = readVariables(env, () => false);
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+export function loadSimulatorConfig(env: Environment = process.env) {
+  const { values } = readVariables(env);
   return {
     host: values.GENWAY_HOST,
-    simulator: simulatorConfig(values),
+    simulator: simulatorOf(values),
     logLevel: values.GENWAY_LOG_LEVEL,
     shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
   };
@@ -333,6 +164,7 @@ export function loadSimulatorConfig(
 
 /** Short, because a person waits after Ctrl-C. */
 const STACK_GRACE_MS = 10_000;
+/** Short, because the simulated upstream never changes its answer. */
 const STACK_PROVIDER_PATIENCE_MS = 5_000;
 
 /**
@@ -341,11 +173,12 @@ const STACK_PROVIDER_PATIENCE_MS = 5_000;
  *
  * @throws ConfigurationError naming every variable that is invalid
  */
-export function loadStackConfig(env: Environment = process.env): StackConfig {
-  const { values, mistakes, given } = readVariables(env, () => false);
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+export function loadStackConfig(env: Environment = process.env) {
+  const { values, given } = readVariables(env);
   return {
+    /** The state folder. */
     home: resolve(values.GENWAY_HOME),
+    /** The folder that keeps a Temporal server across runs and projects. */
     cacheFolder: join(values.XDG_CACHE_HOME, 'genway'),
     ports: {
       api: values.GENWAY_API_PORT,
@@ -355,16 +188,20 @@ export function loadStackConfig(env: Environment = process.env): StackConfig {
       temporal: values.TEMPORAL_PORT,
       temporalUi: values.TEMPORAL_UI_PORT,
     },
-    databaseUrl: values.DATABASE_URL,
+    /** A database to use instead of the stack's own. */
+    databaseUrl: given.has('DATABASE_URL') ? values.DATABASE_URL : undefined,
+    /** A Temporal server to use instead of the stack's own. */
     temporal: given.has('TEMPORAL_ADDRESS')
       ? { address: values.TEMPORAL_ADDRESS, uiUrl: values.TEMPORAL_UI_URL }
       : undefined,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
+    /** Secrets to use instead of the generated ones. */
     secrets: {
-      adminToken: values.GENWAY_ADMIN_TOKEN,
-      keyPepper: values.GENWAY_KEY_PEPPER,
-      encryptionKey: values.GENWAY_ENCRYPTION_KEY,
+      adminToken: given.has('GENWAY_ADMIN_TOKEN') ? values.GENWAY_ADMIN_TOKEN : undefined,
+      keyPepper: given.has('GENWAY_KEY_PEPPER') ? values.GENWAY_KEY_PEPPER : undefined,
+      encryptionKey: given.has('GENWAY_ENCRYPTION_KEY') ? values.GENWAY_ENCRYPTION_KEY : undefined,
     },
+    /** The seller on receipts and invoices. */
     seller: (values.GENWAY_SELLER ?? ['Genway on this machine']).join(' | '),
     shutdownGraceMs: given.has('GENWAY_SHUTDOWN_GRACE_S') ? values.GENWAY_SHUTDOWN_GRACE_S * 1000 : STACK_GRACE_MS,
     providerPatienceMs: given.has('GENWAY_PROVIDER_PATIENCE_S')
@@ -373,32 +210,19 @@ export function loadStackConfig(env: Environment = process.env): StackConfig {
   };
 }
 
-/** The address and the token with which the `genway` command calls the administration endpoints. */
-export interface CommandConfig {
-  readonly baseUrl: string;
-  /** If undefined, the command uses the token of the running local stack. */
-  readonly adminToken: string | undefined;
-  /** The state folder of the local stack. */
-  readonly home: string;
-}
-
-/** The operator's files, and the address of the simulator that stands in for upstreams. */
-export type FilesConfig = Pick<Config, 'catalogueFile' | 'providers' | 'simulator'>;
-
 /** @throws ConfigurationError naming every variable that is invalid */
-export function loadFilesConfig(env: Environment = process.env): FilesConfig {
-  const { values, mistakes } = readVariables(env, () => false);
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
-  return filesConfig(values);
+export function loadFilesConfig(env: Environment = process.env) {
+  return filesOf(readVariables(env).values);
 }
 
 /** @throws ConfigurationError naming every variable that is invalid */
-export function loadCommandConfig(env: Environment = process.env): CommandConfig {
-  const { values, mistakes } = readVariables(env, () => false);
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+export function loadCommandConfig(env: Environment = process.env) {
+  const { values, given } = readVariables(env);
   return {
     baseUrl: values.GENWAY_ADMIN_URL ?? publicUrlOf(values),
-    adminToken: values.GENWAY_ADMIN_TOKEN,
+    /** If undefined, the command uses the token of the running local stack. */
+    adminToken: given.has('GENWAY_ADMIN_TOKEN') ? values.GENWAY_ADMIN_TOKEN : undefined,
+    /** The state folder of the local stack. */
     home: resolve(values.GENWAY_HOME),
   };
 }
@@ -411,12 +235,9 @@ export function childEnvironment(
   return { ...env, ...additions };
 }
 
-type Values = { readonly [Name in VariableName]: ValueOf<Variables[Name]> };
-
 interface Reading {
-  /** Lacks variables that are invalid, and optional variables that are not set. */
+  /** Lacks variables that are not set and have no default. */
   readonly values: Values;
-  readonly mistakes: string[];
   /** The names of the variables that the environment sets. */
   readonly given: ReadonlySet<string>;
 }
@@ -425,8 +246,18 @@ function isRequired(_name: string, { required }: Variable): boolean {
   return required;
 }
 
-/** Reads all variables. An empty variable counts as unset, except that an empty secret is an error. */
-function readVariables(env: Environment, mustBeSet: (name: string, row: Variable) => boolean): Reading {
+/**
+ * Reads all variables. An empty variable counts as unset, except that an empty secret is an error.
+ *
+ * @param mustBeSet whether the caller needs the variable; by default the caller needs none
+ * @param findMistakes finds further errors
+ * @throws ConfigurationError naming every variable that is missing or invalid
+ */
+function readVariables(
+  env: Environment,
+  mustBeSet: (name: string, row: Variable) => boolean = () => false,
+  findMistakes: (values: Values) => readonly string[] = () => [],
+): Reading {
   const values: Record<string, unknown> = {};
   const mistakes: string[] = [];
   const given = new Set<string>();
@@ -446,7 +277,10 @@ function readVariables(env: Environment, mustBeSet: (name: string, row: Variable
       else values[name] = value;
     }
   }
-  return { values: values as Values, mistakes, given };
+  const found = values as Values;
+  mistakes.push(...findMistakes(found));
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  return { values: found, given };
 }
 
 /** Finds errors in combinations of variables. */
@@ -475,43 +309,99 @@ function mistakesAcross(values: Values): string[] {
     .map(([, name, cause]) => `${name} is not set, but ${cause} requires it.`);
 }
 
-function secretsConfig(values: Values): Pick<Config['secrets'], 'keyPeppers' | 'encryptionKeys'> {
-  const { GENWAY_KEY_PEPPER_ALSO: otherPepper, GENWAY_ENCRYPTION_KEY_ALSO: otherKey } = values;
+function textOf(values: Values) {
   return {
-    keyPeppers: [Buffer.from(values.GENWAY_KEY_PEPPER), ...(otherPepper ? [Buffer.from(otherPepper)] : [])],
-    encryptionKeys: [
-      Buffer.from(values.GENWAY_ENCRYPTION_KEY, 'hex'),
-      ...(otherKey ? [Buffer.from(otherKey, 'hex')] : []),
-    ],
+    port: values.GENWAY_TEXT_PORT,
+    /** The number of processes that serve the port. */
+    processes: values.GENWAY_TEXT_PROCESSES,
+    cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000,
+    /** How long Genway reads on after the client has disconnected. */
+    readOnMs: values.GENWAY_TEXT_READ_ON_S * 1000,
+    /** How long an upstream may be silent. */
+    silenceMs: values.GENWAY_TEXT_SILENCE_S * 1000,
   };
 }
 
-function adminTokensOf({ GENWAY_ADMIN_TOKEN: token, GENWAY_ADMIN_TOKEN_ALSO: other }: Values): readonly string[] {
-  return other === undefined ? [token] : [token, other];
+function workerOf(values: Values) {
+  return {
+    /** The file with the workflows bundled at build time, if any. */
+    workflowBundle: values.GENWAY_WORKFLOW_BUNDLE,
+    /** The port for health checks and metrics, if any. */
+    port: values.GENWAY_WORKER_PORT,
+    /** The version of the worker's code in Temporal; without one, workers are not versioned. */
+    version: values.GENWAY_WORKER_BUILD_ID
+      ? { deploymentName: values.GENWAY_WORKER_DEPLOYMENT, buildId: values.GENWAY_WORKER_BUILD_ID }
+      : undefined,
+  };
 }
 
-function openIdConfig(values: Values): Config['openId'] {
+function databaseOf(values: Values) {
+  return { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL };
+}
+
+function secretsOf(values: Values) {
+  const { GENWAY_ENCRYPTION_KEY: key, GENWAY_ENCRYPTION_KEY_ALSO: otherKey } = values;
+  const { GENWAY_KEY_PEPPER: pepper, GENWAY_KEY_PEPPER_ALSO: otherPepper } = values;
+  return {
+    /** The peppers of stored API keys; new keys use the first. */
+    keyPeppers: oneOrMore(Buffer.from(pepper), otherPepper && Buffer.from(otherPepper)),
+    /** The encryption keys of stored secrets, 32 bytes each; new secrets use the first. */
+    encryptionKeys: oneOrMore(Buffer.from(key, 'hex'), otherKey && Buffer.from(otherKey, 'hex')),
+  };
+}
+
+function oneOrMore<Item>(first: Item, second: Item | '' | undefined): OneOrMore<Item> {
+  return second ? [first, second] : [first];
+}
+
+/** The provider of OpenID Connect, if any. */
+function openIdOf(values: Values) {
   const {
     GENWAY_OIDC_ISSUER: issuer,
     GENWAY_OIDC_CLIENT_ID: clientId,
     GENWAY_OIDC_CLIENT_SECRET: clientSecret,
   } = values;
   if (!issuer || !clientId || !clientSecret) return undefined;
-  const asksSecondFactor = values.GENWAY_OIDC_SECOND_FACTOR === 'provider';
-  return { issuer, clientId, clientSecret, name: values.GENWAY_OIDC_NAME ?? new URL(issuer).host, asksSecondFactor };
+  return {
+    issuer,
+    clientId,
+    clientSecret,
+    name: values.GENWAY_OIDC_NAME ?? new URL(issuer).host,
+    /** Whether Genway relies on the provider to ask for a second factor. */
+    asksSecondFactor: values.GENWAY_OIDC_SECOND_FACTOR === 'provider',
+  };
 }
 
-function paymentsConfig(values: Values): Config['payments'] {
+function uploadsOf(values: Values) {
   return {
+    /** The storage quotas of accounts before their first top-up. */
+    neverToppedUp: {
+      bytes: values.GENWAY_UPLOAD_QUOTA_MB_UNPAID * BYTES_PER_MB,
+      files: values.GENWAY_UPLOAD_QUOTA_FILES_UNPAID,
+    },
+    /** The storage quotas of other accounts. */
+    toppedUp: { bytes: values.GENWAY_UPLOAD_QUOTA_MB * BYTES_PER_MB, files: values.GENWAY_UPLOAD_QUOTA_FILES },
+    /** How long Genway keeps an unused upload. */
+    expiryMs: values.GENWAY_UPLOAD_EXPIRY_S * 1000,
+  };
+}
+
+function paymentsOf(values: Values) {
+  return {
+    /** The secret with which the payment provider signs its events; without it, Genway accepts no events. */
     webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET,
+    /** Stripe's secret key; without it, the console does not ask for amounts. */
     stripeKey: values.GENWAY_STRIPE_SECRET_KEY,
+    /** The payment page, with a placeholder for the id of the account; without it, the console has no link to one. */
     topUpUrl: values.GENWAY_TOP_UP_URL,
     seller: sellerOf(values),
+    /** Manual adjustments above this amount require a second approval; null to never require one. */
     secondApprovalAbove:
       values.GENWAY_SECOND_APPROVAL_USD === undefined ? null : parseUsd(values.GENWAY_SECOND_APPROVAL_USD),
   };
 }
 
+/** The seller on receipts and invoices; null to issue none. */
 function sellerOf(values: Values): Seller | null {
   const [name, ...address] = values.GENWAY_SELLER ?? [];
   if (name === undefined) return null;
@@ -524,22 +414,17 @@ function sellerOf(values: Values): Seller | null {
   };
 }
 
-function uploadsConfig(values: Values): Config['uploads'] {
+function filesOf(values: Values) {
   return {
-    neverToppedUp: {
-      bytes: values.GENWAY_UPLOAD_QUOTA_MB_UNPAID * BYTES_PER_MB,
-      files: values.GENWAY_UPLOAD_QUOTA_FILES_UNPAID,
-    },
-    toppedUp: { bytes: values.GENWAY_UPLOAD_QUOTA_MB * BYTES_PER_MB, files: values.GENWAY_UPLOAD_QUOTA_FILES },
-    expiryMs: values.GENWAY_UPLOAD_EXPIRY_S * 1000,
-  };
-}
-
-function filesConfig(values: Values): FilesConfig {
-  return {
+    /** The file with the models; Genway's own catalogue if undefined. */
     catalogueFile: values.GENWAY_CATALOGUE,
-    providers: { routesFile: values.GENWAY_PROVIDERS, callbacks: values.GENWAY_PROVIDER_CALLBACKS },
-    simulator: simulatorConfig(values),
+    providers: {
+      /** The file with the upstreams; without one, the simulator serves every model. */
+      routesFile: values.GENWAY_PROVIDERS,
+      /** Whether Genway asks upstreams to announce the end of their jobs. */
+      callbacks: values.GENWAY_PROVIDER_CALLBACKS,
+    },
+    simulator: simulatorOf(values),
   };
 }
 
@@ -547,34 +432,36 @@ function publicUrlOf(values: Values): string {
   return values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`;
 }
 
-function temporalConfig(values: Values): TemporalConfig {
+function temporalOf(values: Values) {
   const certPath = values.TEMPORAL_TLS_CLIENT_CERT_PATH;
   const keyPath = values.TEMPORAL_TLS_CLIENT_KEY_PATH;
   const serverCaCertPath = values.TEMPORAL_TLS_SERVER_CA_CERT_PATH;
   const client = certPath && keyPath ? { certPath, keyPath } : undefined;
-  const encrypted = values.TEMPORAL_TLS || values.TEMPORAL_API_KEY || serverCaCertPath || client;
+  const isEncrypted = values.TEMPORAL_TLS || values.TEMPORAL_API_KEY || serverCaCertPath || client;
   return {
     address: values.TEMPORAL_ADDRESS,
     namespace: values.TEMPORAL_NAMESPACE,
     apiKey: values.TEMPORAL_API_KEY,
-    tls: encrypted ? { serverCaCertPath, client } : undefined,
+    /** TLS, if any; the files are in PEM. */
+    tls: isEncrypted ? { serverCaCertPath, client } : undefined,
     uiUrl: values.TEMPORAL_UI_URL,
   };
 }
 
-function simulatorConfig(values: Values): Config['simulator'] {
+function simulatorOf(values: Values) {
   const port = values.GENWAY_SIMULATOR_PORT;
   return { port, url: values.GENWAY_SIMULATOR_URL ?? `http://127.0.0.1:${port}`, key: values.GENWAY_SIMULATOR_KEY };
 }
 
-function storageConfig(values: Values): StorageConfig {
+function storageOf(values: Values) {
   if (values.GENWAY_STORAGE === 'local') {
-    return { kind: 'local', folder: resolve(values.GENWAY_STORAGE_FOLDER ?? join(values.GENWAY_HOME, 'files')) };
+    const folder = resolve(values.GENWAY_STORAGE_FOLDER ?? join(values.GENWAY_HOME, 'files'));
+    return { kind: 'local' as const, folder };
   }
   const accessKeyId = values.GENWAY_S3_ACCESS_KEY_ID;
   const secretAccessKey = values.GENWAY_S3_SECRET_ACCESS_KEY;
   return {
-    kind: 's3',
+    kind: 's3' as const,
     bucket: values.GENWAY_S3_BUCKET ?? '',
     publicUrl: values.GENWAY_S3_PUBLIC_URL ?? '',
     region: values.GENWAY_S3_REGION,
