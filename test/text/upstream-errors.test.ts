@@ -1,21 +1,23 @@
 import { expect } from 'chai';
 import { FORMATS } from '../../text/formats.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 
-const BY_STATUS: readonly [number, UpstreamFault | null][] = [
-  [400, null],
-  [401, 'key_refused'],
-  [402, 'key_refused'],
-  [403, 'access_refused'],
-  [404, 'model_unknown'],
-  [413, null],
-  [422, null],
-  [429, 'rate_limited'],
-  [500, 'failed'],
-  [502, 'failed'],
-  [503, 'failed'],
-  [504, 'failed'],
-  [529, 'failed'],
+const BY_STATUS: readonly [number, ErrorCode, UpstreamFault | null][] = [
+  [400, 'bad_request', null],
+  [401, 'processing_unavailable', 'key_refused'],
+  [402, 'processing_unavailable', 'key_refused'],
+  [403, 'processing_unavailable', 'access_refused'],
+  [404, 'processing_unavailable', 'model_unknown'],
+  [408, 'processing_timeout', 'failed'],
+  [413, 'bad_request', null],
+  [422, 'bad_request', null],
+  [429, 'rate_limit_exceeded', 'rate_limited'],
+  [500, 'processing_failed', 'failed'],
+  [502, 'processing_failed', 'failed'],
+  [503, 'processing_unavailable', 'failed'],
+  [504, 'processing_timeout', 'failed'],
+  [529, 'processing_unavailable', 'failed'],
 ];
 
 const BY_WORDS: readonly [keyof typeof FORMATS, number, object, UpstreamFault | null][] = [
@@ -32,9 +34,13 @@ const BY_WORDS: readonly [keyof typeof FORMATS, number, object, UpstreamFault | 
 
 describe('an error of an upstream', () => {
   for (const { name, upstream } of Object.values(FORMATS)) {
-    it(`shows the side at fault by its status in ${name}`, () => {
-      const faults = BY_STATUS.map(([status]) => [status, upstream.parseError(status, null).fault]);
-      expect(faults).to.deep.equal(BY_STATUS);
+    it(`has the code of the contract and the side at fault by its status in ${name}`, () => {
+      const read = BY_STATUS.map(([status]) => {
+        const { code, fault } = upstream.parseError(status, null, 7);
+        return [status, code, fault];
+      });
+      expect(read).to.deep.equal(BY_STATUS);
+      expect(upstream.parseError(429, null, 7).retryAfterSeconds).to.equal(7);
     });
 
     it(`keeps its status and the upstream's own sentence in ${name}, wherever the sentence is`, () => {

@@ -152,26 +152,6 @@ describe('chat completions upstream', () => {
     expect(error.message).to.contain('context window').and.not.contain('sk-1');
   });
 
-  it('maps each status of an upstream to a code of the contract', () => {
-    const codes = [400, 401, 403, 404, 408, 429, 500, 502, 503, 504, 529].map(
-      (status) => upstream.parseError(status, null, 7).code,
-    );
-    expect(codes).to.deep.equal([
-      'bad_request',
-      'processing_unavailable',
-      'processing_unavailable',
-      'processing_unavailable',
-      'processing_timeout',
-      'rate_limit_exceeded',
-      'processing_failed',
-      'processing_failed',
-      'processing_unavailable',
-      'processing_timeout',
-      'processing_unavailable',
-    ]);
-    expect(upstream.parseError(429, null, 7).retryAfterSeconds).to.equal(7);
-  });
-
   it('receives tool results in the order of the calls, followed by their images', () => {
     const image = { type: 'image', source: { kind: 'url', url: 'https://example.com/a.png' } } as const;
     const turns: Turn[] = [
