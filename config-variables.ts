@@ -54,25 +54,21 @@ const KINDS = {
   text: { form: 'text', parse: unchanged, schema: Joi.string().required() },
   port: {
     form: 'a port from 1 to 65535',
-
     parse: toNumber,
     schema: Joi.number().integer().min(1).max(65_535).required(),
   },
   flag: {
     form: 'true or false',
-
     parse: toBoolean,
     schema: Joi.boolean().strict().required(),
   },
   seconds: {
     form: 'a number of seconds above 0',
-
     parse: toNumber,
     schema: Joi.number().positive().max(604_800).required(),
   },
   usd: {
     form: 'an amount in USD, 0 or more, such as 500 or 99.50',
-
     parse: unchanged,
     schema: Joi.string()
       .pattern(/^\d{1,12}(\.\d{1,12})?$/)
@@ -80,31 +76,26 @@ const KINDS = {
   },
   share: {
     form: 'a number from 0 to 1',
-
     parse: toNumber,
     schema: Joi.number().min(0).max(1).required(),
   },
   secondsList: {
     form: 'numbers of seconds, 0 or more, separated by commas',
-
     parse: (text) => toList(text).map(toNumber),
     schema: Joi.array<readonly number[]>().items(Joi.number().min(0).max(604_800)).min(1).max(50).required(),
   },
   textList: {
     form: 'words separated by commas',
-
     parse: (text) => toList(text).filter((item) => item !== ''),
     schema: Joi.array<readonly string[]>().items(Joi.string()).required(),
   },
   lines: {
     form: 'lines separated by `|`',
-
     parse: (text) => text.split('|').map((line) => line.trim()),
     schema: Joi.array<readonly string[]>().items(Joi.string().max(200)).min(1).max(10).required(),
   },
   webUrl: {
     form: 'a URL such as https://example.com, without a trailing slash',
-
     parse: unchanged,
     schema: Joi.string()
       .uri({ scheme: ['http', 'https'] })
@@ -121,7 +112,6 @@ const KINDS = {
   },
   issuer: {
     form: 'a URL such as https://login.example.com, exactly as the provider writes it; http only for this machine',
-
     parse: unchanged,
     schema: Joi.string()
       .uri({ scheme: ['http', 'https'] })
@@ -139,7 +129,6 @@ const KINDS = {
   },
   sender: {
     form: 'an e-mail address, such as genway@example.com or Genway <genway@example.com>',
-
     parse: unchanged,
     schema: Joi.string()
       .pattern(/^([^<>@\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/)
@@ -147,7 +136,6 @@ const KINDS = {
   },
   hostAndPort: {
     form: 'a host and a port, such as 127.0.0.1:7233',
-
     parse: unchanged,
     schema: Joi.string()
       .pattern(/^\S+:\d{1,5}$/)
