@@ -148,7 +148,8 @@ const SUMS = /* sql */ `
       count(*) FILTER (WHERE is_charge) AS charges,
       count(*) FILTER (WHERE transfer = 'refund') AS refunds,
       coalesce(sum(revenue), 0) AS revenue, CASE WHEN count(*) = 0 THEN 0 ELSE sum(cost) END AS cost,
-      coalesce(sum(revenue) FILTER (WHERE cost IS NULL), 0) AS uncosted, sum(revenue - cost) AS margin
+      coalesce(sum(revenue) FILTER (WHERE cost IS NULL), 0) AS uncosted,
+      CASE WHEN count(*) = 0 THEN 0 ELSE sum(revenue - cost) END AS margin
     FROM booked GROUP BY GROUPING SETS ((), (day), (kind, model), (account_id), (vendor))
   ), ranked AS (
     SELECT *, row_number() OVER (PARTITION BY part ORDER BY revenue DESC, account_id) <= :maxCustomers

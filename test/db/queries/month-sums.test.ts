@@ -138,7 +138,8 @@ describe('db/queries/month-sums', () => {
   it('the sums of a month without transfers are zero', async () => {
     const empty = parseMonth('2020-01');
     const { total, models, otherCustomers } = await sumMonth(database, empty ?? thisMonth(), 2);
-    expect([total.revenue, total.margin, models, otherCustomers]).to.deep.equal([0n, null, [], null]);
+    const { revenue, cost, margin } = total;
+    expect([revenue, cost, margin, models, otherCustomers]).to.deep.equal([0n, 0n, 0n, [], null]);
   });
 
   it('list customers with losses, however small their revenue, and show no unknown cost as zero', async () => {
