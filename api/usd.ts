@@ -19,12 +19,18 @@ function usd({ kind, isAllowed, sentence, openapi }: UsdRule): Joi.AnySchema<str
   return Joi.alternatives(Joi.string(), Joi.number().unsafe())
     .custom((value: string | number, helpers) => {
       try {
-        return isAllowed(parseUsd(value)) ? value : helpers.error(kind);
+        const amount = parseUsd(value);
+        if (!isAllowed(amount)) return helpers.error(kind);
+        const isTooLarge = amount > MAX_AMOUNT || amount < -MAX_AMOUNT;
+        return isTooLarge ? helpers.error('usd.tooLarge', { limit: MAX_AMOUNT_USD }) : value;
       } catch {
         return helpers.error(kind);
       }
     })
-    .messages({ '*': `{{#label}} must be ${sentence}` })
+    .messages({
+      '*': `{{#label}} must be ${sentence}`,
+      'usd.tooLarge': `{{#label}} must be at most ${MAX_AMOUNT_USD} USD`,
+    })
     .meta({
       openapi: {
         oneOf: [
@@ -39,19 +45,19 @@ const UNSIGNED_DECIMAL = String.raw`^\d{1,13}(\.\d{1,12})?$`;
 
 export const positiveUsd = usd({
   kind: 'usd.positive',
-  isAllowed: (amount) => amount > 0n && amount <= MAX_AMOUNT,
+  isAllowed: (amount) => amount > 0n,
   sentence: 'an amount in USD above 0, such as 25 or "25.50"',
   openapi: { number: { exclusiveMinimum: 0 }, pattern: UNSIGNED_DECIMAL },
 });
 export const nonNegativeUsd = usd({
   kind: 'usd.nonNegative',
-  isAllowed: (amount) => amount >= 0n && amount <= MAX_AMOUNT,
+  isAllowed: (amount) => amount >= 0n,
   sentence: 'an amount in USD, 0 or more',
   openapi: { number: { minimum: 0 }, pattern: UNSIGNED_DECIMAL },
 });
 export const signedUsd = usd({
   kind: 'usd.signed',
-  isAllowed: (amount) => amount !== 0n && amount <= MAX_AMOUNT && amount >= -MAX_AMOUNT,
+  isAllowed: (amount) => amount !== 0n,
   sentence: 'an amount in USD other than 0; negative to take',
   openapi: {
     number: { minimum: -MAX_AMOUNT_USD, not: { const: 0 } },

@@ -29,20 +29,21 @@ export interface FieldProblem {
 }
 
 /** Returns null if no single field is wrong, or if the console has no words for the broken rule. */
-export function fieldProblemOf(error: ServiceError, { faults }: Texts): FieldProblem | null {
+export function fieldProblemOf(error: ServiceError, { faults, language }: Texts): FieldProblem | null {
   if (error instanceof FormError) return error.field === null ? null : { field: error.field, words: error.message };
   if (error.fieldFault === null) return null;
   const { path, kind, values } = error.fieldFault;
   const kinds: Readonly<Record<string, string>> = faults.kinds;
   const template = kinds[kind];
   if (path[0] === undefined || template === undefined) return null;
-  return { field: String(path[0]), words: filled(template, values) };
+  return { field: String(path[0]), words: filled(template, values, language) };
 }
 
 /** Replaces names in braces with the values of the broken rule, such as its limit. */
-function filled(template: string, values: Readonly<Record<string, unknown>>): string {
+function filled(template: string, values: Readonly<Record<string, unknown>>, language: string): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name];
+    if (typeof value === 'number') return value.toLocaleString(language);
     return Array.isArray(value) ? value.filter((one) => one !== null).join(', ') : String(value);
   });
 }

@@ -379,6 +379,7 @@ export const en = {
       'text.length': 'Enter {min} to {max} characters.',
       'text.unstorable': 'Take out characters that cannot be stored.',
       'usd.nonNegative': 'Enter an amount in USD, 0 or more, such as 25 or 25.50.',
+      'usd.tooLarge': 'Enter an amount of at most {limit} USD.',
       'usd.positive': 'Enter an amount in USD above 0, such as 25 or 25.50.',
       'usd.signed': 'Enter an amount in USD other than 0, such as 2500 or -1.50. A negative one takes money.',
     },

@@ -374,6 +374,7 @@ export const zh: typeof en = {
       'text.length': '请输入 {min} 至 {max} 个字符。',
       'text.unstorable': '请去掉无法保存的字符。',
       'usd.nonNegative': '请输入不小于 0 的美元金额，例如 25 或 25.50。',
+      'usd.tooLarge': '请输入不超过 {limit} 美元的金额。',
       'usd.positive': '请输入大于 0 的美元金额，例如 25 或 25.50。',
       'usd.signed': '请输入不为 0 的美元金额，例如 2500 或 -1.50；负数表示扣款。',
     },

@@ -39,6 +39,8 @@ const REFUSED: readonly Refused[] = [
   { form: 'playground', fields: { model: 'none' }, field: null, told: '没有这个模型，请另选一个。' },
   { form: 'staff/suspend', fields: { reason: ' ' }, field: 'reason', told: '原因：请填写此项。' },
   { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '0' }, field: 'amount_usd', told: '金额：请输入不为 0 的美元金额，例如 2500 或 -1.50；负数表示扣款。' },
+  { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '1000000000000.01' }, field: 'amount_usd', told: '金额：请输入不超过 1,000,000,000,000 美元的金额。' },
+  { form: 'end-users', fields: { end_user: 'ann', usage_limit_usd: '1000000000001', limit_period: 'day' }, field: 'usage_limit_usd', told: '支出上限（USD）：请输入不超过 1,000,000,000,000 美元的金额。' },
   { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '' }, field: 'amount_usd', told: '金额：请' },
   { form: 'staff/details', fields: { name: '风筝', email: 'kite' }, field: 'email', told: '电子邮箱：请输入电子邮箱' },
   { form: 'staff/price-lists', fields: { ...LIST, name: 'P!' }, field: 'name', told: '名称：请使用小写字母、数字和连字符，最多 63 个字符。' },
