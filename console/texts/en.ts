@@ -225,7 +225,7 @@ export const en = {
       missing: 'Not billed',
       wrong_price: 'Another price',
     },
-    failure: {
+    error_code: {
       content_policy_violation: 'Content policy',
       bad_request: 'Refused by the vendor',
       processing_unavailable: 'Vendor not available',

@@ -221,7 +221,7 @@ export const zh: typeof en = {
       missing: '未计费',
       wrong_price: '价格不同',
     },
-    failure: {
+    error_code: {
       content_policy_violation: '内容政策',
       bad_request: '被供应商拒绝',
       processing_unavailable: '供应商不可用',

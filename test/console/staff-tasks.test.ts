@@ -75,6 +75,16 @@ describe('tasks of all accounts in the console of the staff', () => {
   });
 
   it('show their timeline, their submissions and a link to Temporal, but not the prompt', async () => {
+  it('say in words why they failed, as the list of refunds does', async () => {
+    const failed = await app.createAccount({ fundedUsd: 10 });
+    await finishAsFailed(app.database, await createTask(failed), 'result_transfer_failed');
+    for (const list of [`tasks?account=${failed.accountId}`, `refunds?account_id=${failed.accountId}`]) {
+      const { text } = await reader.get(`/console/staff/${list}`);
+      const [, table = ''] = /<tbody>(.*)<\/tbody>/s.exec(text) ?? [];
+      expect(table, list).to.include('Result could not be stored').and.not.include('result_transfer_failed');
+    }
+  });
+
     const task = await createTask();
     await submitTask(app.database, task, 'job-77');
     const { text } = await reader.get(pathOf(task));

@@ -196,7 +196,7 @@ function purposeOf(entry: BalanceEntry, isOfStaff: boolean, texts: Texts): strin
   const parts = [
     model,
     inputTokens !== null && outputTokens !== null ? words.tokens(Number(inputTokens), Number(outputTokens)) : null,
-    errorCode === null ? null : wordFor('failure', errorCode, texts),
+    errorCode === null ? null : wordFor('error_code', errorCode, texts),
     reference,
     ...(isOfStaff ? [reason, author] : []),
   ].filter((part) => part !== null);

@@ -139,7 +139,7 @@ async function detailsOf(task: Task, { account, texts }: MemberVisit, { database
                 <Chosen name="status" value={task.status} />
                 {task.failure === null ? null : (
                   <>
-                    <p>{wordFor('failure', task.failure.code, texts)}</p>
+                    <p>{wordFor('error_code', task.failure.code, texts)}</p>
                     <p class="soft">{task.failure.message}</p>
                   </>
                 )}

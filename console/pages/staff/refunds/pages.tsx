@@ -105,5 +105,5 @@ const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
 });
 
 function causeInWords(cause: string | null, texts: Texts): string {
-  return cause === null ? texts.refunds.unknownCause : wordFor('failure', cause, texts);
+  return cause === null ? texts.refunds.unknownCause : wordFor('error_code', cause, texts);
 }
