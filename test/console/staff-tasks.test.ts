@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { newId } from '../../domain/ids.ts';
+import { describeInBrowser } from '../support/browser.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import {
   createEndpoint,
@@ -74,7 +75,6 @@ describe('tasks of all accounts in the console of the staff', () => {
     }
   });
 
-  it('show their timeline, their submissions and a link to Temporal, but not the prompt', async () => {
   it('say in words why they failed, as the list of refunds does', async () => {
     const failed = await app.createAccount({ fundedUsd: 10 });
     await finishAsFailed(app.database, await createTask(failed), 'result_transfer_failed');
@@ -85,6 +85,7 @@ describe('tasks of all accounts in the console of the staff', () => {
     }
   });
 
+  it('show their timeline, their submissions and a link to Temporal, but not the prompt', async () => {
     const task = await createTask();
     await submitTask(app.database, task, 'job-77');
     const { text } = await reader.get(pathOf(task));
@@ -157,5 +158,32 @@ describe('tasks of all accounts in the console of the staff', () => {
         expect((await operator.send(`${pathOf({ id })}/${action}`, { reason: 'why' })).status).to.equal(404);
       }
     }
+  });
+});
+
+describeInBrowser('the id of a task in a browser', (browser) => {
+  const app = useTestConsole();
+
+  it('stays on one line, with its end and a button that copies it, on a wide and on a narrow screen', async () => {
+    const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
+    const { id } = await createTaskRow(app.database, { accountId, id: keyId });
+    const tab = await browser.open(app.baseUrl);
+    await tab.signIn(await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' }));
+    for (const [path, shown] of [
+      [`/console/staff/tasks/${id}`, id],
+      [`/console/staff/accounts/${accountId}`, accountId],
+    ] as const)
+      for (const width of [1280, 390]) {
+        await tab.page.setViewportSize({ width, height: 900 });
+        await tab.page.goto(path);
+        const code = tab.page.locator(`dd > .copied > code[title="${shown}"]`);
+        const { height = 0, width: shownWidth = 0 } = (await code.boundingBox()) ?? {};
+        expect(height, `${path} at ${width}`).to.be.within(1, 25);
+        expect(shownWidth, `${path} at ${width}`).to.be.above(100);
+        expect(await tab.page.locator('dd > .copied > button').first().isVisible()).to.equal(true);
+        const overflow = await tab.page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
+        expect(overflow, `${path} at ${width}`).to.equal(0);
+      }
+    await tab.close();
   });
 });

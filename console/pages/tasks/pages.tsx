@@ -9,9 +9,10 @@ import { isId, newId } from '../../../domain/ids.ts';
 import { hasMemberPermission } from '../../../domain/roles.ts';
 import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
-import { Card, Copyable, Empty, Facts, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
+import { Card, Empty, Facts, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
+import { ShortId } from '../../html/linked-ids.tsx';
 import { Chosen, wordFor } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
@@ -166,7 +167,7 @@ async function detailsOf(task: Task, { account, texts }: MemberVisit, { database
             task.priceList === null ? null : [fields.price_list, task.priceList],
             [fields.created_at, <Time at={task.createdAt} />],
             isFinal(task.status) ? [common.took, durationOf(task, texts)] : null,
-            [words.id, <Copyable text={task.id} label={words.id} />],
+            [words.id, <ShortId id={task.id} href={null} />],
           ]}
         />
       </Card>

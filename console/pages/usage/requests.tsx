@@ -4,8 +4,9 @@ import { findKeyNames, type KeyName, listApiKeys } from '../../../db/queries/api
 import { findTextUsage, listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
 import { isId } from '../../../domain/ids.ts';
 import { exportFile } from '../../export.ts';
-import { Card, Copyable } from '../../html/components.tsx';
+import { Card } from '../../html/components.tsx';
 import { Downloads, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
+import { ShortId } from '../../html/linked-ids.tsx';
 import { ResourceFacts } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { requireFound, member, type MemberVisit, showPage } from '../../page.ts';
@@ -67,8 +68,8 @@ export const requestPages = [
             of={TEXT_REQUEST}
             row={usage}
             columns={[
-              [words.id, ({ id }) => <Copyable text={id} label={words.id} />],
-              [fields.request_id, ({ requestId }) => <Copyable text={requestId} label={fields.request_id} />],
+              [words.id, ({ id }) => <ShortId id={id} href={null} />],
+              [fields.request_id, ({ requestId }) => <ShortId id={requestId} href={null} />],
               'created_at',
               'model',
               [fields.key, () => nameOf(keys.get(usage.apiKeyId))],

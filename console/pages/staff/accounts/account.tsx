@@ -11,9 +11,10 @@ import { listMembers } from '../../../../db/queries/users.ts';
 import { newId } from '../../../../domain/ids.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Card, Choice, Copyable, Facts, Field, Form, Headline, Time, usd } from '../../../html/components.tsx';
+import { Card, Choice, Facts, Field, Form, Headline, Time, usd } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
+import { ShortId } from '../../../html/linked-ids.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { hasPermission, type PageResult, showPage, type UserVisit } from '../../../page.ts';
 import { Entries, pagesOfStaff } from '../../billing/ledger.tsx';
@@ -195,7 +196,7 @@ function Summary({ account }: { account: Account }) {
             [words.erased, account.eraseBefore === null ? words.never : <Time at={account.eraseBefore} />],
             [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
             [fields.created_at, <Time at={account.createdAt} />],
-            [common.accountId, <Copyable text={account.id} label={common.accountId} />],
+            [common.accountId, <ShortId id={account.id} href={null} />],
           ]}
         />
       </Card>

@@ -11,9 +11,9 @@ import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { Badge, Card, Copyable, Facts, Money, WithNote, Pages, Time } from '../../../html/components.tsx';
+import { Badge, Card, Facts, Money, WithNote, Pages, Time } from '../../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
-import { AnyId } from '../../../html/linked-ids.tsx';
+import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
@@ -104,7 +104,7 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
       <Card title={common.details}>
         <Facts
           facts={[
-            [taskWords.id, <Copyable text={task.id} label={taskWords.id} />],
+            [taskWords.id, <ShortId id={task.id} href={null} />],
             [fields.account_id, <AnyId id={task.accountId} />],
             [fields.key, <AnyId id={task.apiKeyId} />],
             [fields.model, task.model],

@@ -5,9 +5,9 @@ import { findById, type Found } from '../../../../api/services/find-by-id.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { findTextUsage, listTextUsage, type TextUsage } from '../../../../db/queries/usage.ts';
 import { isId } from '../../../../domain/ids.ts';
-import { Card, Copyable, Facts, WithNote } from '../../../html/components.tsx';
+import { Card, Facts, WithNote } from '../../../html/components.tsx';
 import { FieldFilter } from '../../../html/filters.tsx';
-import { AnyId } from '../../../html/linked-ids.tsx';
+import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { ResourceFacts } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
@@ -83,7 +83,7 @@ async function showRequest({ params, texts }: UserVisit, services: ApiServices):
     <Card title={common.details}>
       <Facts
         facts={[
-          [words.id, <Copyable text={id} label={words.id} />],
+          [words.id, <ShortId id={id} href={null} />],
           [fields.account_id, <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>],
           ...(usage === null ? [] : routeOf(usage, texts)),
         ]}

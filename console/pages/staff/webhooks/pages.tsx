@@ -10,10 +10,10 @@ import {
 } from '../../../../db/queries/webhook-endpoints.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
 import { FormError } from '../../../form-problem.ts';
-import { Card, Choice, Copyable, Facts, Form, Pages, Time } from '../../../html/components.tsx';
+import { Card, Choice, Facts, Form, Pages, Time } from '../../../html/components.tsx';
 import { EndpointState } from '../../../html/endpoint-state.tsx';
 import { Candidates, ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
-import { AnyId } from '../../../html/linked-ids.tsx';
+import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
@@ -100,7 +100,7 @@ async function showEndpoint(visit: UserVisit, { database, temporal }: ApiService
             </>,
           ],
           [fields.events, endpoint.events.join(', ')],
-          [common.endpointId, <Copyable text={endpoint.id} label={common.endpointId} />],
+          [common.endpointId, <ShortId id={endpoint.id} href={null} />],
         ]}
       />
       {mayAct ? <Form action={`${path}/redeliver`} class="after" submit={words.redeliverFailed} look="quiet" /> : null}
