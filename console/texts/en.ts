@@ -207,7 +207,6 @@ export const en = {
     total_usd: 'Balance with what is held',
     transfer_id: 'Transfer',
     transfers: 'Movements',
-    uncosted_usd: 'Revenue without known cost',
     until: 'Until',
     upstream: 'Upstream',
     upstream_format: 'Format of the upstream',
@@ -379,8 +378,8 @@ export const en = {
       'text.length': 'Enter {min} to {max} characters.',
       'text.unstorable': 'Take out characters that cannot be stored.',
       'usd.nonNegative': 'Enter an amount in USD, 0 or more, such as 25 or 25.50.',
-      'usd.tooLarge': 'Enter an amount of at most {limit} USD.',
       'usd.positive': 'Enter an amount in USD above 0, such as 25 or 25.50.',
+      'usd.tooLarge': 'Enter an amount of at most {limit} USD.',
       'usd.signed': 'Enter an amount in USD other than 0, such as 2500 or -1.50. A negative one takes money.',
     },
     /** Before a message that is only in English. English readers need none. */
@@ -768,6 +767,7 @@ export const en = {
       `${charges.toLocaleString('en')} ${charges === 1 ? 'charge' : 'charges'}, ` +
       `${refunds.toLocaleString('en')} ${refunds === 1 ? 'refund' : 'refunds'}`,
     unknown: 'unknown',
+    unknownFor: (revenue: string) => `unknown for ${revenue} of the revenue`,
     loss: 'Loss',
     sort: 'Sort by this column',
     percentOfRevenue: (percent: number) => `${percent.toFixed(1)} % of the revenue`,

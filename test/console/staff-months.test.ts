@@ -5,6 +5,7 @@ import { settleSubmission } from '../../db/queries/submissions.ts';
 import { insertTransfer } from '../../db/queries/transfers.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
+import { describeInBrowser } from '../support/browser.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -12,6 +13,7 @@ import {
   finishAsFailed,
   finishAsSucceeded,
   openTaskSubmission,
+  submitTask,
   type TestCaller,
 } from '../support/factories.ts';
 
@@ -24,13 +26,15 @@ function monthBefore(months: number): { readonly name: string; readonly moment: 
   return { name: moment.toISOString().slice(0, 7), moment };
 }
 
-/** The rows of a table of a page, as the texts of their cells. */
+/** The rows of a table of a page, as the texts of their cells with their notes. */
 function rowsOf(html: string, label: string): readonly (readonly string[])[] {
   const [, table = ''] = new RegExp(`aria-label="${label}".*?<table>(.*?)</table>`, 's').exec(html) ?? [];
   return [...table.matchAll(/<tr[^>]*>(.*?)<\/tr>/gs)]
     .slice(1)
     .map(([, row = '']) =>
-      [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = '']) => cell.replaceAll(/<[^>]+>/g, '')),
+      [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = '']) =>
+        cell.replaceAll('<div class="soft">', ' · ').replaceAll(/<[^>]+>/g, ''),
+      ),
     );
 }
 
@@ -71,15 +75,22 @@ describe('months in the console of the staff', () => {
     const { text } = await reader.get(MONTHS);
     const rows = rowsOf(text, 'Months');
     expect(rows).to.have.length(3);
-    expect(rows[0]).to.include('$3.50000000001').and.include('Running ');
-    expect(rows[1]?.[2]).to.equal('$0.00');
+    expect(rows[0]).to.include('$3.50 · 3 charges, 1 refund').and.include('Running ');
+    expect(rows[1]?.slice(2, 5)).to.deep.equal(['$0.00', '$0.00', '$0.00']);
+  });
+
+  it('show no unknown margin where there is no revenue', async () => {
+    const { text } = await reader.get(`${MONTHS}/${thisMonth.name}`);
+    const row = rowsOf(text, 'By model').find(([name]) => name === 'vidone-3.0 (videos)');
+    expect(row?.slice(1, 4)).to.deep.equal(['$0.00 · 0 charges, 1 refund', 'unknown', '–']);
   });
 
   it('have tables by model, vendor and customer that add up to the last digit', async () => {
     const { text } = await reader.get(`${MONTHS}/${thisMonth.name}`);
     for (const label of ['By model', 'By vendor', 'By customer']) {
       const rows = rowsOf(text, label);
-      const revenue = (row: readonly string[] | undefined) => parseUsd((row?.[1] ?? '').replaceAll(/[$,]/g, ''));
+      const revenue = (row: readonly string[] | undefined) =>
+        parseUsd((row?.[1] ?? '').replace(/ · .*/, '').replaceAll(/[$,]/g, ''));
       const total = rows.at(-1);
       expect(total?.[0], label).to.equal('Total');
       const sum = rows.slice(0, -1).reduce((all, row) => all + revenue(row), 0n);
@@ -213,12 +224,12 @@ describe('months in the console of the staff', () => {
     const shown = async (sort: string) =>
       rowsOf((await reader.get(`${MONTHS}/${thisMonth.name}?sort=${sort}`)).text, 'By model')
         .filter(([name]) => name?.startsWith('cost-'))
-        .map(([name, , , margin, percent]) => [name, margin?.trim(), percent]);
+        .map(([name, , , margin]) => [name, margin]);
     await eventually(async () => (await shown('margin_usd')).length === 3);
     const [large, small, gain] = [
-      ['cost-2.5 (videos)', 'Loss -$0.50', '-25.0 %'],
-      ['cost-0.4 (videos)', 'Loss -$0.30', '-300.0 %'],
-      ['cost-1 (videos)', '$3.00', '75.0 %'],
+      ['cost-2.5 (videos)', '-$0.50 · Loss -25.0 %'],
+      ['cost-0.4 (videos)', '-$0.30 · Loss -300.0 %'],
+      ['cost-1 (videos)', '$3.00 ·  75.0 %'],
     ];
     expect(await shown('margin_usd')).to.deep.equal([large, small, gain]);
     expect(await shown('margin_percent')).to.deep.equal([small, large, gain]);
@@ -262,4 +273,41 @@ describe('months in the console of the staff', () => {
       expect((await reader.get(`${MONTHS}/${thisMonth.name}/statements?${query}`)).status, query).to.equal(200);
     }
   });
+});
+
+describeInBrowser('months in a browser', (browser) => {
+  const app = useTestConsole();
+
+  before(async () => {
+    const { accountId, keyId } = await app.createAccount({ fundedUsd: 9_999_999 });
+    await app.database('accounts').where({ id: accountId }).update({ name: 'Harbour and Lighthouse Pictures Ltd' });
+    for (const [price, cost] of [
+      ['1048123.451234567891', '1312345.031234500007'],
+      ['12345.000000000009', null],
+    ] as const) {
+      const model = 'cinema-2.0-professional';
+      const task = await createTaskRow(app.database, { id: keyId, accountId }, { price: parseUsd(price), model });
+      await submitTask(app.database, task, task.id);
+      const submission = app.database('submissions').where({ task_id: task.id });
+      await submission.update({ cost: cost && parseUsd(cost).toString() });
+      await finishAsSucceeded(app.database, task);
+    }
+  });
+
+  for (const language of ['en', 'zh'] as const) {
+    it(`show every column of large sums on a screen of 1280 pixels, in ${language}`, async () => {
+      const finance = await Visitor.invited(app, { email: `${language}@example.com`, staff_role: 'finance' });
+      await finance.get('/console/profile');
+      await finance.send('/console/profile/language', { language });
+      const tab = await browser.open(app.baseUrl, { width: 1280 });
+      await tab.signIn(finance);
+      for (const path of [MONTHS, `${MONTHS}/${monthBefore(0).name}`]) {
+        await tab.page.goto(path);
+        expect(await tab.page.textContent('main'), path).to.include('$1,312,345.03');
+        const cutOff = `[...document.querySelectorAll('.table')].filter((table) => table.scrollWidth > table.clientWidth).map((table) => table.ariaLabel)`;
+        expect(await tab.page.evaluate<string[]>(cutOff), path).to.deep.equal([]);
+      }
+      await tab.close();
+    });
+  }
 });

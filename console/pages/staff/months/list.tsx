@@ -3,9 +3,8 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { listClosedMonths } from '../../../../db/queries/closed-months.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import { percentOf, type PicoUsd } from '../../../../domain/money.ts';
-import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Badge, ExactMoney, RoundedMoney, Time } from '../../../html/components.tsx';
+import { Badge, RoundedMoney, Time, usd, WithNote } from '../../../html/components.tsx';
 import { monthName } from '../../../html/months.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { type PageResult, showPage, type UserVisit } from '../../../page.ts';
@@ -23,48 +22,78 @@ export function percentOfMargin({ margin, revenue, uncosted }: ShownEarnings): n
   return margin === null ? null : percentOf(margin, (revenue ?? 0n) - (uncosted ?? 0n));
 }
 
-export const EARNINGS = nested<ShownEarnings>({
-  revenue_usd: field.usd.orNull('revenue'),
-  cost_usd: field.usd.orNull('cost'),
-  margin_usd: field.usd.orNull('margin'),
-  margin_percent: field.number.orNull(percentOfMargin),
-  uncosted_usd: field.usd.orNull('uncosted'),
-  charges: field.count.orNull('charges'),
-  refunds: field.count.orNull('refunds'),
-});
+/** Each column of earnings has a look of its own. */
+export const EARNINGS = nested<ShownEarnings>({});
 
 export const EARNING_NAMES = ['revenue_usd', 'cost_usd', 'margin_usd', 'margin_percent'] as const;
 export type EarningName = (typeof EARNING_NAMES)[number];
 
-/** The columns of earnings, which mark unknown costs and losses. */
-export function earningColumns({ months: words }: Texts, titleOf: (name: EarningName) => Child) {
-  const unknown = <span class="soft">{words.unknown}</span>;
+/** The text in place of an unknown margin. Without revenue there is no margin to know. */
+export function textOfNoMargin({ revenue }: Pick<ShownEarnings, 'revenue'>, { months: words }: Texts): string {
+  return revenue === 0n ? '–' : words.unknown;
+}
+
+/**
+ * The columns of earnings, which mark unknown costs and losses. The notes keep the columns few enough for a screen.
+ *
+ * @param Amount shows an amount
+ */
+export function earningColumns(
+  texts: Texts,
+  Amount: (props: { amount: PicoUsd }) => Child,
+  titleOf: (name: 'revenue_usd' | 'cost_usd' | 'margin_usd') => Child,
+) {
+  const { months: words } = texts;
   return [
-    [titleOf('revenue_usd'), 'revenue_usd'],
+    [
+      titleOf('revenue_usd'),
+      ({ revenue, charges, refunds }: ShownEarnings) =>
+        revenue === null ? (
+          '–'
+        ) : (
+          <WithNote note={charges || refunds ? words.chargesAndRefunds(charges ?? 0, refunds ?? 0) : null}>
+            <Amount amount={revenue} />
+          </WithNote>
+        ),
+      'number',
+    ],
     [
       titleOf('cost_usd'),
-      ({ cost }: ShownEarnings) => (cost === null ? unknown : <ExactMoney amount={cost} />),
+      ({ cost, uncosted }: ShownEarnings) =>
+        cost === null ? (
+          <span class="soft">{words.unknown}</span>
+        ) : (
+          <WithNote note={uncosted ? words.unknownFor(usd(uncosted)) : null}>
+            <Amount amount={cost} />
+          </WithNote>
+        ),
       'number',
     ],
     [
       titleOf('margin_usd'),
-      ({ margin }: ShownEarnings) =>
-        margin === null ? (
-          unknown
+      (earnings: ShownEarnings) =>
+        earnings.margin === null ? (
+          <span class="soft">{textOfNoMargin(earnings, texts)}</span>
         ) : (
-          <>
-            {margin < 0n ? <Badge tone="bad">{words.loss}</Badge> : null} <ExactMoney amount={margin} />
-          </>
+          <WithNote note={noteOfMargin(earnings, texts)}>
+            <Amount amount={earnings.margin} />
+          </WithNote>
         ),
       'number',
     ],
-    [titleOf('margin_percent'), (earnings: ShownEarnings) => inPercent(percentOfMargin(earnings)), 'number'],
-    'uncosted_usd',
   ] as const;
 }
 
-function inPercent(percent: number | null): string {
-  return percent === null ? '–' : `${percent.toFixed(1)} %`;
+/** The margin in percent, and whether it is a loss; null if there is nothing to add. */
+function noteOfMargin(earnings: ShownEarnings, { months: words }: Texts): Child {
+  const percent = percentOfMargin(earnings);
+  const isLoss = earnings.margin !== null && earnings.margin < 0n;
+  if (percent === null && !isLoss) return null;
+  return (
+    <>
+      {isLoss ? <Badge tone="bad">{words.loss}</Badge> : null} {percent === null ? null : `${percent.toFixed(1)} %`}
+    </>
+  );
 }
 
 const UNKNOWN: ShownEarnings = {
@@ -115,14 +144,14 @@ export async function showMonths(visit: UserVisit, services: ApiServices): Promi
             <>
               <Chosen name="state" value={state} />{' '}
               {closed === null ? null : (
-                <span class="soft">
+                <span class="soft narrow">
                   {closed.author}, <Time at={closed.closedAt} />
                 </span>
               )}
             </>
           ),
         ],
-        ...earningColumns(texts, (name) => fields[name]),
+        ...earningColumns(texts, RoundedMoney, (name) => fields[name]),
         [fields.received_usd, ({ sums }) => <KnownMoney amount={sums && receivedIn(sums)} />, 'number'],
         [fields.owed_usd, ({ sums }) => <KnownMoney amount={sums && customerLiability(sums)} />, 'number'],
       ]}

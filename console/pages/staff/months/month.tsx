@@ -6,9 +6,10 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { findClosedMonth } from '../../../../db/queries/closed-months.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import { listVendorBills } from '../../../../db/queries/vendor-bills.ts';
+import type { PicoUsd } from '../../../../domain/money.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { DayChart } from '../../../html/chart.tsx';
-import { ButtonLink, Card, Empty, Headline, Time } from '../../../html/components.tsx';
+import { ButtonLink, Card, Empty, ExactMoney, Headline, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { monthName } from '../../../html/months.ts';
 import { usePage, useTexts } from '../../../html/page-context.ts';
@@ -26,6 +27,7 @@ import {
   customerLiability,
   percentOfMargin,
   receivedIn,
+  textOfNoMargin,
 } from './list.tsx';
 import { type MonthOverview, readMonthOverview } from './months.ts';
 
@@ -104,26 +106,30 @@ function Actions({ overview: { month, state, closed }, visit }: { overview: Mont
   );
 }
 
+/** An amount with its title. `none` is the text in place of an unknown amount; by default, that it is unknown. */
+type Sum = readonly [title: string, amount: PicoUsd | null, hint: string | null, none?: string];
+
 function Totals({ overview, sums }: { overview: MonthOverview; sums: MonthSums }) {
   const { total } = sums;
-  const { months: words, fields } = useTexts();
+  const texts = useTexts();
+  const { months: words, fields } = texts;
   const percent = percentOfMargin(total);
   const marginHints = [
     ...(percent === null ? [] : [words.percentOfRevenue(percent)]),
     ...(total.uncosted > 0n ? [words.withoutUncosted] : []),
   ];
-  const cards = [
+  const cards: readonly Sum[] = [
     [fields.revenue_usd, overview.revenue, words.chargesAndRefunds(total.charges, total.refunds)],
     [fields.cost_usd, total.cost, null],
-    [fields.margin_usd, total.margin, marginHints.join('; ') || null],
+    [fields.margin_usd, total.margin, marginHints.join('; ') || null, textOfNoMargin(total, texts)],
     [fields.received_usd, receivedIn(sums), words.receivedHint],
     [fields.owed_usd, customerLiability(sums), words.owedHint],
-  ] as const;
+  ];
   return (
     <div class="grid">
-      {cards.map(([title, amount, hint]) => (
+      {cards.map(([title, amount, hint, none = words.unknown]) => (
         <Card title={title}>
-          {amount === null ? <p class="big">{words.unknown}</p> : <Headline amount={amount} />}
+          {amount === null ? <p class="big">{none}</p> : <Headline amount={amount} />}
           {hint === null ? null : <p class="soft">{hint}</p>}
         </Card>
       ))}
@@ -228,9 +234,11 @@ function EarningTable({ title, head, rows, total }: EarningTableProps) {
       total={{ ...total, name: common.total }}
       columns={[
         [head, ({ name }) => name],
-        ...earningColumns(texts, (name) => <SortLink name={name} />),
-        'charges',
-        'refunds',
+        ...earningColumns(texts, ExactMoney, (name) => (
+          <>
+            <SortLink name={name} /> {name === 'margin_usd' ? <SortLink name="margin_percent" /> : null}
+          </>
+        )),
       ]}
     />
   );
