@@ -144,7 +144,7 @@ function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts)
   if (Array.isArray(value)) return value.map((word) => wordFor(name, String(word), texts)).join(', ');
   if (typeof value !== 'string') throw new Error(`The field "${name}" has parts. Show them by a function.`);
   if (look === 'choice') return <Chosen name={name} value={value} />;
-  return look === 'id' ? <AnyId id={value} /> : value;
+  return look === 'id' ? <AnyId id={value} /> : wordFor(name, value, texts);
 }
 
 /** The fields whose values are badges. */

@@ -4,7 +4,7 @@ import type { TextUsage } from '../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { Card, WithNote } from '../html/components.tsx';
 import { useTexts } from '../html/page-context.ts';
-import { Chosen, ResourceFacts } from '../html/resource-table.tsx';
+import { Chosen, ResourceFacts, wordFor } from '../html/resource-table.tsx';
 
 export function TokensCard({ usage }: { usage: TextUsage }) {
   const { staffTextRequests: words } = useTexts();
@@ -23,8 +23,9 @@ export function TokensCard({ usage }: { usage: TextUsage }) {
 }
 
 export function Outcome({ usage: { outcome, errorCode } }: { usage: TextUsage }) {
+  const texts = useTexts();
   return (
-    <WithNote note={errorCode}>
+    <WithNote note={errorCode && wordFor('error_code', errorCode, texts)}>
       <Chosen name="outcome" value={outcome} />
     </WithNote>
   );

@@ -231,6 +231,11 @@ export const en = {
       processing_timeout: 'Took too long',
       processing_failed: 'Failed at the vendor',
       result_transfer_failed: 'Result could not be stored',
+      internal_error: 'Failed in the gateway',
+      insufficient_credits: 'Balance too low',
+      rate_limit_exceeded: 'Too many requests',
+      access_denied: 'Not allowed for the key',
+      not_found: 'Not found at the vendor',
       disconnected: 'The client left before the answer began',
     },
     limit_period: {

@@ -227,6 +227,11 @@ export const zh: typeof en = {
       processing_timeout: '超时',
       processing_failed: '供应商处理失败',
       result_transfer_failed: '结果无法保存',
+      internal_error: '网关内部失败',
+      insufficient_credits: '余额不足',
+      rate_limit_exceeded: '请求过于频繁',
+      access_denied: '密钥无权使用',
+      not_found: '供应商未找到',
       disconnected: '客户端在回答开始前离开',
     },
     limit_period: {

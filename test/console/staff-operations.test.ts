@@ -142,7 +142,9 @@ describe('the pages of operators', () => {
         const cursor = /cursor=(txt_\w+)/.exec(first)?.[1] ?? '';
         expect(await shown(`${filter}&cursor=${cursor}`), filter).to.include(String(ids[0]));
       }
-      expect(await shown(`account=${other.accountId}&status=failed`)).to.include('bad_request');
+      expect(await shown(`account=${other.accountId}&status=failed`))
+        .to.include('Refused by the vendor')
+        .and.not.include('bad_request');
       expect(await shown('model=none')).to.include('No text requests match');
       expect(await shown('id=nothing')).to.include('No text requests match');
     });
