@@ -108,9 +108,9 @@ describeInBrowser('every page of the console', (browser) => {
       const complaintsBefore = tab.complaints.length;
       await tab.page.goto(address);
       expect(await tab.takeBytes(), 'bytes of the page with its styles and scripts').to.be.within(1, MAX_PAGE_BYTES);
-      await tab.page.setViewportSize({ width: 1440, height: 900 });
+      await tab.page.setViewportSize({ width: 1280, height: 900 });
       const cutOff = `[...document.querySelectorAll('.table')].filter((table) => table.scrollWidth > table.clientWidth).map((table) => table.ariaLabel)`;
-      expect(await tab.page.evaluate<string[]>(cutOff), 'tables that are cut off on a wide screen').to.deep.equal([]);
+      expect(await tab.page.evaluate<string[]>(cutOff), 'tables that are cut off at 1280 pixels').to.deep.equal([]);
       expect(await findingsOn(tab)).to.deep.equal([]);
       const withoutId = `document.querySelectorAll('form[method=post]:not(:has([name=form_id]))').length`;
       expect(await tab.page.evaluate<number>(withoutId), 'forms that act twice when they are sent twice').to.equal(0);

@@ -13,9 +13,17 @@ interface DeliveriesProps {
   readonly temporal: HistoryLinks;
   /** The path of redelivery; null for operators without the permission. */
   readonly redeliverPath?: string | null;
+  /** Whether all deliveries belong to the endpoint of the page, which the table then leaves out. */
+  readonly isOfEndpoint?: boolean;
 }
 
-export function Deliveries({ deliveries, none, temporal, redeliverPath = null }: DeliveriesProps) {
+export function Deliveries({
+  deliveries,
+  none,
+  temporal,
+  redeliverPath = null,
+  isOfEndpoint = false,
+}: DeliveriesProps) {
   const { staffTasks: words, fields, common } = useTexts();
   return (
     <TableCard
@@ -30,7 +38,7 @@ export function Deliveries({ deliveries, none, temporal, redeliverPath = null }:
             <WithNote note={taskId === null ? <code>{id}</code> : <AnyId id={taskId} />}>{eventType}</WithNote>
           ),
         ],
-        'webhook_id',
+        isOfEndpoint ? null : 'webhook_id',
         'status',
         [words.attempts, ({ attempts }) => attempts.length, 'number'],
         [words.lastAttempt, ({ attempts }) => lastOf(attempts)],

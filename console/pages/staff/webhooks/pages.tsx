@@ -108,7 +108,12 @@ async function showEndpoint(visit: UserVisit, { database, temporal }: ApiService
     <Filters>
       <ChoiceFilter name="status" all={common.allStatuses} values={DELIVERY_STATUSES} />
     </Filters>,
-    <Deliveries {...{ deliveries, temporal }} none={webhooks.noneMatch} redeliverPath={mayAct ? path : null} />,
+    <Deliveries
+      {...{ deliveries, temporal }}
+      none={webhooks.noneMatch}
+      redeliverPath={mayAct ? path : null}
+      isOfEndpoint
+    />,
     <Pages next={next} />,
   );
 }
