@@ -97,7 +97,7 @@ export function tableOf(load: Load): readonly (readonly [string, string, string]
 /** As Markdown. */
 export function renderTable(load: Load): string {
   const rows = tableOf(load).map((cells) => `| ${cells.join(' | ')} |`);
-  return ['| what | rule | at this load |', '|---|---|---|', ...rows].join('\n');
+  return ['| resource | rule | at this load |', '|---|---|---|', ...rows].join('\n');
 }
 
 export const ONE_REGION: Load = { textRequestsPerSecond: 10_000, createsPerSecond: 1_000, runningTasks: 100_000 };

@@ -136,7 +136,7 @@ describe('a day of an operator', function () {
   });
 
   async function fillFilesWithMistakes(): Promise<void> {
-    step('Files with mistakes', 'Each mistake is said with its file, its line and what may be there instead.');
+    step('Files with mistakes', 'The command reports each mistake with its file, its line and the allowed values.');
     await write('catalogue.yaml', catalogue.replace(`id: ${MODEL}`, `id: ${MODEL}\n          reasonning: false`));
     await write('upstreams.yaml', upstreamsFile('htp://vendor.example', '${VENDOR_KEI}'));
     expect(await genway('config', 'check')).to.match(/VENDOR_KEI/);
@@ -153,13 +153,16 @@ describe('a day of an operator', function () {
   }
 
   async function correctThem(): Promise<void> {
-    step('Files without mistakes', 'Now the processes may start.');
+    step('Files without mistakes', 'The processes can start with these files.');
     await write('upstreams.yaml', upstreamsFile(stack.simulatorUrl, 'simulator'));
     expect(await genway('config', 'check')).to.match(/^No mistakes/);
   }
 
   async function takeOnACustomer(): Promise<{ readonly accountId: string; readonly apiKey: string }> {
-    step('A customer', 'An account with a payment, a gift that expires, and a key with limits.');
+    step(
+      'A customer',
+      'The operator creates an account with a payment, promo credit that expires, and a key with limits.',
+    );
     const accountId = field(await genway('accounts', 'create', 'Acme', '--external-id', 'crm-1742'), 'id');
     await genway('accounts', 'top-up', accountId, '100', '--reference', 'invoice-2031');
     const gift = ['--expires-at', '2099-01-01T00:00:00Z', '--reference', 'launch', '--reason', 'we launch'];
@@ -169,7 +172,7 @@ describe('a day of an operator', function () {
   }
 
   async function changePrices(apiKey: string): Promise<void> {
-    step('Other prices, under load', 'No request fails, and each is charged the price that it was admitted at.');
+    step('Other prices, under load', 'No request fails, and the price of each request is the price at its admission.');
     const end = load(apiKey);
     const dearer = catalogue.replace(/^version: .*$/m, `version: '2099-01-01'`).replace(PRICES, DEARER);
     await write('catalogue-next.yaml', dearer);
@@ -187,7 +190,10 @@ describe('a day of an operator', function () {
   }
 
   async function replaceAToken(apiKey: string): Promise<void> {
-    step('Another admin token, under load', 'Two are valid until the first is revoked; then it works nowhere.');
+    step(
+      'Another admin token, under load',
+      'Both tokens are valid until the operator revokes the first token; then no process accepts the first token.',
+    );
     const end = load(apiKey);
     const first = await genway('admin-tokens', 'create', 'Ada', '--role', 'operator');
     const second = await genway('admin-tokens', 'create', 'Ada', '--role', 'operator');
@@ -201,8 +207,8 @@ describe('a day of an operator', function () {
   async function replaceSecrets({ accountId, apiKey }: { accountId: string; apiKey: string }): Promise<void> {
     step(
       'Another pepper and another encryption key, under load',
-      'In three rounds, each of which restarts the processes one by one ([replacing secrets](backup.md#replacing-secrets)): the new ones are accepted, ' +
-        'then they come first, and in the end the old ones are gone. No request fails, and the API key of the customer stays as it is.',
+      'The rotation restarts the processes one by one, three times ([replacing secrets](backup.md#replacing-secrets)): first with the new secrets as second values, ' +
+        'then with the new secrets as first values, and at last without the old secrets. No request fails, and the API key of the customer does not change.',
     );
     await genway('webhooks', 'create', accountId, 'https://acme.example/hooks');
     const { GENWAY_KEY_PEPPER: pepper = '', GENWAY_ENCRYPTION_KEY: key = '' } = stack.environment;
@@ -228,7 +234,7 @@ describe('a day of an operator', function () {
   async function stopTheCustomer({ accountId, apiKey }: { accountId: string; apiKey: string }): Promise<void> {
     step(
       'A customer is stopped',
-      'None of the keys works from then on, in any process, until the account is reopened.',
+      'After the suspension, no key of the account works in any process until the operator reopens the account.',
     );
     const ask = async () => (await call(`${stack.baseUrl}/v1/balance`, { key: apiKey })).status;
     await genway('accounts', 'suspend', accountId, '--reason', 'card stolen, ticket 4711');
@@ -245,8 +251,8 @@ describe('a day of an operator', function () {
     const { apiKey } = await stack.createAccount({ pepper });
     step(
       'A backup is restored',
-      'The database is put back to a moment at which a video was still rendered. It has been finished and charged since: ' +
-        'the books know nothing of that, and Temporal does.',
+      'The operator restores the database to a time at which a video was still rendering. Since then, the task has succeeded: ' +
+        'the restored ledger has no charge, but Temporal has the outcome.',
     );
     const { id } = await createTask(stack, apiKey, 'A kite over the sea [sim:render_ms=3000]');
     await taskWhen(stack, apiKey, id, 'processing');
@@ -263,7 +269,10 @@ describe('a day of an operator', function () {
   }
 
   async function closeTheDay(accountId: string): Promise<void> {
-    step('The end of the month', 'The books agree, finance has its files, and a month is closed once it is over.');
+    step(
+      'The end of the month',
+      'Reconciliation has no findings, finance has its files, and a month can be closed after its end.',
+    );
     const month = new Date().toISOString().slice(0, 7);
     await genway('accounts', 'statement', accountId, '--month', month);
     expect(await genway('reconcile')).to.match(/: clean$/);

@@ -64,7 +64,7 @@ export const redeliverAllOfWebhook = endpoint({
   handle: async ({ params, body }, { database }) => {
     const found = await findAnyWebhookEndpoint(database, params.webhook_id);
     if (!found) throw notFoundError('webhookEndpoint');
-    if (found.disabledAt) throw badRequest('The endpoint is disabled. Its owner has to enable it first.');
+    if (found.disabledAt) throw badRequest('The endpoint is disabled. The customer must enable the endpoint first.');
     return { data: await redeliverSome(database, found, body) };
   },
 });
