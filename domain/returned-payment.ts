@@ -33,7 +33,7 @@ export function applyReturn(payment: ReturnedPayment, change: PaymentReturn): Re
 }
 
 /** Whether a dispute must suspend the account: it is not won, and has not suspended the account before. */
-export function mustSuspend({ disputes }: ReturnedPayment): boolean {
+export function requiresSuspension({ disputes }: ReturnedPayment): boolean {
   return [...disputes.values()].some(({ isWon, hasSuspended }) => !isWon && !hasSuspended);
 }
 

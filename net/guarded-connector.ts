@@ -71,7 +71,7 @@ async function resolvePermitted(
  */
 export function createResolver(
   servers: NameServers = new Resolver({ timeout: ANSWER_TIMEOUT_MS, tries: 2 }),
-  askSystem: Resolve = lookUp,
+  resolveOnSystem: Resolve = resolveWithOperatingSystem,
 ): Resolve {
   let previous: Promise<unknown> = Promise.resolve();
   return async (hostname) => {
@@ -81,7 +81,7 @@ export function createResolver(
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (addresses.length > 0) return addresses;
     for (const answer of answers) if (answer.status === 'rejected' && !isUnknown(answer.reason)) throw answer.reason;
-    const found = previous.then(() => askSystem(hostname));
+    const found = previous.then(() => resolveOnSystem(hostname));
     previous = found.catch(() => {});
     return found;
   };
@@ -95,7 +95,7 @@ function isUnknown(error: unknown): boolean {
   return error instanceof Error && 'code' in error && UNKNOWN_CODES.includes(String(error.code));
 }
 
-async function lookUp(hostname: string): Promise<readonly string[]> {
+async function resolveWithOperatingSystem(hostname: string): Promise<readonly string[]> {
   const found = await lookup(hostname, { all: true, verbatim: true });
   return found.map(({ address }) => address);
 }

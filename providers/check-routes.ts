@@ -10,7 +10,7 @@ import { isVideoResolution } from '../domain/video-size.ts';
 import { UPSTREAM_FORMAT_NAMES } from '../domain/wire-format-name.ts';
 import { deliveryFindings } from './check-deliveries.ts';
 import type { KindTraits, MediaAdapter } from './media/adapter.ts';
-import { lookUp } from './media/json.ts';
+import { valueIn } from './media/json.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS } from './media/protocols.ts';
 import { findVendorResolution } from './media/resolutions.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -45,7 +45,7 @@ function named<Known>(list: unknown, read: (entry: JsonObject) => Known): readon
 function adapterOf({ protocol, api }: JsonObject): MediaAdapter | null {
   const known = MEDIA_PROTOCOL_NAMES.find((name) => name === protocol);
   if (!known) return null;
-  return api === undefined ? MEDIA_PROTOCOLS[known] : (lookUp(MEDIA_PROTOCOLS[known].apis ?? {}, api) ?? null);
+  return api === undefined ? MEDIA_PROTOCOLS[known] : (valueIn(MEDIA_PROTOCOLS[known].apis ?? {}, api) ?? null);
 }
 
 function formatsOf({ base_url: one, base_urls: each }: JsonObject): readonly string[] | null {

@@ -2,7 +2,7 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { UpstreamFormatName } from '../domain/wire-format-name.ts';
 import { type Answer, exchange, isSuccess } from './media/exchange.ts';
-import { lookUp } from './media/json.ts';
+import { valueIn } from './media/json.ts';
 import { createMediaUpstream, type MediaUpstreamSettings } from './media/upstream.ts';
 import type { TextUpstreamSettings } from './text/settings.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -17,13 +17,13 @@ export interface Probe {
   /** The status, or why there was no answer. */
   readonly detail: string;
   /** The models of routes that the upstream no longer has. */
-  readonly endedModels: readonly RetiredModel[];
+  readonly retiredModels: readonly RetiredModel[];
 }
 
 export interface RetiredModel {
   readonly model: string;
   /** For example `2026-10-22`; null if the upstream only no longer lists the model. */
-  readonly endedOn: string | null;
+  readonly retiredOn: string | null;
 }
 
 export interface ProbeOptions {
@@ -64,21 +64,21 @@ async function probeMedia(
   return judge(
     { upstream: settings.name, address, key },
     () => upstream.probe(new AbortController().signal),
-    (answer) => endedModels(settings, modelsOf(settings.name), answer),
+    (answer) => retiredModels(settings, modelsOf(settings.name), answer),
   );
 }
 
-/** Finds ended models in the upstream's list, or in its adapter's table if there is no list. */
-function endedModels(
+/** Finds retired models in the upstream's list, or in its adapter's table if there is no list. */
+function retiredModels(
   { adapter }: MediaUpstreamSettings,
   models: readonly string[],
   answer: Answer | null,
 ): readonly RetiredModel[] {
   const listed = answer && isSuccess(answer) ? (adapter.modelsIn?.(answer.document) ?? null) : null;
   return models.flatMap((model) => {
-    const endedOn = lookUp(adapter.endedModels ?? {}, model) ?? null;
-    const hasEnded = listed ? !listed.includes(model) : endedOn !== null;
-    return hasEnded ? [{ model, endedOn }] : [];
+    const retiredOn = valueIn(adapter.retiredModels ?? {}, model) ?? null;
+    const isRetired = listed ? !listed.includes(model) : retiredOn !== null;
+    return isRetired ? [{ model, retiredOn }] : [];
   });
 }
 
@@ -122,15 +122,15 @@ const CREDENTIALS: Readonly<Record<UpstreamFormatName, (key: string) => Readonly
 async function judge(
   { upstream, address, key }: { readonly upstream: string; readonly address: string; readonly key: string },
   ask: () => Promise<Answer>,
-  endedIn: (answer: Answer | null) => readonly RetiredModel[] = () => [],
+  retiredIn: (answer: Answer | null) => readonly RetiredModel[] = () => [],
 ): Promise<Probe> {
   const subject = { upstream, address, key: key.slice(-4) };
   try {
     const answer = await ask();
     const detail = `it answers ${answer.status}`;
-    return { ...subject, verdict: verdictOf(answer), detail, endedModels: endedIn(answer) };
+    return { ...subject, verdict: verdictOf(answer), detail, retiredModels: retiredIn(answer) };
   } catch (error) {
-    return { ...subject, verdict: 'unreachable', detail: reasonOf(error), endedModels: endedIn(null) };
+    return { ...subject, verdict: 'unreachable', detail: reasonOf(error), retiredModels: retiredIn(null) };
   }
 }
 

@@ -25,7 +25,7 @@ export function mapSubschemas(schema: JsonObject, map: SchemaMapper): JsonObject
 const MAXIMUM_REFERENCE_LENGTH = 1_024;
 
 /** The schema to which a reference into the same document (a JSON pointer, RFC 6901) leads, or null. */
-export function lookUp(root: JsonObject, reference: string): JsonObject | null {
+export function resolveReference(root: JsonObject, reference: string): JsonObject | null {
   if (!reference.startsWith('#/') || reference.length > MAXIMUM_REFERENCE_LENGTH) return null;
   let value: unknown = root;
   for (const step of reference.slice(2).split('/')) {
@@ -59,7 +59,7 @@ class SchemaCheck {
     if (schema === false) return `"${path}" must not be there`;
     if (!isObject(schema) || depth > MAX_DEPTH || !this.#mayGoOn(Object.keys(schema).length)) return null;
     const { $ref: reference } = schema;
-    const target = typeof reference === 'string' ? lookUp(this.#root, reference) : null;
+    const target = typeof reference === 'string' ? resolveReference(this.#root, reference) : null;
     return (
       (target && this.violation(target, value, path, depth + 1)) ??
       this.#ofValue(schema, value, path) ??

@@ -38,7 +38,7 @@ export function creditOnce(
       );
     }
     const returned = await returnPayment(transaction, reference, null);
-    const isSuspended = returned?.mustSuspend === true;
+    const isSuspended = returned?.requiresSuspension === true;
     if (isSuspended) await suspendForDispute(transaction, accountId, reference);
     return { ...credited, isSuspended };
   });

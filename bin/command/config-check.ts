@@ -52,7 +52,7 @@ export async function checkConfig(
       JSON.stringify({ data: findings, ...(online && { upstreams: probes, price_lists: lists }) }, null, 2),
     );
   else {
-    const answers = probes.flatMap((one) => [describeProbe(one), ...one.endedModels.map(describeEnded(one))]);
+    const answers = probes.flatMap((one) => [describeProbe(one), ...one.retiredModels.map(describeRetired(one))]);
     if (online && !reachable)
       answers.push('No upstream was checked: first correct the file of upstreams, or name one.');
     terminal.print(
@@ -115,15 +115,15 @@ function describeProbe({ upstream, address, key, verdict, detail }: Probe): stri
   return `${upstream}: ${address} ${VERDICTS[verdict]} …${key} (${detail})`;
 }
 
-function describeEnded({ upstream }: Probe) {
-  return ({ model, endedOn }: RetiredModel): string =>
-    endedOn === null
-      ? `${upstream}: the model ${model} of a route is not among those that it lists`
-      : `${upstream}: the model ${model} of a route ended on ${endedOn}`;
+function describeRetired({ upstream }: Probe) {
+  return ({ model, retiredOn }: RetiredModel): string =>
+    retiredOn === null
+      ? `${upstream}: the vendor does not list the model ${model} of a route`
+      : `${upstream}: the vendor retired the model ${model} of a route on ${retiredOn}`;
 }
 
-function isBad({ verdict, endedModels }: Probe): boolean {
-  return verdict === 'refused' || verdict === 'unreachable' || endedModels.length > 0;
+function isBad({ verdict, retiredModels }: Probe): boolean {
+  return verdict === 'refused' || verdict === 'unreachable' || retiredModels.length > 0;
 }
 
 /** The files to check: the named ones, and for a missing one the file that the environment names, if any. */

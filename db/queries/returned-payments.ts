@@ -2,7 +2,7 @@
 import { type PicoUsd, smaller } from '../../domain/money.ts';
 import {
   amountDue,
-  mustSuspend,
+  requiresSuspension,
   type PaymentReturn,
   type ReturnedPayment,
   applyReturn,
@@ -34,7 +34,7 @@ export interface ReturnEffect {
   readonly taken: PicoUsd;
   readonly transferId: string | null;
   /** Whether the caller must suspend the account; true once per dispute. */
-  readonly mustSuspend: boolean;
+  readonly requiresSuspension: boolean;
 }
 
 /**
@@ -58,14 +58,14 @@ export function returnPayment(
       const before = toReturned(row);
       const after = change ? applyReturn(before, change) : before;
       const moved = await moveDifference(transaction, reference, after);
-      const suspends = moved.accountId !== null && mustSuspend(after);
+      const suspends = moved.accountId !== null && requiresSuspension(after);
       await transaction('returned_payments')
         .where({ reference })
         .update({
           ...toColumns(suspends ? withSuspension(after) : after),
           taken: (after.taken + moved.taken).toString(),
         });
-      return { ...moved, mustSuspend: suspends };
+      return { ...moved, requiresSuspension: suspends };
     }),
   );
 }
@@ -82,7 +82,7 @@ async function moveDifference(
   transaction: Database,
   reference: string,
   returned: ReturnedPayment,
-): Promise<Omit<ReturnEffect, 'mustSuspend'>> {
+): Promise<Omit<ReturnEffect, 'requiresSuspension'>> {
   const payment = await findPayment(transaction, reference);
   if (!payment) return { accountId: null, taken: 0n, transferId: null };
   const { accountId, amount: credited } = payment;

@@ -3,7 +3,7 @@
  * unused money, and record completed requests.
  *
  * - A request that the allowance covers does not wait. Another request waits for the next write.
- * - Once half of an allowance is spent, the next write asks for more, while requests continue.
+ * - Once half of an allowance is spent, the next write requests more, while requests continue.
  * - Settlements are written within 20 ms. Every write, and a renewal every 250 ms, extends the lease of the process.
  *   Without a valid lease, no request holds in memory.
  * - A write with an unknown outcome is repeated with its number until the database answers.
@@ -52,8 +52,8 @@ interface WaitingSettlement {
   readonly resolve: () => void;
 }
 
-/** An entry in a write, with the requests for which it asks. */
-interface Asking {
+/** An entry in a write, with its waiting text requests. */
+interface WaitingEntry {
   readonly entry: Entry;
   readonly waiting: readonly Waiting[];
   /** Whether this answers a recall. */
@@ -68,7 +68,7 @@ const MAX_WAITING_SETTLEMENTS = 20_000;
 /** The longest wait of a request for the ledger. Then the request fails and can be retried. */
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_AFTER_SECONDS = 2;
-/** How often a request asks again while other processes return money or their leases end. */
+/** How often a request is written again while other processes return money or their leases end. */
 const RECALL_AGAIN_MS = 25;
 const RECALL_TIMEOUT_MS = LEASE_SECONDS * 1000 + 500;
 const RETRY_SETTLEMENT_MS = 5_000;
@@ -79,7 +79,7 @@ export class Allowances {
   readonly #entries = new Map<string, Entry>();
   readonly #entriesById = new Map<string, Entry>();
   /** Entries with waiting requests or with money to return, and these requests. */
-  readonly #asking = new Map<Entry, Waiting[]>();
+  readonly #waitingByEntry = new Map<Entry, Waiting[]>();
   readonly #ticking: NodeJS.Timeout;
   #settlements: WaitingSettlement[] = [];
   /** The number of settlements that are not written yet, including those in a running write. */
@@ -133,7 +133,7 @@ export class Allowances {
     clearInterval(this.#ticking);
     this.#isRenewalDue = false;
     for (const entry of this.#entries.values()) {
-      // A closed process asks for no more.
+      // A closed process requests no more money.
       entry.isRecalled = true;
       if (!entry.allowance.isEmpty) this.#waitingOf(entry);
     }
@@ -155,10 +155,10 @@ export class Allowances {
 
   /** Returns the waiting requests of an entry, and includes the entry in the next write. */
   #waitingOf(entry: Entry): Waiting[] {
-    const known = this.#asking.get(entry);
+    const known = this.#waitingByEntry.get(entry);
     if (known) return known;
     const waiting: Waiting[] = [];
-    this.#asking.set(entry, waiting);
+    this.#waitingByEntry.set(entry, waiting);
     return waiting;
   }
 
@@ -192,7 +192,7 @@ export class Allowances {
           then(outcome);
         };
       };
-      this.#ask(entry, {
+      this.#addWaiting(entry, {
         hold,
         recalledSince: null,
         sinceMs,
@@ -204,7 +204,7 @@ export class Allowances {
     });
   }
 
-  #ask(entry: Entry, waiting: Waiting): void {
+  #addWaiting(entry: Entry, waiting: Waiting): void {
     this.#waitingOf(entry).push(waiting);
     this.#scheduleNow();
   }
@@ -237,7 +237,7 @@ export class Allowances {
   }
 
   #scheduleNext(): void {
-    if (this.#asking.size > 0 || this.#isRenewalDue || this.#wantsAll || this.#strays.length > 0) {
+    if (this.#waitingByEntry.size > 0 || this.#isRenewalDue || this.#wantsAll || this.#strays.length > 0) {
       if (!this.#writes.isClosed) this.#scheduleNow();
     } else if (this.#settlements.length > 0) {
       this.#scheduleSoon();
@@ -254,17 +254,17 @@ export class Allowances {
     this.#settlements = this.#settlements.slice(ended.length);
     const nowMs = performance.now();
     for (const entry of new Set(ended.map((one) => one.entry))) if (entry.isLow(nowMs)) this.#waitingOf(entry);
-    const asking = this.#nextAsking();
-    if (asking.length + ended.length + this.#strays.length > 0) await this.#writeBatch(asking, ended);
+    const waitingEntries = this.#nextEntries();
+    if (waitingEntries.length + ended.length + this.#strays.length > 0) await this.#writeBatch(waitingEntries, ended);
   }
 
   /** Takes the entries for the next write, up to a limit of requests. */
-  #nextAsking(): Asking[] {
-    const next: Asking[] = [];
+  #nextEntries(): WaitingEntry[] {
+    const next: WaitingEntry[] = [];
     let holds = 0;
-    for (const [entry, waiting] of this.#asking) {
+    for (const [entry, waiting] of this.#waitingByEntry) {
       if (holds >= MAX_HOLDS_AT_ONCE) break;
-      this.#asking.delete(entry);
+      this.#waitingByEntry.delete(entry);
       next.push({ entry, waiting: waiting.filter((one) => !one.isAbandoned()), isAnswered: entry.isRecalled });
       holds += waiting.length;
     }
@@ -273,7 +273,7 @@ export class Allowances {
 
   async #writeRenewal(): Promise<void> {
     this.#isRenewalDue = false;
-    const written = await this.#writes.send({ asks: [], settlements: [] });
+    const written = await this.#writes.send({ allowanceRequests: [], settlements: [] });
     this.#recall(written.recalled);
     const sum = [...this.#entries.values()].reduce((total, { allowance }) => total + amountOf(allowance.total), 0n);
     if (written.sum !== sum) this.#wantsAll = true;
@@ -282,22 +282,25 @@ export class Allowances {
   /** Sets all allowances to the ledger's totals, after a write or recent changes of the database were lost. */
   async #compareAll(): Promise<void> {
     this.#wantsAll = false;
-    const { allowances } = await this.#writes.send({ asks: [], settlements: [], wantsAll: true });
+    const { allowances } = await this.#writes.send({ allowanceRequests: [], settlements: [], wantsAll: true });
     const totals = new Map(allowances.map(({ id, total }) => [id, total]));
     for (const entry of this.#entries.values()) entry.allowance.setTotal(totals.get(entry.id) ?? NO_CREDIT);
     this.#strays = allowances.filter(({ id }) => !this.#entriesById.has(id));
   }
 
   /** Writes a batch. If PostgreSQL refuses it, writes each part alone, so that a bad part fails alone. */
-  async #writeBatch(asking: readonly Asking[], ended: readonly WaitingSettlement[]): Promise<void> {
-    const asks = [...asking.map(({ entry, waiting }) => entry.toAsk(waiting)), ...this.#strays.map(returnAllowance)];
+  async #writeBatch(waitingEntries: readonly WaitingEntry[], ended: readonly WaitingSettlement[]): Promise<void> {
+    const allowanceRequests = [
+      ...waitingEntries.map(({ entry, waiting }) => entry.toAllowanceRequest(waiting)),
+      ...this.#strays.map(returnAllowance),
+    ];
     this.#strays = [];
     let written: WrittenText;
     try {
-      written = await this.#writes.send({ asks, settlements: ended.map(({ settlement }) => settlement) });
+      written = await this.#writes.send({ allowanceRequests, settlements: ended.map(({ settlement }) => settlement) });
     } catch (error) {
-      for (const { entry } of asking) entry.allowance.cancelReturn();
-      return this.#writeAlone(asking, ended, error);
+      for (const { entry } of waitingEntries) entry.allowance.cancelReturn();
+      return this.#writeAlone(waitingEntries, ended, error);
     }
     for (const { settlement, entry, resolve } of ended) {
       entry.allowance.confirm(settlement.paid);
@@ -306,21 +309,25 @@ export class Allowances {
     }
     const totals = new Map(written.allowances.map(({ id, total }) => [id, total]));
     const charged = ended.flatMap(({ settlement, entry }) => (settlement.allowanceId === null ? [] : [entry]));
-    for (const entry of new Set([...asking.map(({ entry }) => entry), ...charged])) {
+    for (const entry of new Set([...waitingEntries.map(({ entry }) => entry), ...charged])) {
       entry.allowance.setTotal(totals.get(entry.id) ?? NO_CREDIT);
     }
-    if (written.isRepeated) this.#askAnew(asking);
-    else this.#applyAnswers(asking, written);
+    if (written.isRepeated) this.#requeue(waitingEntries);
+    else this.#applyAnswers(waitingEntries, written);
     this.#recall(written.recalled);
   }
 
-  async #writeAlone(asking: readonly Asking[], ended: readonly WaitingSettlement[], error: unknown): Promise<void> {
-    if (asking.length + ended.length > 1) {
-      for (const one of asking) await this.#writeBatch([one], []);
+  async #writeAlone(
+    waitingEntries: readonly WaitingEntry[],
+    ended: readonly WaitingSettlement[],
+    error: unknown,
+  ): Promise<void> {
+    if (waitingEntries.length + ended.length > 1) {
+      for (const one of waitingEntries) await this.#writeBatch([one], []);
       for (const one of ended) await this.#writeBatch([], [one]);
       return;
     }
-    for (const { waiting } of asking) for (const { reject } of waiting) reject(error);
+    for (const { waiting } of waitingEntries) for (const { reject } of waiting) reject(error);
     for (const one of ended) {
       const { id } = one.settlement.hold;
       this.#log.error({ err: error, text_request_id: id }, 'could not write a settlement yet');
@@ -332,15 +339,15 @@ export class Allowances {
   }
 
   /** Asks again after a repeated write, whose decisions are unknown. The granted money is free now. */
-  #askAnew(asking: readonly Asking[]): void {
-    for (const { entry, waiting } of asking) {
-      for (const one of waiting) this.#ask(entry, { ...one, hold: uncounted(one.hold) });
+  #requeue(waitingEntries: readonly WaitingEntry[]): void {
+    for (const { entry, waiting } of waitingEntries) {
+      for (const one of waiting) this.#addWaiting(entry, { ...one, hold: uncounted(one.hold) });
     }
   }
 
-  #applyAnswers(asking: readonly Asking[], { decisions, answers, msLeft, at }: WrittenText): void {
+  #applyAnswers(waitingEntries: readonly WaitingEntry[], { decisions, answers, msLeft, at }: WrittenText): void {
     const next = decisions.values();
-    asking.forEach(({ entry, waiting, isAnswered }, index) => {
+    waitingEntries.forEach(({ entry, waiting, isAnswered }, index) => {
       for (const one of waiting) {
         const decision = next.next().value;
         if (!decision) throw new Error('write_text decides on every request');
@@ -348,7 +355,7 @@ export class Allowances {
         this.#decide(entry, { ...one, window }, decision, at);
       }
       const answer = answers[index];
-      if (!answer) throw new Error('write_text answers every ask');
+      if (!answer) throw new Error('write_text must answer every allowance request');
       entry.answer(answer, msLeft);
       if (isAnswered) entry.isRecalled = false;
       if (entry.hasSurplus()) this.#waitingOf(entry);
@@ -369,7 +376,7 @@ export class Allowances {
     // Asks again once other processes had time to return money. The entry may be forgotten by then.
     const again = { ...waiting, hold: uncounted(hold), recalledSince: recalledSince ?? at };
     setTimeout(() => {
-      if (!again.isAbandoned()) this.#ask(this.#entryOf(hold), again);
+      if (!again.isAbandoned()) this.#addWaiting(this.#entryOf(hold), again);
     }, RECALL_AGAIN_MS);
   }
 
@@ -389,7 +396,7 @@ export class Allowances {
   #tick(): void {
     const nowMs = performance.now();
     for (const entry of this.#entries.values()) {
-      if (!entry.isIdle(nowMs) || this.#asking.has(entry)) continue;
+      if (!entry.isIdle(nowMs) || this.#waitingByEntry.has(entry)) continue;
       if (entry.hasFree()) this.#waitingOf(entry);
       else if (entry.allowance.isEmpty) this.#forget(entry);
     }

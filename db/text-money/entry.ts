@@ -6,7 +6,7 @@ import { Allowance, amountOf, type Credit, NO_CREDIT } from '../../domain/allowa
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
-import type { AllowanceAsk, AskAnswer, StoredAllowance, NewTextHold, WaitingHold } from './ledger.ts';
+import type { AllowanceRequest, AllowanceAnswer, StoredAllowance, NewTextHold, WaitingHold } from './ledger.ts';
 
 /** The time for which `extra` should last. */
 const PERIOD_MS = 1_000;
@@ -97,7 +97,7 @@ export class Entry {
     return !this.#hasPlenty && this.hasFree();
   }
 
-  /** Whether half of the supply is spent, so that the entry should ask for more before a request must wait. */
+  /** Whether half of the supply is spent, so that the entry should request more before a request must wait. */
   isLow(nowMs: number): boolean {
     if (!this.#hasPlenty || this.isRecalled || this.isIdle(nowMs)) return false;
     const { places, free } = this.#supply;
@@ -106,9 +106,9 @@ export class Entry {
 
   /**
    * Asks for the money that the requests need, and returns all free money, which the ledger may need for them. Without
-   * requests, asks for more money if little is left, and keeps the free money for use meanwhile.
+   * requests, requests more money if little is left, and keeps the free money for use meanwhile.
    */
-  toAsk(holds: readonly WaitingHold[]): AllowanceAsk {
+  toAllowanceRequest(holds: readonly WaitingHold[]): AllowanceRequest {
     const nowMs = performance.now();
     const isTopUp = holds.length === 0 && this.isLow(nowMs);
     const [busier, other] =
@@ -132,7 +132,7 @@ export class Entry {
     };
   }
 
-  answer({ hasPlenty, hasToppedUp, validMs, places }: AskAnswer, msLeft: number): void {
+  answer({ hasPlenty, hasToppedUp, validMs, places }: AllowanceAnswer, msLeft: number): void {
     const nowMs = performance.now();
     this.#hasPlenty = hasPlenty;
     this.#validUntilMs = validMs === null ? Infinity : nowMs + validMs;
@@ -152,8 +152,8 @@ export function nameOf({ accountId, apiKeyId, budget }: Owner): string {
   return budget === null ? `${accountId} ${apiKeyId}` : `${accountId} ${apiKeyId} ${budget.id}`;
 }
 
-/** Makes an ask that returns an allowance that this process does not know. */
-export function returnAllowance({ id, accountId, apiKeyId, total }: StoredAllowance): AllowanceAsk {
+/** Creates a request that returns an allowance that this process does not know. */
+export function returnAllowance({ id, accountId, apiKeyId, total }: StoredAllowance): AllowanceRequest {
   const nothing = {
     endUserBudgetId: null,
     kept: 0n,

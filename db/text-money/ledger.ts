@@ -31,8 +31,8 @@ export interface WaitingHold {
   readonly recalledSince: string | null;
 }
 
-/** The change of one allowance: money to return, and requests that ask for money. */
-export interface AllowanceAsk {
+/** The change of one allowance: money to return, and text requests that need money. */
+export interface AllowanceRequest {
   /** The allowance's id. */
   readonly id: string;
   readonly accountId: string;
@@ -59,7 +59,7 @@ export interface AllowanceAsk {
 export interface TextWrite {
   /** Grows with each write of this process. A repeated write has the same number. */
   readonly number: number;
-  readonly asks: readonly AllowanceAsk[];
+  readonly allowanceRequests: readonly AllowanceRequest[];
   readonly settlements: readonly TextSettlement[];
   /** Whether to return every allowance of this process. */
   readonly wantsAll?: boolean;
@@ -81,8 +81,8 @@ export type TextDecision = {
     }
 );
 
-/** The answer to an ask, besides the decisions on its requests. */
-export interface AskAnswer {
+/** The answer to a request for an allowance, besides the decisions on its requests. */
+export interface AllowanceAnswer {
   /** Whether the account has so much money that the allowance may keep what its requests do not use. */
   readonly hasPlenty: boolean;
   readonly hasToppedUp: boolean;
@@ -108,10 +108,10 @@ export interface WrittenText {
   readonly at: string;
   /** Milliseconds until the next minute. */
   readonly msLeft: number;
-  /** One for each waiting request, in the order of the asks. */
+  /** One for each waiting request, in the order of the allowance requests. */
   readonly decisions: readonly TextDecision[];
-  /** One for each ask, in order. */
-  readonly answers: readonly AskAnswer[];
+  /** One for each allowance request, in order. */
+  readonly answers: readonly AllowanceAnswer[];
   /** The allowances that the write touched and that still have money; all if `wantsAll`. */
   readonly allowances: readonly StoredAllowance[];
   /** The ids of the allowances to return. */
@@ -201,10 +201,18 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
   const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
 
   return {
-    async write({ number, asks, settlements, wantsAll = false }) {
+    async write({ number, allowanceRequests, settlements, wantsAll = false }) {
       const { rows } = await pool.query<{ written: WrittenJson }>({
         ...WRITE,
-        values: [processId, number, asksJson(asks), settlementsLiteral(settlements), wantsAll, neverToppedUp, toppedUp],
+        values: [
+          processId,
+          number,
+          allowanceRequestsJson(allowanceRequests),
+          settlementsLiteral(settlements),
+          wantsAll,
+          neverToppedUp,
+          toppedUp,
+        ],
       });
       if (!rows[0]) throw new Error('a SELECT without FROM always has a row');
       return toWritten(rows[0].written);
@@ -219,29 +227,29 @@ export function connectionName(processId: string): string {
   return `genway-text ${processId}`;
 }
 
-/** Numbers the asks, and the requests of all asks. */
-function asksJson(asks: readonly AllowanceAsk[]): string {
+/** Numbers the allowance requests, and the text requests of all of them. */
+function allowanceRequestsJson(allowanceRequests: readonly AllowanceRequest[]): string {
   let place = 0;
   return JSON.stringify(
-    asks.map((ask, index) => {
-      const { accountId, apiKeyId, returned, holds } = ask;
+    allowanceRequests.map((request, index) => {
+      const { accountId, apiKeyId, returned, holds } = request;
       return {
         place: index + 1,
-        id: ask.id,
+        id: request.id,
         taking_id: newId('transfer'),
         release_id: newId('transfer'),
         account_id: accountId,
         api_key_id: apiKeyId,
-        end_user_budget_id: ask.endUserBudgetId,
+        end_user_budget_id: request.endUserBudgetId,
         returned_signup: returned.signup.toString(),
         returned_funded: returned.funded.toString(),
-        kept: ask.kept.toString(),
-        extra: ask.extra.toString(),
-        largest: ask.largest.toString(),
-        is_answered: ask.isAnswered,
-        request_limit: ask.requestLimit,
+        kept: request.kept.toString(),
+        extra: request.extra.toString(),
+        largest: request.largest.toString(),
+        is_answered: request.isAnswered,
+        request_limit: request.requestLimit,
         requests: holds.filter(({ hold }) => hold.requestLimit !== null).length,
-        extra_requests: ask.extraRequests,
+        extra_requests: request.extraRequests,
         holds: holds.map(({ hold, recalledSince }) => ({
           place: ++place,
           text_request_id: hold.id,
@@ -285,7 +293,7 @@ function toDecision({
   return { refusal, isRecalling: is_recalling, remaining, retryAfterSeconds: retry_after_seconds, position };
 }
 
-function toAnswer({ has_plenty, has_topped_up, valid_ms, first_place, last_place }: AnswerJson): AskAnswer {
+function toAnswer({ has_plenty, has_topped_up, valid_ms, first_place, last_place }: AnswerJson): AllowanceAnswer {
   const hasPlaces = first_place !== null && last_place !== null && first_place <= last_place;
   const places = hasPlaces ? { first: first_place, last: last_place } : null;
   return { hasPlenty: has_plenty, hasToppedUp: has_topped_up, validMs: valid_ms, places };

@@ -117,7 +117,7 @@ export interface MediaAdapter {
   /** The names of all models in the answer to `probe`; null if the answer does not list all models. */
   modelsIn?(document: unknown): readonly string[] | null;
   /** Models that the vendor has shut down, with the day, such as `2026-10-22`; used if the vendor lists no models. */
-  readonly endedModels?: Readonly<Record<string, string>>;
+  readonly retiredModels?: Readonly<Record<string, string>>;
 
   /** Builds the submission. The same request always gives the same submission. */
   submission(request: RenderRequest): VendorCall;

@@ -14,7 +14,7 @@ export function listOf(value: unknown): readonly unknown[] {
 }
 
 /** Looks up a name that an upstream sent; undefined for inherited names such as `constructor`, too. */
-export function lookUp<Value>(table: Readonly<Record<string, Value>>, name: unknown): Value | undefined {
+export function valueIn<Value>(table: Readonly<Record<string, Value>>, name: unknown): Value | undefined {
   const isName = typeof name === 'string' || typeof name === 'number';
   return isName && Object.hasOwn(table, name) ? table[name] : undefined;
 }

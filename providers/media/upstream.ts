@@ -164,7 +164,7 @@ export function createMediaUpstream(
       return checkAccepted(read(() => adapter.accepted(answer, request)));
     },
 
-    probe: (signal) => http.askOnce(adapter.probe ?? { path: '' }, signal),
+    probe: (signal) => http.sendOnce(adapter.probe ?? { path: '' }, signal),
 
     async find(sent, signal) {
       const found = adapter.find ? await asked(signal, adapter.find(sent, http, signal)) : null;

@@ -3,7 +3,7 @@
  * vendor's published table row by row, with its address.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
-import { lookUp } from './json.ts';
+import { valueIn } from './json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError } from './outcomes.ts';
 
 /** The meaning of a vendor's code: for a submission, and for a job that failed with it. */
@@ -40,7 +40,7 @@ export function vendorCodes(source: string, rows: readonly CodeRow[]): VendorCod
     rows,
     meaningOf(code) {
       const group = typeof code === 'string' ? code.split('.')[0] : undefined;
-      return lookUp(meanings, code) ?? lookUp(meanings, group) ?? null;
+      return valueIn(meanings, code) ?? valueIn(meanings, group) ?? null;
     },
   };
 }

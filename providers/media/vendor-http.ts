@@ -47,9 +47,9 @@ export interface VendorHttp {
    * @returns the answer, whatever its status
    * @throws ProviderUnreachableError, also if the upstream asks for a wait
    */
-  ask(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer>;
-  /** Like {@link ask}, for a call that is not repeated: the answer may also ask for a wait. */
-  askOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer>;
+  send(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer>;
+  /** Like {@link send}, for a call that is not repeated: the answer may also ask for a wait. */
+  sendOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer>;
   /**
    * Submits work once, without retries. Throws the signal's reason if the signal aborts a submission that was being
    * sent: its outcome is then unknown.
@@ -118,7 +118,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
     return options.externalDispatcher ? { dispatcher: options.externalDispatcher, headers: {} } : null;
   }
 
-  async function askOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer> {
+  async function sendOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer> {
     const timeoutMs = options.answerTimeoutMs ?? PROVIDER_ANSWER_MS;
     return exchange({ ...exchangeOf(call), timeoutMs, maxResponseBytes }, signal);
   }
@@ -126,10 +126,10 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   return {
     base,
     addresses,
-    askOnce,
+    sendOnce,
 
-    async ask(call, signal) {
-      const answer = await askOnce(call, signal);
+    async send(call, signal) {
+      const answer = await sendOnce(call, signal);
       if (asksForWait(answer)) throw unreachableStatusError(answer);
       return answer;
     },

@@ -157,8 +157,8 @@ export function endOf(upstream: MediaUpstream, jobId: string): Promise<Exclude<J
   });
 }
 
-/** Looks the jobs of a request up. */
-export async function lookUp(upstream: MediaUpstream, request: RenderRequest): Promise<readonly string[] | null> {
+/** Finds the jobs of a request at the upstream. */
+export async function findJobs(upstream: MediaUpstream, request: RenderRequest): Promise<readonly string[] | null> {
   const { identity, body } = upstream.prepare(request);
   const fingerprint = fingerprintOf(identity ?? body);
   return upstream.find({ request, fingerprint, since: new Date(0) }, new AbortController().signal);

@@ -4,7 +4,7 @@ import type { SimulatorOptions } from '../../lab/simulator/simulator.ts';
 import type { JobState, RenderRequest } from '../../providers/media/adapter.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
-import { endOf, lookUp, submit, testUpstream } from './media.ts';
+import { endOf, findJobs, submit, testUpstream } from './media.ts';
 import { readMp4 } from './mp4.ts';
 import { startRecordingReceiver } from './receiver.ts';
 import { rejectionOf } from './rejection.ts';
@@ -145,11 +145,11 @@ export function itTakesEachIdOnce(usedUpstream: () => MediaUpstream, video: Vide
     const upstream = usedUpstream();
     const request = video({ prompt: '[sim:drop_submit]' });
     await rejectionOf(submit(upstream, request));
-    const found = await lookUp(upstream, request);
+    const found = await findJobs(upstream, request);
     expect(found).to.have.length(1);
     const state = await upstream.status(found?.[0] ?? '', new AbortController().signal);
     expect(state).to.not.include({ state: 'unknown' });
-    expect(await lookUp(upstream, video())).to.deep.equal([]);
+    expect(await findJobs(upstream, video())).to.deep.equal([]);
   });
 
   it('answers a second submission under our id without revealing the outcome of the first', async () => {

@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import type { UnpaidSettlement } from '../../db/text-money/allowances.ts';
 import {
-  type AllowanceAsk,
+  type AllowanceRequest,
   createTextLedger,
   type NewTextHold,
   type TextWrite,
@@ -23,7 +23,7 @@ export const CATALOGUE_VERSION = 'test';
 /** The decision on a request, without the fields for processes. */
 export type Decision = RefusedHold | { readonly refusal: null; readonly amount: PicoUsd };
 
-/** A text process that asks the ledger for every request, and releases the unused rest at once. */
+/** A text process that requests an allowance for every text request, and releases the unused rest at once. */
 export interface TestLedger {
   readonly processId: string;
   hold(holds: readonly NewTextHold[]): Promise<readonly Decision[]>;
@@ -54,17 +54,17 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
   /** One write after the other, as the numbers require. */
   function send(write: Partial<TextWrite>): Promise<WrittenText> {
     lastNumber = Math.max(lastNumber + 1, write.number ?? 0);
-    const numbered = { asks: [], settlements: [], number: lastNumber, ...write };
+    const numbered = { allowanceRequests: [], settlements: [], number: lastNumber, ...write };
     const next = last.then(() => ledger.write(numbered));
     last = next.catch(() => undefined);
     return next;
   }
 
-  function askOf({ accountId, apiKeyId, budget = null }: Owner): AllowanceAsk {
+  function allowanceRequestOf({ accountId, apiKeyId, budget = null }: Owner): AllowanceRequest {
     const name = `${accountId} ${apiKeyId} ${budget?.id}`;
     const id = allowanceIds.get(name) ?? newId('allowance');
     allowanceIds.set(name, id);
-    return newAsk({ id, accountId, apiKeyId, endUserBudgetId: budget?.id ?? null });
+    return newAllowanceRequest({ id, accountId, apiKeyId, endUserBudgetId: budget?.id ?? null });
   }
 
   async function write({
@@ -74,20 +74,26 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
     holds: readonly NewTextHold[];
     settlements: readonly UnpaidSettlement[];
   }): Promise<WrittenText> {
-    const paid = settlements.map((settlement) => pay(settlement, askOf(settlement.hold).id, held));
-    const asks = [...new Map(holds.map((hold) => [askOf(hold).id, askOf(hold)])).values()].map((ask) => ({
-      ...ask,
-      requestLimit: holds.find((hold) => askOf(hold).id === ask.id)?.requestLimit ?? null,
-      holds: holds.filter((hold) => askOf(hold).id === ask.id).map((hold) => ({ hold, recalledSince: null })),
+    const paid = settlements.map((settlement) => pay(settlement, allowanceRequestOf(settlement.hold).id, held));
+    const allowanceRequests = [
+      ...new Map(holds.map((hold) => [allowanceRequestOf(hold).id, allowanceRequestOf(hold)])).values(),
+    ].map((request) => ({
+      ...request,
+      requestLimit: holds.find((hold) => allowanceRequestOf(hold).id === request.id)?.requestLimit ?? null,
+      holds: holds
+        .filter((hold) => allowanceRequestOf(hold).id === request.id)
+        .map((hold) => ({ hold, recalledSince: null })),
     }));
     const returns = paid.flatMap(({ returned, settlement: { hold } }) =>
-      amountOf(returned) === 0n ? [] : [{ ...askOf(hold), returned }],
+      amountOf(returned) === 0n ? [] : [{ ...allowanceRequestOf(hold), returned }],
     );
     // The next write is the first that can hold a released amount.
-    const written = await send({ asks, settlements: paid.map(({ settlement }) => settlement) });
-    if (returns.length > 0) await send({ asks: returns });
+    const written = await send({ allowanceRequests, settlements: paid.map(({ settlement }) => settlement) });
+    if (returns.length > 0) await send({ allowanceRequests: returns });
     const decided = new Map(
-      asks.flatMap(({ holds: asked }) => asked).map(({ hold }, index) => [hold.id, written.decisions[index]]),
+      allowanceRequests
+        .flatMap(({ holds: requested }) => requested)
+        .map(({ hold }, index) => [hold.id, written.decisions[index]]),
     );
     const decisions = holds.flatMap(({ id }) => decided.get(id) ?? []);
     decisions.forEach((decision, index) => {
@@ -119,7 +125,9 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
 }
 
 /** A request for more money that changes nothing. */
-export function newAsk(settings: Pick<AllowanceAsk, 'id' | 'accountId' | 'apiKeyId'> & Partial<AllowanceAsk>) {
+export function newAllowanceRequest(
+  settings: Pick<AllowanceRequest, 'id' | 'accountId' | 'apiKeyId'> & Partial<AllowanceRequest>,
+) {
   return {
     endUserBudgetId: null,
     returned: NO_CREDIT,
@@ -131,7 +139,7 @@ export function newAsk(settings: Pick<AllowanceAsk, 'id' | 'accountId' | 'apiKey
     isAnswered: false,
     holds: [],
     ...settings,
-  } satisfies AllowanceAsk;
+  } satisfies AllowanceRequest;
 }
 
 function pay(unpaid: UnpaidSettlement, id: string, held: Map<string, Credit>) {

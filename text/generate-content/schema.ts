@@ -4,7 +4,7 @@
  */
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { lookUp, mapSubschemas } from '../json-schema.ts';
+import { resolveReference, mapSubschemas } from '../json-schema.ts';
 import { compact } from '../read.ts';
 import { camelCased } from './names.ts';
 
@@ -65,7 +65,7 @@ export function withoutReferences(root: JsonObject, budget: SchemaSizeBudget): J
   const replace = (part: JsonObject, open: readonly string[]): JsonObject => {
     const { $ref: reference, ...rest } = part;
     if (typeof reference !== 'string') return mapSubschemas(part, (inner) => replace(inner, open));
-    const target = open.includes(reference) ? null : lookUp(root, reference);
+    const target = open.includes(reference) ? null : resolveReference(root, reference);
     if (target === null) {
       hasReferences = true;
       return compact({ $ref: reference, description: part['description'] });

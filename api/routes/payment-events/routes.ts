@@ -85,7 +85,7 @@ async function takeBack({ id, change }: ReturnOfPayment, { database, log }: ApiS
   const reference = referenceOfPayment(id);
   const returned = await database.transaction(async (transaction) => {
     const done = await returnPayment(transaction, reference, change);
-    if (done?.accountId && done.mustSuspend) {
+    if (done?.accountId && done.requiresSuspension) {
       await suspendForDispute(transaction, done.accountId, reference);
       warnOfDispute(log, id, done.accountId);
     }

@@ -89,7 +89,7 @@ export const ark: MediaAdapter = {
     const found: string[] = [];
     for (let page = 1; page <= MAX_PAGES; page += 1) {
       const query = { page_num: page, page_size: PAGE_SIZE, 'filter.model': sent.request.model };
-      const items = listOf(objectOf(documentOf(await http.ask({ path: TASKS, query }, signal)))['items']);
+      const items = listOf(objectOf(documentOf(await http.send({ path: TASKS, query }, signal)))['items']);
       const recent = items.map(objectOf).filter((item) => isCreatedSince(item, sent));
       found.push(...recent.map(({ id }) => textOf(id, 'task id')));
       if (recent.length < PAGE_SIZE) return found;
@@ -98,16 +98,16 @@ export const ark: MediaAdapter = {
   },
 
   async status(jobId, http, signal) {
-    const answer = await http.ask({ path: pathOf(jobId) }, signal);
+    const answer = await http.send({ path: pathOf(jobId) }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
     return stateOf(objectOf(documentOf(answer)));
   },
 
   async cancel(jobId, http, signal) {
     // Deleting a task that has ended would delete its record.
-    const { status } = objectOf(documentOf(await http.ask({ path: pathOf(jobId) }, signal)));
+    const { status } = objectOf(documentOf(await http.send({ path: pathOf(jobId) }, signal)));
     if (status !== 'queued') return;
-    const answer = await http.ask({ method: 'DELETE', path: pathOf(jobId) }, signal);
+    const answer = await http.send({ method: 'DELETE', path: pathOf(jobId) }, signal);
     assertCancelled(answer, ENDED_STATUSES);
   },
 };

@@ -116,15 +116,15 @@ export const fal: MediaAdapter = {
 
   async status(jobId, http, signal) {
     const path = pathOf(jobId);
-    const answer = await http.ask({ path: `${path}/status` }, signal);
+    const answer = await http.send({ path: `${path}/status` }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
     const { status } = objectOf(documentOf(answer));
     if (status !== 'COMPLETED') return running(status);
-    return endOf(await http.ask({ path }, signal));
+    return endOf(await http.send({ path }, signal));
   },
 
   async cancel(jobId, http, signal) {
-    const answer = await http.ask({ method: 'PUT', path: `${pathOf(jobId)}/cancel` }, signal);
+    const answer = await http.send({ method: 'PUT', path: `${pathOf(jobId)}/cancel` }, signal);
     assertCancelled(answer, ENDED_STATUSES);
   },
 };
@@ -189,7 +189,7 @@ async function findRequests(
       cursor,
     };
     const base = http.addresses['requests'] ?? http.base;
-    const answer = await http.ask({ base, path: REQUESTS_PATH, query }, signal);
+    const answer = await http.send({ base, path: REQUESTS_PATH, query }, signal);
     const { items, next_cursor: next } = objectOf(documentOf(answer));
     const same = listOf(items)
       .map(objectOf)

@@ -74,7 +74,7 @@ export const google: MediaAdapter = {
   versionPath: VERSION,
   authorization: keyHeader('x-goog-api-key'),
   probe: { path: `${VERSION}/models`, query: { pageSize: 1_000 } },
-  endedModels: RETIRED_GOOGLE_MODELS,
+  retiredModels: RETIRED_GOOGLE_MODELS,
   callbacks,
 
   modelsIn(document) {
@@ -101,7 +101,7 @@ export const google: MediaAdapter = {
   refusal,
 
   async status(jobId, http, signal) {
-    const answer = await http.ask({ path: `${VERSION}/${jobId}` }, signal);
+    const answer = await http.send({ path: `${VERSION}/${jobId}` }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
     return stateOf(objectOf(documentOf(answer)));
   },

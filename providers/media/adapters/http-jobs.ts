@@ -81,20 +81,20 @@ export const httpJobs: MediaAdapter = {
   },
 
   async find({ request: { taskId } }, http, signal) {
-    const answer = await http.ask({ path: 'v1/jobs', query: { key: taskId } }, signal);
+    const answer = await http.send({ path: 'v1/jobs', query: { key: taskId } }, signal);
     const jobs = objectOf(documentOf(answer))['data'];
     if (!Array.isArray(jobs)) throw new ProviderUnreachableError('the upstream sent no list of jobs');
     return jobs.slice(0, 1).map((job) => jobIdOf(job, taskId));
   },
 
   async status(jobId, http, signal) {
-    const answer = await http.ask({ path: jobPath(jobId) }, signal);
+    const answer = await http.send({ path: jobPath(jobId) }, signal);
     if (saysNotFound(answer)) return { state: 'unknown' };
     return jobStateOf(documentOf(answer), jobId, http.base);
   },
 
   async cancel(jobId, http, signal) {
-    const answer = await http.ask({ method: 'POST', path: `${jobPath(jobId)}/cancel` }, signal);
+    const answer = await http.send({ method: 'POST', path: `${jobPath(jobId)}/cancel` }, signal);
     assertCancelled(answer, ENDED_STATUSES);
   },
 };

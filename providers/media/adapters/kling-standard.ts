@@ -96,7 +96,7 @@ async function readTasks(
   http: VendorHttp,
   signal: AbortSignal,
 ): Promise<readonly JsonObject[]> {
-  const answer = await http.ask({ path: TASKS, query }, signal);
+  const answer = await http.send({ path: TASKS, query }, signal);
   const { code, data } = objectOf(answer.document);
   if (code !== 0) throw unreadable(answer);
   if (!Array.isArray(data)) throw new ProviderUnreachableError('the upstream sent no list of tasks');

@@ -125,7 +125,7 @@ function jobIdOf(sort: Sort, id: unknown): string {
 
 /** @param id the vendor's or ours @returns null if the vendor answers that the task does not exist */
 async function readTask(sort: Sort, id: string, http: VendorHttp, signal: AbortSignal): Promise<JsonObject | null> {
-  const answer = await http.ask({ path: `${PATHS[sort]}/${encodeURIComponent(id)}` }, signal);
+  const answer = await http.send({ path: `${PATHS[sort]}/${encodeURIComponent(id)}` }, signal);
   const { code, data } = objectOf(answer.document);
   if (code === 0) return objectOf(data);
   if (code === NO_SUCH_RESOURCE) return null;

@@ -71,7 +71,7 @@ export const minimax: MediaAdapter = {
     const found: string[] = [];
     for (let page = 1; page <= MAX_PAGES; page += 1) {
       const query = { page_num: page, page_size: PAGE_SIZE, 'filter.model': sent.request.model };
-      const items = itemsOf(documentOf(await http.ask({ path: TASKS, query }, signal)));
+      const items = itemsOf(documentOf(await http.send({ path: TASKS, query }, signal)));
       const recent = items.filter((item) => isCreatedSince(item, sent));
       found.push(...recent.map(({ id }) => textOf(id, 'task id')));
       // The vendor may shorten pages, so only an older task, or an empty page, proves that no newer task is missing.
@@ -81,16 +81,16 @@ export const minimax: MediaAdapter = {
   },
 
   async status(jobId, http, signal) {
-    const answer = await http.ask({ path: pathOf(TASKS, jobId) }, signal);
+    const answer = await http.send({ path: pathOf(TASKS, jobId) }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
     return stateOf(objectOf(objectOf(documentOf(answer))['task']));
   },
 
   async cancel(jobId, http, signal) {
     // Deleting a task that has ended would delete its record.
-    const task = objectOf(documentOf(await http.ask({ path: pathOf(TASKS, jobId) }, signal)))['task'];
+    const task = objectOf(documentOf(await http.send({ path: pathOf(TASKS, jobId) }, signal)))['task'];
     if (objectOf(task)['status'] !== 'queued') return;
-    const answer = await http.ask({ method: 'DELETE', path: pathOf(SUBMISSIONS, jobId) }, signal);
+    const answer = await http.send({ method: 'DELETE', path: pathOf(SUBMISSIONS, jobId) }, signal);
     assertCancelled(answer, ENDED_STATUSES);
   },
 };

@@ -32,7 +32,7 @@ export const openaiImages: MediaAdapter = {
   versionPath: 'v1',
   authorization: bearer,
   probe: { path: 'v1/models' },
-  endedModels: RETIRED_OPENAI_MODELS,
+  retiredModels: RETIRED_OPENAI_MODELS,
 
   modelsIn(document) {
     const names = listOf(objectOf(document)['data']).map((model) => String(objectOf(model)['id']));

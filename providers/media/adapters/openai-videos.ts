@@ -67,13 +67,13 @@ export const openaiVideos: MediaAdapter = {
   },
 
   async status(jobId, http, signal) {
-    const answer = await http.ask({ path: pathOf(jobId) }, signal);
+    const answer = await http.send({ path: pathOf(jobId) }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
     return stateOf(objectOf(documentOf(answer)), new URL(`${pathOf(jobId)}/content`, http.base));
   },
 
   async cancel(jobId, http, signal) {
-    const answer = await http.ask({ method: 'DELETE', path: pathOf(jobId) }, signal);
+    const answer = await http.send({ method: 'DELETE', path: pathOf(jobId) }, signal);
     assertCancelled(answer, ENDED_STATUSES);
   },
 };
@@ -109,7 +109,7 @@ async function listVideos(
   after: string | undefined,
   signal: AbortSignal,
 ): Promise<readonly ListedVideo[] | null> {
-  const answer = await http.ask({ path: 'v1/videos', query: { limit: PAGE_SIZE, order: 'desc', after } }, signal);
+  const answer = await http.send({ path: 'v1/videos', query: { limit: PAGE_SIZE, order: 'desc', after } }, signal);
   if (NO_LIST_STATUSES.includes(answer.status)) return null;
   const { data } = objectOf(documentOf(answer));
   if (!Array.isArray(data)) return null;

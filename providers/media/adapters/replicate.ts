@@ -103,14 +103,14 @@ export const replicate: MediaAdapter = {
   },
 
   async status(jobId, http, signal) {
-    const answer = await http.ask({ path: `${PREDICTIONS}/${encodeURIComponent(jobId)}` }, signal);
+    const answer = await http.send({ path: `${PREDICTIONS}/${encodeURIComponent(jobId)}` }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
     return stateOf(objectOf(documentOf(answer)));
   },
 
   async cancel(jobId, http, signal) {
     const path = `${PREDICTIONS}/${encodeURIComponent(jobId)}/cancel`;
-    const answer = await http.ask({ method: 'POST', path }, signal);
+    const answer = await http.send({ method: 'POST', path }, signal);
     assertCancelled(answer, ENDED_STATUSES);
   },
 };
@@ -134,7 +134,7 @@ async function findPredictions(sent: SentSubmission, http: VendorHttp, signal: A
   let isComplete = false;
   let query: Record<string, string> = { created_after: since.toISOString() };
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { results, next } = objectOf(documentOf(await http.ask({ path: PREDICTIONS, query }, signal)));
+    const { results, next } = objectOf(documentOf(await http.send({ path: PREDICTIONS, query }, signal)));
     for (const prediction of listOf(results).map(objectOf)) {
       const afterMs = Date.parse(String(prediction['created_at'])) - since.getTime();
       if (afterMs > LIST_LAG_MS) isComplete = true;

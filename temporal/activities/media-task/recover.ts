@@ -26,7 +26,7 @@ import { createOutcomeRecorder } from './record-outcome.ts';
 import { renderRequestOf } from './render-request.ts';
 import { unavailableWithPossibleJob } from './task-failure.ts';
 
-interface LookUp {
+interface SearchMethod {
   /** A description for operators. */
   readonly words: string;
   /** How long an upstream must keep reporting that it has no such job. */
@@ -35,14 +35,14 @@ interface LookUp {
   readonly rivals: 'of the same body' | 'of the same model' | 'none';
 }
 
-const LOOK_UPS: Readonly<Partial<Record<Recovery, LookUp>>> = {
+const SEARCH_METHODS: Readonly<Partial<Record<Recovery, SearchMethod>>> = {
   key: { words: 'a look-up of its key', settleMs: 0, rivals: 'none' },
   id: { words: 'a look-up of our id', settleMs: 20_000, rivals: 'none' },
   content: { words: 'a look-up of what was sent', settleMs: 60_000, rivals: 'of the same body' },
   exclusion: { words: 'exclusion', settleMs: 60_000, rivals: 'of the same model' },
 };
 
-/** Between look-ups, unless the patience with upstreams is shorter. */
+/** Between searches, unless the patience with upstreams is shorter. */
 const PAUSE_MS = 5_000;
 /** Allows for the difference between an upstream's clock and ours, and limits which submissions can be confused. */
 const CLOCK_SLACK_MS = 30_000;
@@ -66,24 +66,24 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     const upstream = upstreams.get(submission.provider);
     const traits = upstream?.traitsOf(task.kind);
     if (!upstream || !traits) throw new Error(`no upstream named ${submission.provider} is configured`);
-    const lookUp = LOOK_UPS[traits.recovery];
+    const method = SEARCH_METHODS[traits.recovery];
     const sent = sentSubmission(task, submission, upstream);
-    const isTold = traits.answers === 'job' && upstream.callbackUrl(task.id) !== null;
+    const hasCallback = traits.answers === 'job' && upstream.callbackUrl(task.id) !== null;
     const limitMs = traits.recovery === 'key' ? DISPATCH_LIMIT_MS : RECOVERY_PATIENCES * providerPatienceMs;
 
     for (let misses = 0; ;) {
-      const found = await lookUpJob({ database }, { lookUp, submission, upstream, sent });
+      const found = await searchJob({ database }, { method, submission, upstream, sent });
       if (found.state === 'one' && (await adopt(submission, found))) return 'accepted';
       misses = found.state === 'none' ? misses + 1 : 0;
-      if (lookUp && isBelieved(traits, { misses, ageMs: ageOf(submission, clock), settleMs: lookUp.settleMs })) {
-        return settle(submission, { outcome: 'not_taken', learntFrom: lookUp.words });
+      if (method && isBelieved(traits, { misses, ageMs: ageOf(submission, clock), settleMs: method.settleMs })) {
+        return settle(submission, { outcome: 'not_taken', learntFrom: method.words });
       }
       // The callback may have arrived in the meantime.
-      const told = await outcomeOf(submission);
-      if (told !== null) return told;
-      const isHopeless = found.state === 'cannot tell' && !isTold;
+      const recorded = await outcomeOf(submission);
+      if (recorded !== null) return recorded;
+      const isHopeless = found.state === 'cannot tell' && !hasCallback;
       if (isHopeless || ageOf(submission, clock) > limitMs) return giveUp(task, submission, traits);
-      heartbeat({ submission: submission.attempt, outcome: 'unknown', lookUp: found.state });
+      heartbeat({ submission: submission.attempt, outcome: 'unknown', search: found.state });
       const requestedMs = requestedWaitMs(found.error, limitMs - ageOf(submission, clock));
       await context.sleep(Math.max(Math.min(PAUSE_MS, providerPatienceMs / 4), requestedMs));
     }
@@ -153,16 +153,16 @@ type Submitted = Pick<StoredSubmission, 'taskId' | 'vendor' | 'model' | 'fingerp
  * Asks the upstream once. Ownership of the listed jobs is checked afterwards: a submission that was made before the
  * list was read is in the database by then.
  */
-async function lookUpJob(
+async function searchJob(
   { database }: Pick<MediaTaskDependencies, 'database'>,
   {
-    lookUp,
+    method,
     submission,
     upstream,
     sent,
-  }: { lookUp: LookUp | undefined; submission: Submitted; upstream: MediaUpstream; sent: SentSubmission },
+  }: { method: SearchMethod | undefined; submission: Submitted; upstream: MediaUpstream; sent: SentSubmission },
 ): Promise<Found> {
-  if (!lookUp) return { state: 'cannot tell' };
+  if (!method) return { state: 'cannot tell' };
   const { taskId, vendor } = submission;
   const listed = await upstream.find(sent, Context.current().cancellationSignal).catch(unlessCancelled);
   if (listed instanceof Error) return { state: 'unreachable', error: listed };
@@ -172,12 +172,12 @@ async function lookUpJob(
   if (jobId === undefined) return { state: 'none' };
   if (others.length > 0) return { state: 'several' };
   const isOurs =
-    lookUp.rivals === 'none' ||
+    method.rivals === 'none' ||
     !(await hasAmbiguousSubmissions(database, submission, {
-      fingerprint: lookUp.rivals === 'of the same body' ? submission.fingerprint : null,
+      fingerprint: method.rivals === 'of the same body' ? submission.fingerprint : null,
       withinMs: RIVALS_WITHIN_MS,
     }));
-  return isOurs ? { state: 'one', jobId, words: lookUp.words } : { state: 'several' };
+  return isOurs ? { state: 'one', jobId, words: method.words } : { state: 'several' };
 }
 
 /**
@@ -188,14 +188,14 @@ async function lookUpJob(
  */
 export function createClosing({ database, clock, metrics }: MediaTaskDependencies) {
   return async (task: Task, submission: StoredSubmission, upstream: MediaUpstream): Promise<string | null> => {
-    const lookUp = LOOK_UPS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
+    const method = SEARCH_METHODS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
     const sent = sentSubmission(task, submission, upstream);
-    const found = await lookUpJob({ database }, { lookUp, submission, upstream, sent });
+    const found = await searchJob({ database }, { method, submission, upstream, sent });
     if (found.state === 'unreachable') throw found.error;
     if (found.state === 'none' && ageOf(submission, clock) < SUBMISSION_SURELY_SENT_MS) {
       throw new Error('the submission may still be on its way');
     }
-    const settlement = closingOf(found, task, lookUp);
+    const settlement = closingOf(found, task, method);
     const isNew = await settleSubmission(database, submission, settlement);
     if (isNew) metrics.submissionSettled(submission.provider, settlement);
     return settlement.jobId ?? null;
@@ -210,21 +210,21 @@ export function createClosing({ database, clock, metrics }: MediaTaskDependencie
  */
 export function createForgottenJobFinder({ database }: MediaTaskDependencies) {
   return async (task: Task, upstream: MediaUpstream): Promise<string | null> => {
-    const lookUp = LOOK_UPS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
+    const method = SEARCH_METHODS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
     const route = task.request.routes.find(({ provider }) => provider === task.provider);
-    if (lookUp?.rivals !== 'none' || !route) return null;
+    if (method?.rivals !== 'none' || !route) return null;
     const { id: taskId, createdAt: submittedAt } = task;
     const submission = { taskId, vendor: upstream.vendor, model: route.model, fingerprint: '', submittedAt };
     const sent = { request: renderRequestOf(task, route, upstream), fingerprint: '', since: submittedAt };
-    const found = await lookUpJob({ database }, { lookUp, submission, upstream, sent });
+    const found = await searchJob({ database }, { method, submission, upstream, sent });
     if (found.state === 'unreachable') throw found.error;
     return found.state === 'one' ? found.jobId : null;
   };
 }
 
-function closingOf(found: Found, task: Task, lookUp: LookUp | undefined): Settlement {
+function closingOf(found: Found, task: Task, method: SearchMethod | undefined): Settlement {
   if (found.state === 'one') return { outcome: 'accepted', learntFrom: found.words, jobId: found.jobId };
-  if (found.state === 'none' && lookUp) return { outcome: 'not_taken', learntFrom: lookUp.words };
+  if (found.state === 'none' && method) return { outcome: 'not_taken', learntFrom: method.words };
   const detail = 'the task ended before its outcome was known';
   return { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price };
 }

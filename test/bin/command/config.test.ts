@@ -347,8 +347,8 @@ describe('genway config check --online', () => {
       listed = { models: [{ name: 'models/veo-9' }] };
       const { printed, exitCode } = await check('veo-3.1-generate-preview', 'veo-8');
       expect(printed.split('\n').slice(-2)).to.deep.equal([
-        'google: the model veo-3.1-generate-preview of a route ended on 2026-10-22',
-        'google: the model veo-8 of a route is not among those that it lists',
+        'google: the vendor retired the model veo-3.1-generate-preview of a route on 2026-10-22',
+        'google: the vendor does not list the model veo-8 of a route',
       ]);
       expect(exitCode).to.equal(EXIT_CODES.unreachable);
     });
@@ -364,7 +364,7 @@ describe('genway config check --online', () => {
         listed = answer;
         const { printed } = await check('veo-3.1-generate-preview', 'veo-8');
         expect(printed.split('\n').slice(3)).to.deep.equal([
-          'google: the model veo-3.1-generate-preview of a route ended on 2026-10-22',
+          'google: the vendor retired the model veo-3.1-generate-preview of a route on 2026-10-22',
         ]);
       }
     });

@@ -175,8 +175,9 @@ describe('allowances', () => {
       let held: Promise<void> = Promise.resolve();
       release = () => {};
       busy = open(testDatabase.url, async (write) => {
-        kept.push(...write.asks.map((ask) => ask.kept));
-        if (write.asks.some((ask) => ask.kept > 0n)) held = new Promise((resolve) => (release = resolve));
+        kept.push(...write.allowanceRequests.map((request) => request.kept));
+        if (write.allowanceRequests.some((request) => request.kept > 0n))
+          held = new Promise((resolve) => (release = resolve));
         await held;
       });
       processes.push(busy);

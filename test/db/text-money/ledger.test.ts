@@ -14,7 +14,7 @@ import {
   failureOf,
   type HoldSettings,
   newFreeHold,
-  newAsk,
+  newAllowanceRequest,
   newHold,
   openTextLedger,
   type TestLedger,
@@ -285,9 +285,9 @@ describe('the money of text requests', () => {
     it('changes nothing when it is sent again with its number, and reports the allowances', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const id = newId('allowance');
-      const ask = newAsk({ id, accountId: key.accountId, apiKeyId: key.id });
+      const request = newAllowanceRequest({ id, accountId: key.accountId, apiKeyId: key.id });
       const hold = newHold(key, { requestLimit: 2 });
-      const write = { number: 1_000, asks: [{ ...ask, holds: [{ hold, recalledSince: null }] }] };
+      const write = { number: 1_000, allowanceRequests: [{ ...request, holds: [{ hold, recalledSince: null }] }] };
       const first = await ledger.send(write);
       const balance = await balances(key);
       const second = await ledger.send(write);

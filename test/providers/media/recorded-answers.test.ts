@@ -9,7 +9,7 @@ import {
 } from '../../../providers/media/outcomes.ts';
 import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
 import type { MediaUpstream } from '../../../providers/media/upstream.ts';
-import { imageRequest, lookUp, testUpstream, videoRequest } from '../../support/media.ts';
+import { imageRequest, findJobs, testUpstream, videoRequest } from '../../support/media.ts';
 import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import {
   type RecordedAnswer,
@@ -84,7 +84,7 @@ async function outcomeOf(
       case 'status':
         return stateIn(await upstream.status(job, signal));
       case 'find':
-        return { found: await lookUp(upstream, request) };
+        return { found: await findJobs(upstream, request) };
       default:
         await upstream.cancel(job, signal);
         return { stopped: true };

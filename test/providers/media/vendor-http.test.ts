@@ -90,7 +90,7 @@ describe('HTTP with an upstream of media', () => {
         expect(await submitTo(url))
           .to.be.instanceOf(NotTakenError)
           .with.property('retryAfterMs', waitMs);
-        expect(await rejectionOf(http.ask({ path: 'v1/renders/1' }, signal)))
+        expect(await rejectionOf(http.send({ path: 'v1/renders/1' }, signal)))
           .to.be.instanceOf(ProviderUnreachableError)
           .with.property('retryAfterMs', waitMs);
         if (body !== '{}') return;
@@ -190,7 +190,7 @@ describe('HTTP with an upstream of media', () => {
 
   it('sends the credential to no other origin, whatever address an upstream names', async () => {
     const error = await rejectionOf(
-      connect('http://127.0.0.1:9').ask({ path: 'https://elsewhere.example/v1' }, signal),
+      connect('http://127.0.0.1:9').send({ path: 'https://elsewhere.example/v1' }, signal),
     );
     expect(error).to.be.instanceOf(ProviderUnreachableError);
     expect(error.message).to.contain('another origin');
@@ -199,7 +199,7 @@ describe('HTTP with an upstream of media', () => {
   it('gives up a request without an answer', async () => {
     const { url } = await serve(() => undefined);
     const http = connect(url, { answerTimeoutMs: 50 });
-    const error = await rejectionOf(http.ask({ path: 'v1/renders/1' }, signal));
+    const error = await rejectionOf(http.send({ path: 'v1/renders/1' }, signal));
     expect(error.message).to.equal('the upstream took too long');
   });
 

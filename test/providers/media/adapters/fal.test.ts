@@ -9,7 +9,7 @@ import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import {
   endOf,
   imageRequest,
-  lookUp,
+  findJobs,
   submit,
   testUpstream,
   usingVendor,
@@ -159,7 +159,7 @@ describe('fal’s queue', () => {
   it('finds a request by its content, and never takes its absence from a list as proof', async () => {
     const request = video({ prompt: '[sim:drop_submit] Found again' });
     await rejectionOf(submit(upstream, request));
-    const found = await lookUp(upstream, request);
+    const found = await findJobs(upstream, request);
     expect(found).to.have.length(1);
     expect(await endOf(upstream, found?.[0] ?? '')).to.include({ state: 'succeeded' });
     const fingerprint = 'of something else';

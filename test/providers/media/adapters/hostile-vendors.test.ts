@@ -16,7 +16,7 @@ import {
 } from '../../../../providers/media/outcomes.ts';
 import { MEDIA_APIS, MEDIA_PROTOCOLS } from '../../../../providers/media/protocols.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { imageRequest, lookUp, testUpstream, videoRequest } from '../../../support/media.ts';
+import { imageRequest, findJobs, testUpstream, videoRequest } from '../../../support/media.ts';
 import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
@@ -200,7 +200,7 @@ describe('every client of a vendor', () => {
       const upstream = upstreamOf(protocol);
       const errors = await Promise.all([
         rejectionOf(upstream.status(JOBS[protocol] ?? '', signal)),
-        ...(adapter.find ? [rejectionOf(lookUp(upstream, videoRequest({ durationSeconds: 5 })))] : []),
+        ...(adapter.find ? [rejectionOf(findJobs(upstream, videoRequest({ durationSeconds: 5 })))] : []),
         ...(adapter.cancel ? [rejectionOf(upstream.cancel(JOBS[protocol] ?? '', signal))] : []),
       ]);
       for (const error of errors) {
@@ -285,7 +285,7 @@ async function submit(upstream: MediaUpstream, kind: TaskKind): Promise<string |
 }
 
 async function found(upstream: MediaUpstream, kind: TaskKind): Promise<string | null> {
-  const jobs = await lookUp(
+  const jobs = await findJobs(
     upstream,
     kind === 'video' ? videoRequest({ durationSeconds: 4 }) : imageRequest({ width: 1024, height: 1024 }),
   );

@@ -8,7 +8,7 @@ import {
   ProviderUnreachableError,
 } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream, MediaUpstreamOptions } from '../../../../providers/media/upstream.ts';
-import { lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { findJobs, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
@@ -71,7 +71,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
           isNotTaken ? NotTakenError : OutcomeUnknownError,
         );
         for (const call of [
-          lookUp(provider, videoRequest({ taskId: 'task_1' })),
+          findJobs(provider, videoRequest({ taskId: 'task_1' })),
           provider.status('job_1', signal),
           provider.cancel('job_1', signal),
         ]) {
@@ -94,7 +94,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       it(`answers 200 with ${what}`, async () => {
         const provider = await answering(200, body);
         expect(await rejectionOf(provider.status('job_1', signal))).to.be.instanceOf(ProviderUnreachableError);
-        expect(await rejectionOf(lookUp(provider, videoRequest({ taskId: 'task_1' })))).to.be.instanceOf(
+        expect(await rejectionOf(findJobs(provider, videoRequest({ taskId: 'task_1' })))).to.be.instanceOf(
           ProviderUnreachableError,
         );
       });

@@ -9,7 +9,7 @@ import {
 } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
-import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, imageRequest, findJobs, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
@@ -91,8 +91,8 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
   it('finds the job of a task, and none for a task that was never submitted', async () => {
     const request = videoRequest();
     const jobId = await submit(provider, request);
-    expect(await lookUp(provider, request)).to.deep.equal([jobId]);
-    expect(await lookUp(provider, videoRequest())).to.deep.equal([]);
+    expect(await findJobs(provider, request)).to.deep.equal([jobId]);
+    expect(await findJobs(provider, videoRequest())).to.deep.equal([]);
   });
 
   it('reports an unknown job of the upstream as unknown', async () => {
@@ -122,7 +122,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
       const request = videoRequest({ prompt: '[sim:drop_submit]' });
       const error = await rejectionOf(submit(provider, request));
       expect(error).to.be.instanceOf(OutcomeUnknownError);
-      const found = await lookUp(provider, request);
+      const found = await findJobs(provider, request);
       expect(found).to.deep.equal([await submit(provider, request)]);
       expect(await inspect(`jobs?key=${request.taskId}`)).to.have.length(1);
     });

@@ -3,7 +3,7 @@ import OpenAI, { APIError, toFile } from 'openai';
 import { openaiVideos } from '../../../../providers/media/adapters/openai-videos.ts';
 import { NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { lookUp, submit, testUpstream, usingVendor, videoRequest, LINKS } from '../../../support/media.ts';
+import { findJobs, submit, testUpstream, usingVendor, videoRequest, LINKS } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
@@ -52,9 +52,9 @@ describe('the wire format of OpenAI’s videos', () => {
   it('finds a video by the sent request, among those created since', async () => {
     const request = videoRequest({ prompt: 'Found again [sim:drop_submit]' });
     await rejectionOf(submit(upstream, request));
-    const found = await lookUp(upstream, request);
+    const found = await findJobs(upstream, request);
     expect(found).to.have.length(1);
-    expect(await lookUp(upstream, { ...request, durationSeconds: 7 })).to.deep.equal([]);
+    expect(await findJobs(upstream, { ...request, durationSeconds: 7 })).to.deep.equal([]);
     const since = new Date(Date.now() + 60_000);
     expect(await upstream.find({ request, fingerprint: '', since }, signal)).to.deep.equal([]);
   });
@@ -64,7 +64,7 @@ describe('the wire format of OpenAI’s videos', () => {
       [404, { error: {} }],
       [200, { data: [{ id: 'video_1', created_at: 1, object: 'video' }] }],
     ] as const) {
-      const found = usingVendor(openaiVideos, body, (other) => lookUp(other, videoRequest()), { status });
+      const found = usingVendor(openaiVideos, body, (other) => findJobs(other, videoRequest()), { status });
       expect(await found).to.equal(null);
     }
   });

@@ -9,7 +9,7 @@ import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import {
   endOf,
   imageRequest,
-  lookUp,
+  findJobs,
   submit,
   testUpstream,
   usingVendor,
@@ -147,10 +147,10 @@ describe('Replicate’s predictions', () => {
   it('predictions are found by the sent request', async () => {
     const request = video({ prompt: '[sim:drop_submit] Found again' });
     await rejectionOf(submit(upstream, request));
-    const found = await lookUp(upstream, request);
+    const found = await findJobs(upstream, request);
     expect(found).to.have.length(1);
     expect(await endOf(upstream, found?.[0] ?? '')).to.include({ state: 'succeeded' });
-    expect(await lookUp(upstream, video({ prompt: 'Never sent' }))).to.deep.equal([]);
+    expect(await findJobs(upstream, video({ prompt: 'Never sent' }))).to.deep.equal([]);
   });
 
   describe('whose list', () => {

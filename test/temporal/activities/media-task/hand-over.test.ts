@@ -749,7 +749,7 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
       return { files: files.map((bytes) => ({ bytes, mimeType: 'image/png' })), cost: COST };
     },
     async find({ request, fingerprint }, http, signal) {
-      const jobs = listOf(objectOf(documentOf(await http.ask({ path: 'list' }, signal)))['jobs']).map(objectOf);
+      const jobs = listOf(objectOf(documentOf(await http.send({ path: 'list' }, signal)))['jobs']).map(objectOf);
       const isIt = (job: Readonly<Record<string, unknown>>): boolean =>
         image.recovery === 'content'
           ? fingerprintOf(job['sent']) === fingerprint
@@ -757,10 +757,10 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
       return jobs.filter(isIt).map(({ id }) => String(id));
     },
     async cancel(jobId, http, signal) {
-      await http.ask({ method: 'POST', path: `cancel/${jobId}` }, signal);
+      await http.send({ method: 'POST', path: `cancel/${jobId}` }, signal);
     },
     async status(jobId, http, signal) {
-      const job = objectOf(documentOf(await http.ask({ path: `jobs/${jobId}` }, signal)));
+      const job = objectOf(documentOf(await http.send({ path: `jobs/${jobId}` }, signal)));
       const { state, url } = job;
       if (state === 'unknown') return { state };
       if (state === 'running') return { state, progressPercent: null, detail: null };
