@@ -26,7 +26,7 @@ export interface RenderRequest extends RenderInputs {
   readonly fields: FieldNames;
   /** The address to which the upstream may announce the end of the job; absent if callbacks are off. */
   readonly callbackUrl?: string;
-  /** After this time nobody needs the result. */
+  /** After this time the client no longer needs the result. */
   readonly deadlineAt: Date;
   /** The inputs by link, if the adapter's `inputs` are `bytes`. */
   readonly files: ReadonlyMap<string, InputFile>;
@@ -39,7 +39,7 @@ export interface InputFile {
   readonly name: string;
 }
 
-/** The best way that the upstream offers to find out the outcome of a submission whose answer was lost. */
+/** The best method of the upstream to determine an unknown outcome of a submission. */
 export type Recovery =
   /** All submissions with one key are one job: `find` looks up the job, or Genway submits again. */
   | 'key'

@@ -1,7 +1,7 @@
 /**
- * Upstreams' announcements that a job has ended. An announcement only says that there is news; the state is always
- * fetched, as with a poll. It must prove that it comes from the upstream: by the vendor's signature or, if the vendor
- * signs nothing, by arriving at an address that only the upstream knows.
+ * Upstreams' callbacks about final jobs. After a callback, Genway always fetches the state, as with a poll. A callback
+ * must prove that it comes from the upstream: by the vendor's signature or, if the vendor signs nothing, by its address,
+ * which only the upstream knows.
  */
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';

@@ -74,7 +74,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   return { ...streamed, shouldKeepEvent: ({ data }) => !HAS_NO_CHOICES.test(data) || !isUsageAlone(data) };
 }
 
-/** Not taken from the client's body: the bound has one name, and searches and audio are charged by the piece. */
+/** Not copied from the client's body: the bound has one name, and vendors charge for searches and audio by the piece. */
 const DECIDED_HERE: ReadonlySet<string> = new Set([
   'reasoning_effort',
   'max_tokens',

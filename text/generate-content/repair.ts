@@ -57,7 +57,7 @@ function withKnownReason(candidate: JsonObject): JsonObject {
   return known === finishReason ? candidate : { ...candidate, finishReason: known };
 }
 
-/** The candidate without the parts that hold thinking, which clients do not get; an ended one keeps a part. */
+/** The candidate without thoughts, which clients do not get; a candidate with a finish reason keeps a part. */
 function withoutThoughts(candidate: JsonObject): JsonObject {
   const content = objectOf(candidate['content']);
   const parts = arrayOf(content['parts']);
@@ -67,7 +67,7 @@ function withoutThoughts(candidate: JsonObject): JsonObject {
   return { ...candidate, content: { ...content, parts: shown.length === 0 && hasEnded ? [EMPTY_PART] : shown } };
 }
 
-/** Whether nothing is left of a candidate that goes on. */
+/** Whether an unfinished candidate has no parts left. */
 function isWithoutContent(candidate: unknown): boolean {
   const { content, finishReason } = objectOf(candidate);
   return finishReason === undefined && arrayOf(objectOf(content)['parts']).length === 0;

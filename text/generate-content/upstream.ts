@@ -140,7 +140,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     if (signature !== undefined) emit({ type: 'reasoning-end', id: `reasoning-${choice}`, signature });
   }
 
-  /** Most calls come whole. Those whose arguments come in pieces announce more, and name the function only once. */
+  /** Most calls arrive as a whole. A call with arguments in pieces announces more pieces, and names the function only once. */
   #takeCall(reported: JsonObject, signature: string | undefined, choice: number, emit: Emit<StreamEvent>): void {
     const id = stringOf(reported['id']);
     const name = stringOf(reported['name']);

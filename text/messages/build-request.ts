@@ -41,7 +41,7 @@ const EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> = {
 
 const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
 
-/** What would change the answer's shape is refused. */
+/** Refuses fields that would change the answer's shape. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, reasoningEffort: effort } = request;
   checkArguments(request.turns);
@@ -198,7 +198,7 @@ function renderTools(tools: readonly Tool[], marks: CacheMarks): unknown {
   return marks === 'auto' ? markEnd(rendered) : rendered;
 }
 
-/** A text or blocks as blocks, of which the last is marked; anything else as it is. */
+/** Returns a text or blocks as blocks, with a mark on the last block; returns any other value unchanged. */
 function markEnd(content: unknown): unknown {
   const blocks: unknown =
     typeof content === 'string' && !isBlank(content) ? [{ type: 'text', text: content }] : content;

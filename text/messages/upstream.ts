@@ -126,7 +126,7 @@ interface Block {
 
 const NO_ARGUMENTS = '{}';
 
-/** Added to a call's index for text that some upstreams put into its block while the call goes on. */
+/** Added to a call's index for text that some upstreams put into its block before the call ends. */
 const BESIDE = 0.5;
 
 class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
@@ -325,7 +325,7 @@ class Counts {
 
   /**
    * An input that differs from the one reported before belongs to another pass over the prompt, which some upstreams
-   * make for tools of their own; then what was cached in the earlier pass is not added to it.
+   * make for their own tools; the cached tokens of the earlier pass are then not added.
    */
   #takeInput(fields: JsonObject): void {
     const input = countOf(fields['input_tokens']);

@@ -135,7 +135,7 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     if (state.hasContent) this.#emitDelta('reasoning', state, '\n\n', emit);
   }
 
-  /** A call that was not announced has no name yet; it is then taken from the finished item. */
+  /** A call without an announcement has no name yet; the finished item then has the name. */
   #takeArguments(state: ItemState, text: string, emit: Emit<StreamEvent>): void {
     if (state.started) this.#emitDelta('tool-input', state, text, emit);
   }

@@ -1,7 +1,7 @@
 /**
- * Ark, the model platform of ByteDance (docs/vendors/ark.md): videos are tasks, images come with the answer. Ark cannot
- * find a task by our id or by its prompt. Its list shows model and time, so a lost task is the only one that belongs to
- * no other submission.
+ * Ark, the model platform of ByteDance (docs/vendors/ark.md): videos are tasks, images are in the answer. Ark cannot
+ * find a task by our id or by its prompt. Ark's list shows model and time, so Genway finds the task of a submission with
+ * an unknown outcome by exclusion: the only task that belongs to no other submission.
  */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';

@@ -45,8 +45,8 @@ const REQUESTS_PATH = 'v1/models/requests/by-endpoint';
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
 /**
- * fal lists requests by when they ended, minutes late, and omits those that run: until this time has passed, a request
- * that is not listed may still exist.
+ * fal orders its list by completion time, updates the list minutes late, and omits running requests: a request that is
+ * missing from the list may still exist until this time has passed.
  */
 const LIST_LAG_MS = 15 * 60_000;
 /** Apps whose names start with one of these have three parts. */

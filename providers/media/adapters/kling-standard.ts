@@ -1,6 +1,6 @@
 /**
- * Kling's API of 2026, which the vendor calls its standard: one address per model, and one for reading any task. It
- * renders videos, and takes no pair of keys. https://kling.ai/document-api/api/video/2-6/text-to-video
+ * Kling's standard API of 2026: one address per model, and one address to read any task. The API renders videos, and
+ * requires a single key. https://kling.ai/document-api/api/video/2-6/text-to-video
  */
 import { formatUsd, parseUsd } from '../../../domain/money.ts';
 import type { JsonObject } from '../../../domain/json.ts';

@@ -1,7 +1,7 @@
 /**
  * Kling (docs/vendors/kling.md). Every submission carries our task id as `external_task_id`, which is unique per
- * account: if the answer is lost, the id finds the task. The vendor has two APIs for videos; a job id starts with the
- * path that knows the job, so that either adapter can read its state.
+ * account: if the outcome of a submission is unknown, Genway finds the task by this id. The vendor has two APIs for videos; a job id starts with the
+ * path of the job's API, so that either adapter can read its state.
  */
 import type { Accepted, JobState, KindTraits, MediaAdapter } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';

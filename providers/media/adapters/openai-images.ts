@@ -1,6 +1,6 @@
 /**
  * OpenAI's images (docs/vendors/openai-images.md; `openai` 6, `resources/images`), also offered by other gateways. The
- * answer contains the files, and the vendor keeps no copy: a lost answer is a lost image.
+ * answer contains the files, and the vendor keeps no copy: without the answer, the image is lost.
  */
 import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
