@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
-import { ServiceError } from '../domain/errors.ts';
+import { methodNotAllowed, ServiceError } from '../domain/errors.ts';
 import { contentTypeOfKey } from './file-type.ts';
 import { CACHE_CONTROL, isStorageKey } from './keys.ts';
 
@@ -23,16 +23,25 @@ interface ByteRange {
   readonly end: number;
 }
 
+const METHODS = 'GET, HEAD';
+
 /**
- * A Koa middleware for GET and HEAD of stored files, with revalidation, and with ranges, which video players need. The
- * next middleware handles other methods; a missing file is 404 `not_found`.
+ * A Koa middleware for GET and HEAD of stored files, with revalidation, and with ranges, which video players need. Other
+ * methods are 405, a missing file is 404 `not_found`, and a range beyond the file is 416.
  */
 export function serveLocalFiles({ directory, prefix }: ServeLocalFilesOptions): Middleware {
   return async (context, next) => {
-    const isRead = context.method === 'GET' || context.method === 'HEAD';
-    if (isRead && context.path.startsWith(prefix)) await serve(context, directory, context.path.slice(prefix.length));
-    else await next();
+    const { method, path } = context;
+    if (!path.startsWith(prefix)) await next();
+    else if (method === 'OPTIONS') answerOptions(context);
+    else if (method === 'GET' || method === 'HEAD') await serve(context, directory, path.slice(prefix.length));
+    else throw methodNotAllowed(method, path, METHODS);
   };
+}
+
+function answerOptions(context: Context): void {
+  context.set('Allow', METHODS);
+  context.status = 204;
 }
 
 async function serve(context: Context, directory: string, key: string): Promise<void> {
@@ -49,6 +58,9 @@ async function serve(context: Context, directory: string, key: string): Promise<
 async function answerWith(context: Context, file: FileHandle, key: string): Promise<void> {
   const { size, mtimeMs } = await file.stat();
   const etag = `"${size.toString(16)}-${Math.trunc(mtimeMs).toString(16)}"`;
+  const isKnown = isUnchanged(context.get('If-None-Match'), etag);
+  const range = isKnown ? null : requestedRange(context, etag, size);
+  if (range === 'unsatisfiable') throw rangeNotSatisfiable(size);
   context.set({
     'Accept-Ranges': 'bytes',
     'Cache-Control': CACHE_CONTROL,
@@ -56,14 +68,8 @@ async function answerWith(context: Context, file: FileHandle, key: string): Prom
     ETag: etag,
     'X-Content-Type-Options': 'nosniff',
   });
-  if (isUnchanged(context.get('If-None-Match'), etag)) {
+  if (isKnown) {
     context.status = 304;
-    return;
-  }
-  const range = requestedRange(context, etag, size);
-  if (range === 'unsatisfiable') {
-    context.status = 416;
-    context.set('Content-Range', `bytes */${size}`);
     return;
   }
   const { start, end } = range ?? { start: 0, end: size - 1 };
@@ -75,6 +81,17 @@ async function answerWith(context: Context, file: FileHandle, key: string): Prom
   context.set('Content-Disposition', `${disposition}; filename="${basename(key)}"`);
   if (context.method === 'GET') context.body = file.createReadStream({ start, end: Math.max(start, end) });
   context.length = end - start + 1;
+}
+
+function rangeNotSatisfiable(size: number): ServiceError {
+  return new ServiceError(
+    'bad_request',
+    `The file has ${size} bytes: ask for a range within them, or leave "Range" out.`,
+    {
+      status: 416,
+      headers: { 'Content-Range': `bytes */${size}` },
+    },
+  );
 }
 
 /** Returns null if the file does not exist. */

@@ -39,6 +39,7 @@ describe('storage/serve-local', () => {
       } catch (error) {
         context.status = error instanceof ServiceError ? error.status : 500;
         context.body = error instanceof ServiceError ? error.code : '';
+        if (error instanceof ServiceError) context.set(error.headers);
       }
     });
     app.use(serveLocalFiles({ directory: join(directory, 'files'), prefix: '/files/' }));
@@ -135,8 +136,9 @@ describe('storage/serve-local', () => {
 
     for (const range of ['bytes=1000-', 'bytes=5000-6000', 'bytes=-0']) {
       it(`answers 416 to ${range}`, async () => {
-        const { status, headers } = await get('/files/results/video.mp4', { range });
-        expect([status, headers['content-range']]).to.eql([416, 'bytes */1000']);
+        const { status, headers, body } = await get('/files/results/video.mp4', { range });
+        expect([status, headers['content-range'], body.toString()]).to.eql([416, 'bytes */1000', 'bad_request']);
+        expect(headers).to.not.have.any.keys('cache-control', 'etag');
       });
     }
 
@@ -208,8 +210,19 @@ describe('storage/serve-local', () => {
     });
   }
 
-  it('leaves other paths and methods to the next middleware', async () => {
+  it('answers other methods with 405, and OPTIONS with 204, and names GET and HEAD', async () => {
+    // contract 4:2 4:3
+    for (const [method, expected] of [
+      ['POST', 405],
+      ['DELETE', 405],
+      ['OPTIONS', 204],
+    ] as const) {
+      const { status, headers } = await get('/files/results/video.mp4', {}, method);
+      expect([status, headers['allow']], method).to.eql([expected, 'GET, HEAD']);
+    }
+  });
+
+  it('leaves other paths to the next middleware', async () => {
     expect((await get('/v1/models')).body.toString()).to.equal('elsewhere');
-    expect((await get('/files/results/video.mp4', {}, 'POST')).body.toString()).to.equal('elsewhere');
   });
 });
