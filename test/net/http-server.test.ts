@@ -171,9 +171,10 @@ describe('an HTTP server with clients that occupy connections', () => {
   it('takes a client that closes its sending side for one that left', async () => {
     // contract 8.2:10
     const whole = read();
-    socket.end();
+    socket.end(requestTo('/slow'));
     expect(await whole).to.equal('');
     await isOver;
+    expect(handled).to.equal(1);
   });
 
   it('ends a connection whose client does not read an answer', async () => {
