@@ -4,7 +4,7 @@ import { useTestApp } from '../support/app.ts';
 import { runGenway } from '../support/genway.ts';
 import { runProgram } from '../support/program.ts';
 import { call } from '../support/stack.ts';
-import { type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
+import { useLocalServer } from '../support/receiver.ts';
 
 describe('the genway command', function () {
   this.timeout(180_000);
@@ -76,11 +76,7 @@ describe('the genway command', function () {
       },
     ];
 
-    let stranger: LocalServer;
-    before(async () => {
-      stranger = await serveLocally((_request, response) => response.end('<html>'));
-    });
-    after(() => stranger.close());
+    const stranger = useLocalServer((_request, response) => response.end('<html>'));
 
     for (const { what, words, env = {}, says } of CASES) {
       it(`explains without a stack trace how to correct ${what}`, async () => {

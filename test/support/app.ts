@@ -2,28 +2,22 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pino from 'pino';
 import { type AppDependencies, type AppSettings, createApp, createTextApp } from '../../api/app.ts';
 import { listen, type RunningServer } from '../../net/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { CATALOGUE } from './catalogue.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
-import { createCallRecorder } from '../../db/call-recorder.ts';
-import { createTextBilling } from '../../db/text-money/create-billing.ts';
 import type { TextUpstreamSettings } from '../../providers/text/settings.ts';
 import { startModelControl } from '../../api/services/model-control.ts';
 import { startUpstreamControl } from '../../api/services/upstream-control.ts';
-import { createTextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { createLocalStorage } from '../../storage/local.ts';
-import { createMetrics } from '../../telemetry/metrics.ts';
-import { NO_TRACING } from '../../telemetry/tracing.ts';
-import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { type CallerSettings, createCaller, type TestCaller } from './factories.ts';
 import { startTextSimulator } from './simulator.ts';
 import { useStarted } from './started.ts';
 import { ADMIN_TOKEN, KEY_PEPPER, METRICS_TOKEN, testDependencies, testTextService } from './dependencies.ts';
+import { startTextParts } from './text-parts.ts';
 
 export interface TestAppOptions {
   readonly settings?: Partial<AppSettings>;
@@ -86,36 +80,28 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const filesFolder = await mkdtemp(join(tmpdir(), 'genway-files-'));
   const port = await findFreePort();
   const baseUrl = `http://127.0.0.1:${port}`;
-  let log = '';
-  const metrics = createMetrics();
-  const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
-  const billing = createTextBilling({
+  const parts = startTextParts({
     database,
     databaseUrl: testDatabase.url,
     catalogue: CATALOGUE,
-    log: logger,
-    metrics,
+    settings: simulator ? [simulator.settings] : textUpstreams,
+    maxSilenceMs: 1_000,
   });
-  const calls = createCallRecorder(database, logger);
-  const upstreams = createTextUpstreams(
-    simulator ? [simulator.settings] : textUpstreams,
-    1_000,
-    observeUpstreams({ log: logger, metrics, tracing: NO_TRACING, calls }),
-  );
-  const control = startUpstreamControl({ database, catalogue: () => CATALOGUE, upstreams, calls, log: logger });
-  const models = startModelControl({ database, log: logger, pauseMs: 50 });
+  const { log, metrics, calls, upstreams, billing } = parts;
+  const control = startUpstreamControl({ database, catalogue: () => CATALOGUE, upstreams, calls, log });
+  const models = startModelControl({ database, log, pauseMs: 50 });
   const dependencies = testDependencies({
     database,
     catalogue: CATALOGUE,
     storage: createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
     guardedClient,
     metrics,
-    log: logger,
+    log,
     text: testTextService(database, {
       catalogue: CATALOGUE,
       billing,
       upstreams,
-      log: logger,
+      log,
       assertEnabled: (model) => models.assertEnabled(model),
     }),
     upstreams: control,
@@ -136,7 +122,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     metricsToken: METRICS_TOKEN,
     database: testDatabase.database,
     databaseUrl: testDatabase.url,
-    logged: () => log,
+    logged: parts.logged,
     storage: dependencies.storage,
     storedFiles: () => filesIn(filesFolder),
     createAccount: (settings) => createCaller(testDatabase.database, KEY_PEPPER, settings),
@@ -147,10 +133,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       control.stop();
       models.stop();
       await guardedClient.close();
-      await billing.close();
-      await upstreams.close();
+      await parts.stop();
       await simulator?.stop();
-      await calls.stop();
       await routed?.destroy();
       await testDatabase.drop();
       await rm(filesFolder, { recursive: true, force: true });
@@ -158,9 +142,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
 }
 
-/** The application for the tests of the current suite. */
-export function useTestApp(options?: TestAppOptions): TestApp {
-  return useStarted(() => startTestApp(options));
+/** The application for the tests of the current suite. @param options a function if they depend on what has started */
+export function useTestApp(options: TestAppOptions | (() => TestAppOptions) = {}): TestApp {
+  return useStarted(() => startTestApp(typeof options === 'function' ? options() : options));
 }
 
 async function filesIn(folder: string): Promise<string[]> {

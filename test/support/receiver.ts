@@ -5,6 +5,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { text as readText } from 'node:stream/consumers';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { listenLocally, type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
+import { useStarted } from './started.ts';
 
 /** The authority that signed the certificate of {@link startTlsReceiver}. */
 export const RECEIVER_AUTHORITY = readFixture('receiver-certificate.pem');
@@ -15,6 +16,14 @@ export async function startTlsReceiver(listener: RequestListener): Promise<Local
   const server = createHttpsServer({ cert: RECEIVER_AUTHORITY, key: readFixture('receiver-key.pem') }, listener);
   const receiver = await listenLocally(server);
   return { ...receiver, url: `https://${RECEIVER_NAME}:${receiver.port}` };
+}
+
+/** A server for the tests of the current suite. */
+export function useLocalServer(listener: RequestListener): { readonly url: string } {
+  return useStarted(async () => {
+    const { url, close } = await serveLocally(listener);
+    return { url, stop: close };
+  });
 }
 
 /** A request as it arrived. */
@@ -57,6 +66,14 @@ export async function startRecordingReceiver(
         { timeoutMs: WAIT_MS },
       ),
   };
+}
+
+/** A receiver for the tests of the current suite. */
+export function useRecordingReceiver(answer: Parameters<typeof startRecordingReceiver>[0]): RecordingReceiver {
+  return useStarted(async () => {
+    const receiver = await startRecordingReceiver(answer);
+    return { ...receiver, stop: () => receiver.close() };
+  });
 }
 
 function readFixture(name: string): string {

@@ -12,11 +12,13 @@ export function useSimulator(options?: SimulatorOptions): { readonly url: string
 
 /** A simulator as an upstream for text. */
 export async function startTextSimulator(): Promise<{
+  readonly url: string;
   readonly settings: TextUpstreamSettings;
   readonly stop: () => Promise<void>;
 }> {
-  const name = 'simulator';
-  const simulator = createSimulator({ apiKey: name });
-  const baseUrls = baseUrlsAt(await simulator.listen(0, '127.0.0.1'));
-  return { settings: { name, apiKeys: [name], baseUrls }, stop: () => simulator.close() };
+  const apiKey = 'sk-of-the-simulator';
+  const simulator = createSimulator({ apiKey });
+  const url = await simulator.listen(0, '127.0.0.1');
+  const settings = { name: 'simulator', apiKeys: [apiKey], baseUrls: baseUrlsAt(url) } as const;
+  return { url, settings, stop: () => simulator.close() };
 }

@@ -1,12 +1,8 @@
 /** The text endpoints in this process, over real sockets, with a real database and the simulator as upstream. */
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
-import pino from 'pino';
 import type { TextBilling, TextCharge, TextOutcome } from '../../db/text-money/billing.ts';
-import { createCallRecorder } from '../../db/call-recorder.ts';
-import { createTextBilling } from '../../db/text-money/create-billing.ts';
 import { type AppSettings, createTextApp } from '../../api/app.ts';
-import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import type { TextSettings } from '../../api/text/services.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen } from '../../net/http-server.ts';
@@ -17,17 +13,15 @@ import type { KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
-import { baseUrlsAt, type TextUpstreamSettings } from '../../providers/text/settings.ts';
-import { createTextUpstreams } from '../../providers/text/text-upstreams.ts';
-import { createSimulator } from '../../lab/simulator/simulator.ts';
-import { createMetrics } from '../../telemetry/metrics.ts';
-import { NO_TRACING } from '../../telemetry/tracing.ts';
+import { type TextUpstreamSettings } from '../../providers/text/settings.ts';
+import { startTextSimulator } from './simulator.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createTestDatabase } from './database.ts';
 import { KEY_PEPPER, testDependencies, testTextService } from './dependencies.ts';
 import { createAccount, createKey } from './factories.ts';
 import { useStarted } from './started.ts';
+import { startTextParts } from './text-parts.ts';
 
 /** One request as the simulator recorded it. */
 export interface SeenRequest {
@@ -90,31 +84,27 @@ export interface TestTextOptions {
   readonly refuseHold?: (charge: TextCharge) => Error | null;
 }
 
-const SIMULATOR_KEY = 'sk-of-the-simulator';
-
 export async function startTestText(options: TestTextOptions = {}): Promise<TestText> {
-  const simulator = createSimulator({ apiKey: SIMULATOR_KEY });
-  const [testDatabase, simulatorUrl] = await Promise.all([createTestDatabase(), simulator.listen(0, '127.0.0.1')]);
+  const [testDatabase, simulator] = await Promise.all([createTestDatabase(), startTextSimulator()]);
   const { database } = testDatabase;
-  let log = '';
-  const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
-  const metrics = createMetrics();
-  const settings = [simulatorUpstream(simulatorUrl), ...(options.upstreams ?? [])];
-  const calls = createCallRecorder(database, logger);
-  const upstreams = createTextUpstreams(
-    settings,
-    options.maxSilenceMs ?? 60_000,
-    observeUpstreams({ log: logger, metrics, tracing: NO_TRACING, calls }),
-    options.upstreamClock,
-  );
+  const settings = [simulator.settings, ...(options.upstreams ?? [])];
   const catalogue = testCatalogue(options.models ?? []);
-  const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
+  const { maxSilenceMs = 60_000, upstreamClock } = options;
+  const parts = startTextParts({
+    database,
+    databaseUrl: testDatabase.url,
+    catalogue,
+    settings,
+    maxSilenceMs,
+    upstreamClock,
+  });
+  const { log, metrics, upstreams, billing } = parts;
   const { recording, charges, outcomes, settled } = recorded(billing, options.refuseHold);
   const service = testTextService(database, {
     catalogue,
     upstreams,
     billing: recording,
-    log: logger,
+    log,
     ...(options.clock && { clock: options.clock }),
     ...(options.settings && { settings: options.settings }),
   });
@@ -124,7 +114,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       database,
       catalogue,
       metrics,
-      log: logger,
+      log,
       guardedClient,
       storage: createLocalStorage({ directory: tmpdir(), publicUrl: 'http://files.example' }),
       text: service,
@@ -159,10 +149,10 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     apiKey,
     charges,
     outcomes,
-    logged: () => log,
+    logged: parts.logged,
     measured: () => metrics.render(),
     createKey: createApiKey,
-    seen: (limit = 50) => seenBy(simulatorUrl, limit),
+    seen: (limit = 50) => seenBy(simulator.url, limit),
     post,
     ask: (format, model, prompt, { stream = false, ...postOptions } = {}) => {
       const { path, body } = ASK[format](model, prompt, stream);
@@ -181,23 +171,16 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       await server.stop(0);
       await service.idle();
       await guardedClient.close();
-      await billing.close();
-      await upstreams.close();
-      await calls.stop();
-      await simulator.close();
+      await parts.stop();
+      await simulator.stop();
       await testDatabase.drop();
     },
   };
 }
 
-/** The text endpoints for the tests of the current suite. */
-export function useTestText(options?: TestTextOptions): TestText {
-  return useStarted(() => startTestText(options));
-}
-
-/** The upstream of that name and every format; its own in production. */
-function simulatorUpstream(url: string): TextUpstreamSettings {
-  return { name: 'simulator', apiKeys: [SIMULATOR_KEY], baseUrls: baseUrlsAt(url) };
+/** The text endpoints for the tests of the current suite. @param options a function if they depend on what has started */
+export function useTestText(options: TestTextOptions | (() => TestTextOptions) = {}): TestText {
+  return useStarted(() => startTestText(typeof options === 'function' ? options() : options));
 }
 
 /** The request of a client of each format to a model with one sentence. */

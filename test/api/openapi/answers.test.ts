@@ -8,7 +8,7 @@ import type { TestCaller } from '../../support/factories.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { pngFile } from '../../support/media-files.ts';
 import { schemaChecks, undescribed } from '../../support/openapi.ts';
-import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { ASK, modelVia, useTestText } from '../../support/text.ts';
 
 const LINK = 'https://hooks.example.com/genway';
 const OUTPUT = [{ type: 'video', url: 'https://files.example.com/a.mp4', mimeType: 'video/mp4' }] as const;
@@ -216,12 +216,7 @@ describe('the description of answers', () => {
 describe('the description of text answers', () => {
   // A forwarded answer may hold more than is described.
   const checks = schemaChecks({ closed: false });
-  let service: TestText;
-
-  before(async () => {
-    service = await startTestText();
-  });
-  after(() => service.stop());
+  const service = useTestText();
 
   for (const format of WIRE_FORMAT_NAMES) {
     const { path } = ASK[format]('{model}', '', false);

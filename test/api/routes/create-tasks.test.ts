@@ -4,11 +4,11 @@ import { parseUsd } from '../../../domain/money.ts';
 import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
 import type { ModerationInput } from '../../../providers/moderation.ts';
 import { png } from '../../storage/images.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { type ErrorBody, startTestApp, useTestApp } from '../../support/app.ts';
 import { reloadAccount, type TestCaller } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 import type { TaskBody } from '../../support/tasks.ts';
+import { useLocalServer } from '../../support/receiver.ts';
 
 type CreateAnswer = Answer<{ data: TaskBody & Record<string, unknown> } & ErrorBody>;
 
@@ -187,7 +187,6 @@ describe('a create call', () => {
   });
 
   describe('for an image with links', () => {
-    let server: LocalServer;
     let counted = 0;
 
     const PAGES: Readonly<Record<string, RequestListener>> = {
@@ -199,10 +198,7 @@ describe('a create call', () => {
       },
     };
 
-    before(async () => {
-      server = await serveLocally((incoming, answer) => PAGES[incoming.url ?? '']?.(incoming, answer));
-    });
-    after(() => server.close());
+    const server = useLocalServer((incoming, answer) => PAGES[incoming.url ?? '']?.(incoming, answer));
 
     it('answers 201 when each link leads to an image', async () => {
       // contract 4.3:14

@@ -3,9 +3,8 @@ import type { RequestListener } from 'node:http';
 import { createImageLinkCheck } from '../../../api/services/image-links.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { createGuardedClient } from '../../../net/address-guard.ts';
-import type { GuardedClient } from '../../../net/address-guard.ts';
 import { gif, jpeg, png, webpExtended, webpLossless, webpLossy } from '../../storage/images.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
+import { useLocalServer } from '../../support/receiver.ts';
 
 const FILES: Readonly<Record<string, Buffer>> = {
   '/a.png': png(64, 64),
@@ -67,25 +66,17 @@ function sendWithoutEnd(answer: Parameters<RequestListener>[1]): void {
 }
 
 describe('api/services/image-links', () => {
-  let server: LocalServer;
-  let client: GuardedClient;
+  const client = createGuardedClient({ allowPrivateAddresses: true });
+  after(() => client.close());
   /** The requests that the server received. */
   const asked: string[] = [];
 
-  before(async () => {
-    client = createGuardedClient({ allowPrivateAddresses: true });
-    server = await serveLocally((incoming, answer) => {
-      asked.push(incoming.url ?? '');
-      const path = (incoming.url ?? '').split('?', 1)[0] ?? '';
-      const listener = PATHS[path];
-      if (listener === undefined) answer.end(FILES[path]);
-      else listener(incoming, answer);
-    });
-  });
-
-  after(async () => {
-    await client.close();
-    await server.close();
+  const server = useLocalServer((incoming, answer) => {
+    asked.push(incoming.url ?? '');
+    const path = (incoming.url ?? '').split('?', 1)[0] ?? '';
+    const listener = PATHS[path];
+    if (listener === undefined) answer.end(FILES[path]);
+    else listener(incoming, answer);
   });
 
   async function messageFor(...paths: readonly string[]): Promise<string> {

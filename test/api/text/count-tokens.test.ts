@@ -4,9 +4,8 @@ import OpenAI from 'openai';
 import type { RequestListener } from 'node:http';
 import type { JsonObject } from '../../../domain/json.ts';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
-import { baseUrlsAt } from '../../../providers/text/settings.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
-import { ASK, modelVia, startTestText, textModel, type TestText, useTestText } from '../../support/text.ts';
+import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { ASK, modelVia, textModel, useTestText } from '../../support/text.ts';
 
 /** The declaration of a tool in each format. */
 const TOOLS = {
@@ -89,34 +88,23 @@ describe('a count of input tokens', () => {
 
 describe('a vendor that counts input tokens', () => {
   const HOUR_MS = 3_600_000;
-  let text: TestText;
-  let server: LocalServer;
   let answer: RequestListener = () => {};
   let asked: string[] = [];
   let nowMs = 1_800_000_000_000;
 
-  before(async () => {
-    server = await serveLocally((request, response) => {
-      request.resume().once('end', () => {
-        asked.push(request.url ?? '');
-        answer(request, response);
-      });
-    });
-    text = await startTestText({
-      upstreamClock: () => nowMs,
-      upstreams: [{ name: 'vendor', apiKeys: ['sk-of-the-vendor'], baseUrls: baseUrlsAt(server.url) }],
-      models: [textModel('counted', [{ format: 'messages', provider: 'vendor', model: 'vendor-model' }])],
-    });
+  const upstream = useScriptedUpstream((request, response) => {
+    asked.push(request.url ?? '');
+    answer(request, response);
   });
+  const text = useTestText(() => ({
+    upstreamClock: () => nowMs,
+    upstreams: [{ name: 'vendor', apiKeys: ['sk-of-the-vendor'], baseUrls: upstream.baseUrls }],
+    models: [textModel('counted', [{ format: 'messages', provider: 'vendor', model: 'vendor-model' }])],
+  }));
 
   beforeEach(() => {
     asked = [];
     nowMs += 2 * HOUR_MS;
-  });
-
-  after(async () => {
-    await text.stop();
-    await server.close();
   });
 
   const status =

@@ -3,9 +3,8 @@ import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { BODIES, EMBEDDINGS } from '../../../domain/policy.ts';
-import { baseUrlsAt } from '../../../providers/text/settings.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
-import { startTestText, textModel, type TestText, useTestText } from '../../support/text.ts';
+import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { textModel, type TestText, useTestText } from '../../support/text.ts';
 
 const MODEL = 'textm-embed';
 /** How long an upstream of the tests may be silent before its first vector. */
@@ -187,53 +186,37 @@ describe('POST /v1/embeddings', () => {
 });
 
 describe('embeddings of an upstream', () => {
-  let text: TestText;
-  let servers: LocalServer[] = [];
   let answer: RequestListener = () => {};
   let asked: string[] = [];
 
-  before(async () => {
-    const names = ['one', 'two'];
-    servers = await Promise.all(
-      names.map((name) =>
-        serveLocally((request, response) => {
-          request.resume().once('end', () => {
-            asked.push(name);
-            if (name === 'one') answer(request, response);
-            else response.end(answerOf([[0.5]], { usage: { prompt_tokens: 3, total_tokens: 3 } }));
-          });
-        }),
-      ),
-    );
-    text = await startTestText({
+  const one = useScriptedUpstream((request, response) => {
+    asked.push('one');
+    answer(request, response);
+  });
+  const two = useScriptedUpstream((_request, response) => {
+    asked.push('two');
+    response.end(answerOf([[0.5]], { usage: { prompt_tokens: 3, total_tokens: 3 } }));
+  });
+  const text = useTestText(() => {
+    const upstream = { apiKeys: ['k'], silenceTimeoutMs: SILENCE_MS } as const;
+    const routesTo = (...providers: readonly string[]) =>
+      providers.map((provider) => ({ format: 'chat-completions' as const, provider, model: 'vendor-model' }));
+    return {
       settings: { readOnMs: 100 },
-      upstreams: names.map((name, index) => ({
-        name,
-        apiKeys: ['k'] as const,
-        silenceTimeoutMs: SILENCE_MS,
-        baseUrls: baseUrlsAt(servers[index]?.url ?? ''),
-      })),
-      models: [
-        textModel('alone', [{ format: 'chat-completions', provider: 'one', model: 'vendor-model' }], {
-          formats: ['embeddings'],
-        }),
-        textModel(
-          'in-pairs',
-          ['one', 'two'].map((provider) => ({ format: 'chat-completions' as const, provider, model: 'vendor-model' })),
-          { formats: ['embeddings'] },
-        ),
+      upstreams: [
+        { name: 'one', ...upstream, baseUrls: one.baseUrls },
+        { name: 'two', ...upstream, baseUrls: two.baseUrls },
       ],
-    });
+      models: [
+        textModel('alone', routesTo('one'), { formats: ['embeddings'] }),
+        textModel('in-pairs', routesTo('one', 'two'), { formats: ['embeddings'] }),
+      ],
+    };
   });
 
   beforeEach(() => {
     text.resumeUpstreams();
     asked = [];
-  });
-
-  after(async () => {
-    await text.stop();
-    await Promise.all(servers.map((server) => server.close()));
   });
 
   const answerOf = (vectors: readonly unknown[], rest: object = {}): string =>

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { listFailedAttempts } from '../../../db/queries/failed-text-attempts.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
-import { startTestText, textModel, type TestText } from '../../support/text.ts';
+import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { textModel, useTestText } from '../../support/text.ts';
 
 const PROMPT = 'Say exactly: from the second';
 const STARTED =
@@ -18,28 +17,17 @@ const CHUNK =
 const eventOf = (data: string): string => `event: ${/"type":"([^"]+)"/.exec(data)?.[1]}\ndata: ${data}\n\n`;
 
 describe('a failed attempt of a text request', () => {
-  let text: TestText;
-  let first: LocalServer;
   let script: (response: ServerResponse) => void;
 
-  before(async () => {
-    first = await serveLocally((request, response) => {
-      request.resume();
-      request.once('end', () => script(response));
-    });
-    text = await startTestText({
-      upstreams: [{ name: 'first', apiKeys: ['k-1'], baseUrls: baseUrlsAt(first.url) }],
-      models: [
-        textModel('over', [{ format: 'messages', provider: 'first', model: 'm-1' }, { format: 'messages' }]),
-        textModel('alone', [{ format: 'chat-completions', provider: 'first', model: 'm-2' }]),
-      ],
-    });
-  });
+  const first = useScriptedUpstream((_request, response) => script(response));
+  const text = useTestText(() => ({
+    upstreams: [{ name: 'first', apiKeys: ['k-1'], baseUrls: first.baseUrls }],
+    models: [
+      textModel('over', [{ format: 'messages', provider: 'first', model: 'm-1' }, { format: 'messages' }]),
+      textModel('alone', [{ format: 'chat-completions', provider: 'first', model: 'm-2' }]),
+    ],
+  }));
   beforeEach(() => text.resumeUpstreams());
-  after(async () => {
-    await text.stop();
-    await first.close();
-  });
 
   function stream(response: ServerResponse, ...frames: readonly string[]): void {
     response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -2,13 +2,12 @@
  * Upstreams that fail before their answer starts: which upstream answers instead, the charge, the number of calls;
  * and which circuit opens, why, and when it closes.
  */
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
-import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { createAccount } from '../../support/factories.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
-import { eventually, startTestText, textModel, type AskOptions, type TestText } from '../../support/text.ts';
+import { REFUSING, useScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { eventually, textModel, useTestText, type AskOptions } from '../../support/text.ts';
 
 const PROMPT = 'Say exactly: from the second';
 const SILENCE_MS = 250;
@@ -110,9 +109,6 @@ const FAULTS: readonly Fault[] = [
 ];
 
 describe('an upstream that fails before its answer starts', () => {
-  let text: TestText;
-  let first: LocalServer;
-  let dead: LocalServer;
   /** The answer of the first upstream, and the key and model of the requests that it received. */
   let script: Script;
   let calls: { readonly key: string; readonly model: string }[] = [];
@@ -121,12 +117,17 @@ describe('an upstream that fails before its answer starts', () => {
   /** The clock of the upstreams' health. */
   let nowMs = 1_800_000_000_000;
 
-  before(async () => {
-    dead = await serveLocally(() => {});
-    await dead.close();
-    first = await serveLocally(recording((...args) => script(...args)));
-    const baseUrls = baseUrlsAt(first.url);
-    text = await startTestText({
+  const first = useScriptedUpstream((request, response, body) => {
+    const { headers, url = '' } = request;
+    const key = [headers.authorization, headers['x-api-key'], headers['x-goog-api-key']].find(Boolean);
+    // Genway sends a request of the format.
+    const { model = url } = JSON.parse(body) as { model?: string };
+    calls.push({ key: String(key).replace('Bearer ', ''), model });
+    script(request, response, formatOf(url));
+  });
+  const text = useTestText(() => {
+    const { baseUrls } = first;
+    return {
       upstreamClock: () => nowMs,
       // Clients wait before Genway calls the next upstream.
       settings: { keepAliveMs: SILENCE_MS / 2 },
@@ -134,7 +135,7 @@ describe('an upstream that fails before its answer starts', () => {
         { name: 'first', apiKeys: ['k-1'], baseUrls, firstByteTimeoutMs: SILENCE_MS, silenceTimeoutMs: SILENCE_MS },
         { name: 'patient', apiKeys: ['k-1'], baseUrls },
         { name: 'several', apiKeys: ['k-1', 'k-2'], baseUrls },
-        { name: 'dead', apiKeys: ['k-dead'], baseUrls: baseUrlsAt(dead.url) },
+        { name: 'dead', apiKeys: ['k-dead'], baseUrls: REFUSING },
       ],
       models: [
         ...WIRE_FORMAT_NAMES.flatMap((format) => [
@@ -159,7 +160,7 @@ describe('an upstream that fails before its answer starts', () => {
         ),
         textModel('cannotExpress', [{ format: 'messages', provider: 'first' }, { format: 'chat-completions' }]),
       ],
-    });
+    };
   });
 
   beforeEach(() => {
@@ -167,27 +168,6 @@ describe('an upstream that fails before its answer starts', () => {
     text.outcomes.length = 0;
     calls = [];
   });
-
-  after(async () => {
-    await text.stop();
-    await first.close();
-  });
-
-  function recording(answer: Script): RequestListener {
-    return (request, response) => {
-      let body = '';
-      request.on('data', (bytes: Buffer) => (body += bytes.toString()));
-      request.once('end', () => {
-        const url = request.url ?? '';
-        const { headers } = request;
-        const key = [headers.authorization, headers['x-api-key'], headers['x-goog-api-key']].find(Boolean);
-        // Genway sends a request of the format.
-        const { model = url } = JSON.parse(body) as { model?: string };
-        calls.push({ key: String(key).replace('Bearer ', ''), model });
-        answer(request, response, formatOf(url));
-      });
-    };
-  }
 
   /** Sends a request, and waits until it is settled. */
   async function ask(

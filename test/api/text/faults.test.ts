@@ -1,12 +1,13 @@
 /** The errors that clients receive when an upstream refuses, fails, breaks off or is silent: contract 7.1 and 7.2. */
+import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOfText } from '../../text/support.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
-import { ASK, modelVia, startTestText, textModel, type TestText } from '../../support/text.ts';
+import { REFUSING, useScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { ASK, modelVia, textModel, useTestText } from '../../support/text.ts';
 
 const BY_STATUS: readonly [number, number, string][] = [
   [400, 400, 'bad_request'],
@@ -53,61 +54,43 @@ function lastCodeOf(format: WireFormatName, stream: string): string {
 }
 
 describe('an upstream of a text model', () => {
-  let text: TestText;
-  /** Refuses connections. */
-  let dead: LocalServer;
-  /** Answers as set by each test. */
-  let scripted: LocalServer;
-  /** The paths and bodies of the requests that it received. */
+  /** The paths and bodies of the requests that the scripted upstream received. */
   let calls: string[] = [];
   let bodies: string[] = [];
-  let script: Parameters<typeof serveLocally>[0];
+  let script: RequestListener;
 
-  before(async () => {
-    dead = await serveLocally(() => {});
-    await dead.close();
-    scripted = await serveLocally((request, response) => {
-      let body = '';
-      calls.push(request.url ?? '');
-      request.on('data', (bytes: Buffer) => (body += bytes.toString()));
-      request.once('end', () => {
-        bodies.push(body);
-        script(request, response);
-      });
-    });
-    text = await startTestText({
-      maxSilenceMs: 2_000,
-      upstreams: [
-        { name: 'dead', apiKeys: ['sk-dead'], baseUrls: baseUrlsAt(dead.url) },
-        { name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: baseUrlsAt(scripted.url) },
-        { name: 'nowhere', apiKeys: ['sk-nowhere'], baseUrls: baseUrlsAt('http://no-such-host.invalid') },
-      ],
-      models: [
-        textModel('texta-dead', [{ format: 'messages', provider: 'dead' }]),
-        textModel('texta-unknown', [{ format: 'messages', provider: 'nobody' }]),
-        textModel('texta-scripted', [{ format: 'chat-completions', provider: 'scripted' }]),
-        textModel('texta-scripted-responses', [{ format: 'responses', provider: 'scripted' }]),
-        textModel('texta-scripted-messages', [{ format: 'messages', provider: 'scripted' }]),
-        textModel('texta-lost', [
-          { format: 'messages', provider: 'nowhere' },
-          { format: 'responses', provider: 'dead' },
-          { format: 'generate-content', provider: 'simulator' },
-        ]),
-        textModel('texta-renamed', [{ format: 'chat-completions', provider: 'simulator', model: 'secret-name' }]),
-      ],
-    });
+  const scripted = useScriptedUpstream((request, response, body) => {
+    calls.push(request.url ?? '');
+    bodies.push(body);
+    script(request, response);
   });
+  const text = useTestText(() => ({
+    maxSilenceMs: 2_000,
+    upstreams: [
+      { name: 'dead', apiKeys: ['sk-dead'], baseUrls: REFUSING },
+      { name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: scripted.baseUrls },
+      { name: 'nowhere', apiKeys: ['sk-nowhere'], baseUrls: baseUrlsAt('http://no-such-host.invalid') },
+    ],
+    models: [
+      textModel('texta-dead', [{ format: 'messages', provider: 'dead' }]),
+      textModel('texta-unknown', [{ format: 'messages', provider: 'nobody' }]),
+      textModel('texta-scripted', [{ format: 'chat-completions', provider: 'scripted' }]),
+      textModel('texta-scripted-responses', [{ format: 'responses', provider: 'scripted' }]),
+      textModel('texta-scripted-messages', [{ format: 'messages', provider: 'scripted' }]),
+      textModel('texta-lost', [
+        { format: 'messages', provider: 'nowhere' },
+        { format: 'responses', provider: 'dead' },
+        { format: 'generate-content', provider: 'simulator' },
+      ]),
+      textModel('texta-renamed', [{ format: 'chat-completions', provider: 'simulator', model: 'secret-name' }]),
+    ],
+  }));
 
   beforeEach(() => {
     text.resumeUpstreams();
     calls = [];
     bodies = [];
     text.outcomes.length = 0;
-  });
-
-  after(async () => {
-    await text.stop();
-    await scripted.close();
   });
 
   it('leads to 400 free of charge in every format if it refuses by moderation, whole and in a started stream', async () => {

@@ -4,9 +4,11 @@ import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { timeoutOf } from '../../../providers/text/text-upstreams.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
+import { findFreePort } from '../../../bin/stack/ports.ts';
+import { serveLocally } from '../../../lab/stack/local-server.ts';
 import { eventually } from '../../support/eventually.ts';
-import { startTestText, textModel, type TestText } from '../../support/text.ts';
+import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { textModel, useTestText } from '../../support/text.ts';
 
 type Script = RequestListener;
 
@@ -25,8 +27,6 @@ const reset: Script = (request) => request.socket.resetAndDestroy();
 const hang: Script = () => {};
 
 describe('a text upstream', () => {
-  let text: TestText;
-  let servers: LocalServer[] = [];
   /** The next answers of the upstreams, in the order of the calls; the last one is repeated. */
   let scripts: readonly Script[] = [];
   /** The called upstreams, in order. */
@@ -36,26 +36,34 @@ describe('a text upstream', () => {
 
   function answerAs(name: string): RequestListener {
     return (request, response) => {
-      request.resume().once('end', () => {
-        const script = scripts[asked.length] ?? scripts.at(-1) ?? healthy;
-        asked.push(name);
-        script(request, response);
-      });
+      const script = scripts[asked.length] ?? scripts.at(-1) ?? healthy;
+      asked.push(name);
+      script(request, response);
     };
   }
 
+  const [one, two] = [useScriptedUpstream(answerAs('one')), useScriptedUpstream(answerAs('two'))];
+  /** Nothing listens there until a test does. */
+  let returningPort = 0;
   before(async () => {
-    servers = await Promise.all(['one', 'two', 'returning'].map((name) => serveLocally(answerAs(name))));
-    const upstreams = servers.map((server, index) => ({
-      name: ['one', 'two', 'returning'][index] ?? '',
-      apiKeys: [`k-${index}`] as const,
-      baseUrls: baseUrlsAt(server.url),
+    returningPort = await findFreePort();
+  });
+
+  const text = useTestText(() => {
+    const upstreams = Object.entries({
+      one: one.baseUrls,
+      two: two.baseUrls,
+      returning: baseUrlsAt(`http://127.0.0.1:${returningPort}`),
+    }).map(([name, baseUrls]) => ({
+      name,
+      apiKeys: [`k-${name}`] as const,
+      baseUrls,
       firstByteTimeoutMs: SILENCE_MS,
       silenceTimeoutMs: SILENCE_MS,
     }));
     const routesTo = (...providers: readonly string[]) =>
       providers.map((provider) => ({ format: 'chat-completions' as const, provider, model: 'vendor-model' }));
-    text = await startTestText({
+    return {
       upstreamClock: () => nowMs,
       upstreams,
       models: [
@@ -70,7 +78,7 @@ describe('a text upstream', () => {
           ]),
         ),
       ],
-    });
+    };
   });
 
   beforeEach(() => {
@@ -78,11 +86,6 @@ describe('a text upstream', () => {
     text.outcomes.length = 0;
     scripts = [];
     asked = [];
-  });
-
-  after(async () => {
-    await text.stop();
-    await Promise.all(servers.map((server) => server.close()));
   });
 
   async function ask(
@@ -198,7 +201,6 @@ describe('a text upstream', () => {
   });
 
   it('an upstream is called once more after a refused connection only if it is the only route', async () => {
-    await servers[2]?.close();
     expect((await ask('returning-alone')).status).to.equal(503);
     expect(decisions().slice(-2)).to.deep.equal(['retry', 'refused']);
     expect((await ask('over-returning')).status).to.equal(200);
@@ -206,8 +208,6 @@ describe('a text upstream', () => {
   });
 
   it('gets its traffic back within ten seconds of its recovery, by one probe, however many probes failed before', async () => {
-    const { port = 0 } = servers[2] ?? {};
-    await servers[2]?.close();
     for (const failedProbes of [0, 1, 5]) {
       text.resumeUpstreams();
       for (let count = 0; count < 5; count += 1) await ask('over-returning');
@@ -216,7 +216,7 @@ describe('a text upstream', () => {
         expect((await ask('over-returning')).status, 'a probe that fails costs its request nothing').to.equal(200);
         expect(decisions().slice(-2)).to.deep.equal(['next', 'answered']);
       }
-      const returned = await serveLocally(answerAs('returning'), port);
+      const returned = await serveLocally(answerAs('returning'), returningPort);
       asked = [];
       await ask('over-returning');
       nowMs += 10_000;

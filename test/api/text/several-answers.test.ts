@@ -6,11 +6,10 @@ import type { WireFormatName } from '../../../domain/wire-format-name.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { type TextPricing, priceText } from '../../../domain/pricing.ts';
 import { parseRational } from '../../../domain/rational.ts';
-import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import type { TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
-import { ASK, eventually, modelVia, startTestText, textModel, type TestText } from '../../support/text.ts';
+import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { ASK, eventually, modelVia, textModel, useTestText } from '../../support/text.ts';
 import { resultOf } from '../../text/answers.ts';
 import { answerOfStream, eventsOfText } from '../../text/support.ts';
 
@@ -67,37 +66,24 @@ const breaksOff: Script = () => (request, response) => {
 };
 
 describe('several answers from an upstream that returns one per call', () => {
-  let text: TestText;
-  let server: LocalServer;
   /** The answers of the scripted upstream, in order. */
   let scripts: readonly Script[] = [];
   let calls = 0;
   let open = 0;
   let mostOpen = 0;
 
-  before(async () => {
-    server = await serveLocally((request, response) => {
-      open += 1;
-      mostOpen = Math.max(mostOpen, open);
-      response.once('close', () => (open -= 1));
-      let body = '';
-      request.setEncoding('utf8').on('data', (piece: string) => (body += piece));
-      request.once('end', () => {
-        const script = scripts[calls] ?? says('more', 1);
-        calls += 1;
-        script(Object(JSON.parse(body)).stream === true)(request, response);
-      });
-    });
-    text = await startTestText({
-      upstreams: [{ name: 'scripted', apiKeys: ['k'], baseUrls: baseUrlsAt(server.url) }],
-      models: [textModel('scripted', [{ format: 'messages', provider: 'scripted' }], { pricing: TIERED })],
-    });
+  const upstream = useScriptedUpstream((request, response, body) => {
+    open += 1;
+    mostOpen = Math.max(mostOpen, open);
+    response.once('close', () => (open -= 1));
+    const script = scripts[calls] ?? says('more', 1);
+    calls += 1;
+    script(Object(JSON.parse(body)).stream === true)(request, response);
   });
-
-  after(async () => {
-    await text.stop();
-    await server.close();
-  });
+  const text = useTestText(() => ({
+    upstreams: [{ name: 'scripted', apiKeys: ['k'], baseUrls: upstream.baseUrls }],
+    models: [textModel('scripted', [{ format: 'messages', provider: 'scripted' }], { pricing: TIERED })],
+  }));
 
   beforeEach(() => {
     text.resumeUpstreams();

@@ -6,8 +6,8 @@ import { createGuardedClient } from '../../../net/address-guard.ts';
 import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
 import { testUpstream } from '../../support/media.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../support/rejection.ts';
+import { useLocalServer } from '../../support/receiver.ts';
 
 const SECRET = 'the-secret-of-the-operator';
 const CALLBACK = { headers: {}, rawBody: Buffer.from('{}') };
@@ -77,7 +77,6 @@ describe('callbacks of upstreams', () => {
     let requests: number;
     let status: number;
     let nowMs: number;
-    let server: LocalServer;
     const callbacks: Callbacks = {
       proof: 'keys',
       keysUrl: 'https://vendor.invalid/jwks.json',
@@ -88,16 +87,13 @@ describe('callbacks of upstreams', () => {
     };
     const adapter = adapterWith(callbacks);
 
-    before(async () => {
-      server = await serveLocally((_request, response) => {
-        requests += 1;
-        response.writeHead(status).end(JSON.stringify({ keys: published }));
-      });
+    const server = useLocalServer((_request, response) => {
+      requests += 1;
+      response.writeHead(status).end(JSON.stringify({ keys: published }));
     });
     beforeEach(() => {
       [published, requests, status, nowMs] = [[{ kid: 'one' }, 'no key'], 0, 200, Date.now()];
     });
-    after(() => server.close());
 
     const open = (settings: Partial<MediaUpstreamSettings> = {}) =>
       testUpstream(

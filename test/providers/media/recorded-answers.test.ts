@@ -10,7 +10,6 @@ import {
 import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
 import type { MediaUpstream } from '../../../providers/media/upstream.ts';
 import { imageRequest, findJobs, testUpstream, videoRequest } from '../../support/media.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import {
   type RecordedAnswer,
   type RecordedApi,
@@ -18,32 +17,29 @@ import {
   type Recording,
   readRecordedApis,
 } from '../../support/recorded-answers.ts';
+import { useLocalServer } from '../../support/receiver.ts';
 
 const MIN_KINDS = 8;
 const signal = new AbortController().signal;
 
 for (const api of readRecordedApis()) {
   describe(`recorded answers of ${api.name}`, () => {
-    let vendor: LocalServer;
     let upstream: MediaUpstream;
     let answers: readonly RecordedAnswer[] = [];
     let count = 0;
 
-    before(async () => {
-      vendor = await serveLocally((request, response) => {
-        request.resume();
-        const { status, headers, body } = answers[Math.min(count, answers.length - 1)] ?? { status: 500, headers: {} };
-        count += 1;
-        response.writeHead(status, { 'content-type': 'application/json', ...headers });
-        response.end(typeof body === 'string' ? body : JSON.stringify(body));
-      });
+    const vendor = useLocalServer((request, response) => {
+      request.resume();
+      const { status, headers, body } = answers[Math.min(count, answers.length - 1)] ?? { status: 500, headers: {} };
+      count += 1;
+      response.writeHead(status, { 'content-type': 'application/json', ...headers });
+      response.end(typeof body === 'string' ? body : JSON.stringify(body));
+    });
+    before(() => {
       const { url } = vendor;
       upstream = testUpstream({ adapter: adapterOf(api), baseUrl: url, addresses: { requests: url } });
     });
-    after(async () => {
-      await upstream.close();
-      await vendor.close();
-    });
+    after(() => upstream.close());
 
     it(`the recorded answers are of at least ${MIN_KINDS} kinds`, () => {
       expect(new Set(api.recordings.map(({ kind }) => kind)).size).to.be.at.least(MIN_KINDS);

@@ -1,28 +1,22 @@
 import { expect } from 'chai';
 import { finishReconciliation } from '../../../../db/queries/reconciliations.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { useTestApp } from '../../../support/app.ts';
 
 interface Body {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
 describe('reconciliations', () => {
-  let app: TestApp;
-  let started: string[];
+  const started: string[] = [];
   let isTemporalDown = false;
 
-  before(async () => {
-    started = [];
-    app = await startTestApp({
-      startReconciliation: async (id) => {
-        if (isTemporalDown) throw new ServiceError('processing_unavailable', 'Temporal does not answer.');
-        started.push(id);
-      },
-    });
+  const app = useTestApp({
+    startReconciliation: async (id) => {
+      if (isTemporalDown) throw new ServiceError('processing_unavailable', 'Temporal does not answer.');
+      started.push(id);
+    },
   });
-
-  after(() => app.stop());
 
   async function ask(method: string, path = ''): Promise<Body & { status: number }> {
     const response = await fetch(`${app.baseUrl}/admin/v1/reconciliations${path}`, {

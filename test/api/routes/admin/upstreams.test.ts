@@ -2,15 +2,14 @@ import { expect } from 'chai';
 import { createCallRecorder } from '../../../../db/call-recorder.ts';
 import { startUpstreamControl } from '../../../../api/services/upstream-control.ts';
 import { CATALOGUE } from '../../../support/catalogue.ts';
-import { baseUrlsAt } from '../../../../providers/text/settings.ts';
 import pino from 'pino';
 import { createTextUpstreams } from '../../../../providers/text/text-upstreams.ts';
 import { settleSubmission } from '../../../../db/queries/submissions.ts';
 import { createFundedKey, createTaskRow, openTaskSubmission } from '../../../support/factories.ts';
-import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
-import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
+import { useScriptedUpstream } from '../../../support/scripted-upstream.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 const MODEL = 'textc-M3';
@@ -33,22 +32,16 @@ interface Row {
 }
 
 describe('api/routes/admin/upstreams', () => {
-  let app: TestApp;
   let genway: Genway;
-  let upstream: LocalServer;
   let status = 200;
   let words = ANSWER;
   let apiKey = '';
 
+  const upstream = useScriptedUpstream((_request, response) => response.writeHead(status).end(words));
+  const app = useTestApp(() => ({
+    textUpstreams: [{ name: 'simulator', apiKeys: ['sk-one-1111', 'sk-two-2222'], baseUrls: upstream.baseUrls }],
+  }));
   before(async () => {
-    upstream = await serveLocally((_request, response) => {
-      response.writeHead(status).end(words);
-    });
-    app = await startTestApp({
-      textUpstreams: [
-        { name: 'simulator', apiKeys: ['sk-one-1111', 'sk-two-2222'], baseUrls: baseUrlsAt(upstream.url) },
-      ],
-    });
     ({ apiKey } = await app.createAccount({ fundedUsd: 100 }));
     genway = await connectGenway(app);
   });
@@ -57,11 +50,6 @@ describe('api/routes/admin/upstreams', () => {
     status = 200;
     words = ANSWER;
     await order('simulator', 'resume', {});
-  });
-
-  after(async () => {
-    await app.stop();
-    await upstream.close();
   });
 
   async function ask(): Promise<Response> {
@@ -183,11 +171,11 @@ describe('api/routes/admin/upstreams', () => {
 
   it('applies in every process, including those that start later', async () => {
     // contract 4.11:36
-    const upstreams = createTextUpstreams(
-      [{ name: 'simulator', apiKeys: ['k'], baseUrls: baseUrlsAt(upstream.url) }],
-      1_000,
-      { traced: (_name, dispatcher) => dispatcher, answered: () => {}, attempted: () => {} },
-    );
+    const upstreams = createTextUpstreams([{ name: 'simulator', apiKeys: ['k'], baseUrls: upstream.baseUrls }], 1_000, {
+      traced: (_name, dispatcher) => dispatcher,
+      answered: () => {},
+      attempted: () => {},
+    });
     const log = pino({ level: 'silent' });
     await order('simulator', 'rest', { seconds: 600, reason: 'maintenance' });
     const calls = createCallRecorder(app.database, log);

@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import { request } from 'node:http';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
 import { newId } from '../../../../domain/ids.ts';
-import { type ErrorBody, startTestApp, useTestApp, type TestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import type { TestCaller } from '../../../support/factories.ts';
 import { BOUNDARY, endOfForm, FORM_HEADERS, formOf, type FormPart, partOf } from '../../../support/forms.ts';
 import { type Answer, call } from '../../../support/stack.ts';
@@ -268,13 +268,7 @@ describe('the uploads of an account', () => {
   const QUOTA = { bytes: 10 * MIB, files: 5 };
   const UNPAID = { bytes: 4 * MIB, files: 3 };
   const EXPIRY_MS = 7 * 86_400_000;
-  let app: TestApp;
-
-  before(async () => {
-    const settings = { uploads: { neverToppedUp: UNPAID, toppedUp: QUOTA, expiryMs: EXPIRY_MS } };
-    app = await startTestApp({ settings });
-  });
-  after(() => app.stop());
+  const app = useTestApp({ settings: { uploads: { neverToppedUp: UNPAID, toppedUp: QUOTA, expiryMs: EXPIRY_MS } } });
 
   const ask = <Body>(method: string, path: string, { apiKey }: TestCaller): Promise<Answer<Body & ErrorBody>> =>
     call(`${app.baseUrl}/v1/files${path}`, { method, key: apiKey });

@@ -5,7 +5,7 @@ import { listSubmissions, settleSubmission } from '../../../../db/queries/submis
 import { findTask } from '../../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
-import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
+import { type ErrorBody, startTestApp, useTestApp } from '../../../support/app.ts';
 import {
   createTaskRow,
   finishAsFailed,
@@ -14,7 +14,7 @@ import {
   type TestCaller,
 } from '../../../support/factories.ts';
 import { callbackReaders } from '../../../support/media.ts';
-import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
+import { useLocalServer } from '../../../support/receiver.ts';
 import { type Answer, call, useTestStack } from '../../../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal } from '../../../support/tasks.ts';
 
@@ -26,37 +26,31 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   const cancelled: string[] = [];
   let isTemporalDown = false;
   let isVendorDown = false;
-  let vendor: LocalServer;
-  let app: TestApp;
   let caller: TestCaller;
 
-  before(async () => {
-    vendor = await serveLocally((request, response) => {
-      cancelled.push(request.url ?? '');
-      response.writeHead(isVendorDown ? 500 : 200).end('{}');
-    });
-    app = await startTestApp({
-      providerCallbacks: {
-        readers: new Map([
-          ...callbackReaders('studio', SECRET, vendor.url),
-          ...callbackReaders('other', 'the-secret-of-another'),
-          ...callbackReaders('third', 'the-secret-of-a-third'),
-        ]),
-        announce: async (taskId) => {
-          if (isTemporalDown) throw new ServiceError('processing_unavailable', 'Send it again.');
-          announced.push(taskId);
-        },
+  const vendor = useLocalServer((request, response) => {
+    cancelled.push(request.url ?? '');
+    response.writeHead(isVendorDown ? 500 : 200).end('{}');
+  });
+  const app = useTestApp(() => ({
+    providerCallbacks: {
+      readers: new Map([
+        ...callbackReaders('studio', SECRET, vendor.url),
+        ...callbackReaders('other', 'the-secret-of-another'),
+        ...callbackReaders('third', 'the-secret-of-a-third'),
+      ]),
+      announce: async (taskId) => {
+        if (isTemporalDown) throw new ServiceError('processing_unavailable', 'Send it again.');
+        announced.push(taskId);
       },
-    });
+    },
+  }));
+  before(async () => {
     caller = await app.createAccount({ fundedUsd: 100 });
   });
   beforeEach(() => {
     announced.splice(0);
     cancelled.splice(0);
-  });
-  after(async () => {
-    await app.stop();
-    await vendor.close();
   });
 
   const newTask = async (): Promise<string> =>

@@ -17,8 +17,8 @@ import {
 import { MEDIA_APIS, MEDIA_PROTOCOLS } from '../../../../providers/media/protocols.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { imageRequest, findJobs, testUpstream, videoRequest } from '../../../support/media.ts';
-import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import { useLocalServer } from '../../../support/receiver.ts';
 
 const signal = new AbortController().signal;
 
@@ -142,13 +142,12 @@ const LISTED_ENDINGS: Readonly<Record<string, readonly Body[]>> = {
 };
 
 describe('every client of a vendor', () => {
-  let vendor: LocalServer;
   let answer: RequestListener;
   const upstreams = new Map<string, MediaUpstream>();
   const guard = createGuardedClient({ allowPrivateAddresses: false });
 
-  before(async () => {
-    vendor = await serveLocally((request, response) => answer(request, response));
+  const vendor = useLocalServer((request, response) => answer(request, response));
+  before(() => {
     for (const [name, , adapter] of MEDIA_APIS) {
       const settings = { adapter, baseUrl: vendor.url, addresses: { requests: vendor.url } };
       const options = {
@@ -160,7 +159,7 @@ describe('every client of a vendor', () => {
   });
   after(async () => {
     await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
-    await Promise.all([vendor.close(), guard.close()]);
+    await guard.close();
   });
 
   function upstreamOf(protocol: string): MediaUpstream {
