@@ -1,6 +1,5 @@
 /** A process that could not serve does not start, and explains in sentences what to correct. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { findFreePort } from '../../bin/stack/ports.ts';
@@ -15,6 +14,7 @@ import { OperatorError } from '../../domain/operator-error.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runProgram } from '../support/program.ts';
 import { call, startTestStack } from '../support/stack.ts';
+import { useTestFolder } from '../support/started.ts';
 
 const SIMULATOR = {
   media: [{ name: 'simulator', protocol: 'http-jobs', base_url: 'http://127.0.0.1:9', api_key: 'simulator' }],
@@ -23,12 +23,11 @@ const SIMULATOR = {
 
 describe('a process', function () {
   this.timeout(120_000);
-  let folder: string;
+  const folder = useTestFolder();
   let testDatabase: TestDatabase;
   let settings: Readonly<Record<string, string>>;
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-start-'));
     testDatabase = await createTestDatabase();
     settings = {
       DATABASE_URL: testDatabase.url,
@@ -41,10 +40,7 @@ describe('a process', function () {
       GENWAY_LOG_LEVEL: 'silent',
     };
   });
-  after(async () => {
-    await testDatabase.drop();
-    await rm(folder, { recursive: true });
-  });
+  after(() => testDatabase.drop());
 
   /** @returns the output of a process that ends by itself */
   async function refusal(program: string, env: Readonly<Record<string, string>>): Promise<string> {

@@ -1,22 +1,17 @@
 import { expect } from 'chai';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readOperatorFile, writeFindings } from '../../catalogue/operator-file.ts';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
 import { checkUpstreams, type Upstreams, NO_LIMITS } from '../../providers/upstreams.ts';
+import { useTestFolder } from '../support/started.ts';
 
 const KLING = { name: 'kling', protocol: 'kling', api_key: 'key' };
 const STUDIO = { name: 'studio', protocol: 'http-jobs', base_url: 'https://render.example/studio', api_key: 'key' };
 const EVERYTHING = { name: 'everything', base_url: 'https://one.example/v1', api_key: 'sk-one' };
 
 describe('the file of upstreams', () => {
-  let folder: string;
-
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-upstreams-'));
-  });
-  after(() => rm(folder, { recursive: true }));
+  const folder = useTestFolder();
 
   async function load(document: unknown): Promise<Upstreams> {
     const path = join(folder, 'upstreams.yaml');

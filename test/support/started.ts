@@ -1,3 +1,8 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 /**
  * Starts something before the tests of the suite that is being described, and stops it after them.
  *
@@ -15,4 +20,13 @@ export function useStarted<Started extends { stop(): Promise<unknown> }>(start: 
       return Reflect.get(started, name);
     },
   });
+}
+
+/** A folder for the tests of the current suite. @returns its path */
+export function useTestFolder(): string {
+  const path = join(tmpdir(), `genway-test-${randomUUID()}`);
+  before(() => mkdir(path));
+  // A process of the suite may still write.
+  after(() => rm(path, { recursive: true, force: true, maxRetries: 5 }));
+  return path;
 }

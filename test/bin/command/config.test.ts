@@ -13,7 +13,9 @@ import { loadFilesConfig } from '../../../config.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import { recordTextCosts } from '../../../db/queries/text-costs.ts';
 import { useTestApp, type TestApp } from '../../support/app.ts';
-import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
+import { serveLocally } from '../../../lab/stack/local-server.ts';
+import { useTestFolder } from '../../support/started.ts';
+import { useLocalServer } from '../../support/receiver.ts';
 
 const VENDORS = [
   ...new Set(
@@ -258,26 +260,18 @@ describe('genway config init', () => {
 });
 
 describe('genway config check --online', () => {
-  let folder: string;
-  let vendor: LocalServer;
+  const folder = useTestFolder();
   const asked: string[] = [];
 
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-online-'));
-    vendor = await serveLocally((request, response) => {
-      asked.push(`${request.method} ${request.url}`);
-      const { authorization, 'x-goog-api-key': googleKey } = request.headers;
-      if (googleKey !== undefined) response.writeHead(400).end('{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}');
-      else if (authorization?.endsWith('good')) response.writeHead(200).end('{"data":[]}');
-      else if (authorization?.endsWith('lost')) response.writeHead(404).end('{}');
-      else response.writeHead(401).end('{}');
-    });
+  const vendor = useLocalServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    const { authorization, 'x-goog-api-key': googleKey } = request.headers;
+    if (googleKey !== undefined) response.writeHead(400).end('{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}');
+    else if (authorization?.endsWith('good')) response.writeHead(200).end('{"data":[]}');
+    else if (authorization?.endsWith('lost')) response.writeHead(404).end('{}');
+    else response.writeHead(401).end('{}');
   });
   beforeEach(() => asked.splice(0));
-  after(async () => {
-    await vendor.close();
-    await rm(folder, { recursive: true });
-  });
 
   async function online(document: object): Promise<Answer> {
     const path = join(folder, 'upstreams.yaml');
@@ -312,12 +306,8 @@ describe('genway config check --online', () => {
   });
 
   describe('a catalogue with models that vendors have retired', () => {
-    let google: LocalServer;
     let listed: object;
-    before(async () => {
-      google = await serveLocally((_request, response) => response.end(JSON.stringify(listed)));
-    });
-    after(() => google.close());
+    const google = useLocalServer((_request, response) => response.end(JSON.stringify(listed)));
 
     /** Checks a catalogue whose routes name these models at Google. */
     async function check(model: string, model_with_images: string): Promise<Answer> {
@@ -385,15 +375,11 @@ describe('genway config check --online', () => {
 
 describe('genway config diff', () => {
   const app = useTestApp();
-  let folder: string;
+  const folder = useTestFolder();
   let text: string;
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-diff-'));
     text = await readFile('catalogue/catalogue.yaml', 'utf8');
-  });
-  after(async () => {
-    await rm(folder, { recursive: true });
   });
 
   /** @param replacements in the catalogue in force */

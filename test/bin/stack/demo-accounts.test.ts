@@ -1,24 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { ensureDemoAccounts } from '../../../bin/stack/demo-accounts.ts';
 import { formatUsd } from '../../../domain/money.ts';
-import { startTestApp, type TestApp } from '../../support/app.ts';
 import { reloadAccount } from '../../support/factories.ts';
+import { useTestFolder } from '../../support/started.ts';
+import { useTestApp } from '../../support/app.ts';
 
 describe('the demo accounts', () => {
-  let app: TestApp;
-  let home: string;
-
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'genway-demo-'));
-    app = await startTestApp({ settings: { secondApprovalAbove: 0n } });
-  });
-  after(async () => {
-    await app.stop();
-    await rm(home, { recursive: true });
-  });
+  const home = useTestFolder();
+  const app = useTestApp({ settings: { secondApprovalAbove: 0n } });
 
   it('are funded even where every amount needs two people, and are the same at the next start', async () => {
     const accounts = await ensureDemoAccounts(home, app, app.databaseUrl);

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Client } from 'pg';
 import { findFreePort } from '../../../bin/stack/ports.ts';
 import { startPostgres, type Postgres } from '../../../bin/stack/postgres.ts';
 import { rejectionOf } from '../../support/rejection.ts';
+import { useTestFolder } from '../../support/started.ts';
 
 async function query(url: string, sql: string): Promise<unknown[]> {
   const client = new Client({ connectionString: url });
@@ -18,7 +18,7 @@ async function query(url: string, sql: string): Promise<unknown[]> {
 }
 
 describe('PostgreSQL for development', () => {
-  let folder: string;
+  const folder = useTestFolder();
   let server: Postgres;
 
   const start = async (): Promise<Postgres> =>
@@ -31,15 +31,11 @@ describe('PostgreSQL for development', () => {
     });
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-test-'));
     server = await start();
     await query(server.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
   });
 
-  after(async () => {
-    await server.stop();
-    await rm(folder, { recursive: true });
-  });
+  after(() => server.stop());
 
   it('requires the password', async () => {
     const url = new URL(server.url);

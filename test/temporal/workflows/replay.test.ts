@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
@@ -13,6 +12,7 @@ import {
 } from '../../../bin/replay.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { testWorkflowBundle } from '../../support/services.ts';
+import { useTestFolder } from '../../support/started.ts';
 
 const FOLDER = join(import.meta.dirname, '../../histories');
 /** https://github.com/temporalio/api/blob/master/temporal/api/enums/v1/event_type.proto */
@@ -22,7 +22,7 @@ describe('the workflows', function () {
   this.timeout(180_000);
   let histories: (SavedHistory & { readonly text: string })[];
   let current: { codePath: string };
-  let folder: string;
+  const folder = useTestFolder();
 
   before(async () => {
     const files = (await readdir(FOLDER)).filter((file) => file.endsWith('.json')).sort();
@@ -33,9 +33,7 @@ describe('the workflows', function () {
       }),
     );
     current = { codePath: await testWorkflowBundle() };
-    folder = await mkdtemp(join(tmpdir(), 'genway-replay-'));
   });
-  after(() => rm(folder, { recursive: true }));
 
   async function replayAll(code: Parameters<typeof replayHistories>[1]): Promise<Replay[]> {
     const replays: Replay[] = [];
