@@ -1,11 +1,11 @@
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { connectGenway, type Genway } from '../support/genway.ts';
-import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { call, useTestStack } from '../support/stack.ts';
+import { useTestFolder } from '../support/started.ts';
 
 const MODEL = 'textd-v2.6-flash';
 const PRICES = "prices: { input: '0.098', output: '0.196', cached_input: '0.0098', cache_write: '0.098' }";
@@ -22,27 +22,23 @@ interface Usage {
 
 describe('a new version of the operator’s files in a running system', function () {
   this.timeout(180_000);
-  let folder: string;
+  const folder = useTestFolder();
   let catalogue: string;
-  let stack: TestStack;
   let genway: Genway;
   let apiKey: string;
 
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-files-'));
+  const stack = useTestStack(async () => {
     catalogue = await readFile('catalogue/catalogue.yaml', 'utf8');
     await write('catalogue.yaml', (text) => text);
     const env = { GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'), GENWAY_PROVIDERS: join(folder, 'upstreams.yaml') };
     await writeFile(env.GENWAY_PROVIDERS, UPSTREAMS);
-    stack = await startTestStack({ env: { ...env, UPSTREAM: 'placeholder' } });
-    await writeFile(env.GENWAY_PROVIDERS, UPSTREAMS.replaceAll('http://127.0.0.1:9', stack.simulatorUrl));
+    return { env: { ...env, UPSTREAM: 'placeholder' } };
+  });
+  before(async () => {
+    await writeFile(join(folder, 'upstreams.yaml'), UPSTREAMS.replaceAll('http://127.0.0.1:9', stack.simulatorUrl));
     await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
     genway = await connectGenway(stack);
     ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
-  });
-  after(async () => {
-    await stack?.stop();
-    await rm(folder, { recursive: true, force: true });
   });
 
   const UPSTREAMS = `media:

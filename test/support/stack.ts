@@ -171,9 +171,9 @@ export async function startTestStack({
   };
 }
 
-/** A stack for the tests of the suite that is being described. */
-export function useTestStack(options?: StackOptions): TestStack {
-  return useStarted(() => startTestStack(options));
+/** A stack for the tests of the current suite. @param options a function if they depend on what has started */
+export function useTestStack(options: StackOptions | (() => StackOptions | Promise<StackOptions>) = {}): TestStack {
+  return useStarted(async () => startTestStack(typeof options === 'function' ? await options() : options));
 }
 
 /** One HTTP call with a JSON body and answer. */
