@@ -38,7 +38,7 @@ export async function createAccount(
  * @throws ServiceError `not_found`, or `idempotency_conflict` if another account has the external id
  */
 export function editAccount(
-  { database }: ApiServices,
+  { database }: Pick<ApiServices, 'database'>,
   {
     accountId,
     details,

@@ -4,6 +4,7 @@ import type { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import type { Form as SentForm } from '../form.ts';
 import { type FieldProblem, fieldLabel, type FieldName, fieldProblemOf, problemWords } from '../form-problem.ts';
+import { ChangedSinceError, marksOf, SHOWN_FIELD, type StoredFields } from '../stored-fields.ts';
 import { FormId } from './form-id.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
 
@@ -153,26 +154,37 @@ interface Refusal {
   /** Null if no single field is wrong. */
   readonly problem: FieldProblem | null;
   readonly sent: SentForm;
+  /** The marks of the stored fields that the reader has seen. */
+  readonly marks: string;
 }
 
-/** The refusal of the form around a component; null if the form was not refused. */
-const RefusedForm = createContext<Refusal | null>(null);
+/** The form around a component. */
+interface CurrentForm {
+  /** Null if the form was not refused. */
+  readonly refusal: Refusal | null;
+  readonly stored: StoredFields;
+}
+
+const AroundForm = createContext<CurrentForm>({ refusal: null, stored: {} });
 
 /** Returns the refusal of the form with this action; null if the form was not sent, or was accepted. */
 export function useRefusal(action: string): Refusal | null {
   const { context, problem, form, texts } = usePage();
-  return problem !== null && action === context.path ? { problem: fieldProblemOf(problem, texts), sent: form } : null;
+  if (problem === null || action !== context.path) return null;
+  const marks = problem instanceof ChangedSinceError ? problem.marks : form.text(SHOWN_FIELD);
+  return { problem: fieldProblemOf(problem, texts), sent: form, marks };
 }
 
 /** The fault of a field of the enclosing form, in the reader's language, or null. @param wireName the API's name */
 function useFault(wireName: string): string | null {
-  const { problem = null } = useContext(RefusedForm) ?? {};
+  const problem = useContext(AroundForm).refusal?.problem;
   return problem?.field === wireName ? problem.words : null;
 }
 
-/** The initial value of a field; in a refused form, the sent value. */
-function useEntry(name: string, value: string | number | null | undefined): string {
-  return useContext(RefusedForm)?.sent.text(name) ?? String(value ?? '');
+/** The initial value of a field, by default the stored value; in a refused form, the sent value. */
+function useEntry({ name, wireName = name, value }: InputProps): string {
+  const { refusal, stored } = useContext(AroundForm);
+  return refusal?.sent.text(name) ?? String(value ?? stored[wireName] ?? '');
 }
 
 /** A field with a label. By default, the label is that of the API's field with the same name. */
@@ -199,15 +211,12 @@ interface InputAttributes {
  * gets the focus.
  */
 function Input({
-  name,
-  wireName = name,
-  id = `field-${name}`,
-  label,
-  hint,
-  value,
   draw,
-}: InputProps & { draw: (attributes: InputAttributes, entry: string) => Child }) {
+  ...field
+}: InputProps & { readonly draw: (attributes: InputAttributes, entry: string) => Child }) {
+  const { name, wireName = name, id = `field-${name}`, label, hint } = field;
   const { texts } = usePage();
+  const entry = useEntry(field);
   const fault = useFault(wireName);
   const notes = [...(hint === undefined ? [] : [`${id}-hint`]), ...(fault === null ? [] : [`${id}-fault`])];
   const attributes = {
@@ -219,7 +228,7 @@ function Input({
   return (
     <div class="field">
       <label for={id}>{label ?? fieldLabel(name, texts)}</label>
-      {draw(attributes, useEntry(name, value))}
+      {draw(attributes, entry)}
       {fault === null ? null : (
         <p class="fault" id={`${id}-fault`}>
           {fault}
@@ -301,7 +310,7 @@ interface CheckProps {
 
 /** A box to tick. Boxes with the same name send all their ticked values. */
 export function Check({ name, value, label, isChecked }: CheckProps) {
-  const refusal = useContext(RefusedForm);
+  const { refusal } = useContext(AroundForm);
   const checked = refusal ? refusal.sent.all(name).includes(value) : isChecked;
   return (
     <label class="check">
@@ -324,6 +333,8 @@ interface FormProps {
   /** The text of the button at the end. A form without this text has its own buttons. */
   readonly submit?: string;
   readonly look?: ButtonVariant;
+  /** The stored fields that the form shows and changes. Its page saves it with `saveIfUnchanged`. */
+  readonly stored?: StoredFields | null;
   readonly children?: Child;
 }
 
@@ -331,8 +342,9 @@ interface FormProps {
  * A form that changes something. The form contains the session's token, and an id so that its work is done once. If the
  * form is refused, its page shows the fault at the wrong field, and keeps all entries except passwords.
  */
-export function Form({ action, submit, look, children, ...rest }: FormProps) {
+export function Form({ action, submit, look, stored = null, children, ...rest }: FormProps) {
   const { session } = usePage();
+  const refusal = useRefusal(action);
   const button = (
     <button type="submit" class={look}>
       {submit}
@@ -342,10 +354,16 @@ export function Form({ action, submit, look, children, ...rest }: FormProps) {
     <form method="post" action={action} {...rest}>
       {session === null ? null : <input type="hidden" name="form_token" value={session.formToken} />}
       <FormId />
-      <RefusedForm.Provider value={useRefusal(action)}>{children}</RefusedForm.Provider>
+      {stored === null ? null : <ShownFields marks={refusal?.marks ?? marksOf(stored)} />}
+      <AroundForm.Provider value={{ refusal, stored: stored ?? {} }}>{children}</AroundForm.Provider>
       {submit === undefined ? null : rest.class === 'grid' ? <div>{button}</div> : button}
     </form>
   );
+}
+
+/** Browsers would otherwise restore the marks of an older page. */
+function ShownFields({ marks }: { marks: string }) {
+  return <input type="hidden" name={SHOWN_FIELD} value={marks} autocomplete="off" />;
 }
 
 interface FormButtonProps {

@@ -8,9 +8,9 @@ import { fieldLabel } from '../form-problem.ts';
 import type { PartFilter } from '../part-filter.ts';
 import { dayOf, periodOf, USUAL_PERIODS, usualPeriods } from '../period.ts';
 import { Card, Choice, Field, type FieldProps, type Labelled } from './components.tsx';
-import { wordFor } from './resource-table.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
 import { SavedViews } from './saved-views.tsx';
+import { wordFor } from '../texts/texts.ts';
 
 interface FiltersProps {
   readonly downloads?: Child;

@@ -2,7 +2,7 @@
 import type { Child } from 'hono/jsx';
 import type { Field } from '../../domain/resource/field.ts';
 import type { Fields } from '../../domain/resource/resource.ts';
-import type { Texts } from '../texts/texts.ts';
+import { type Texts, wordFor } from '../texts/texts.ts';
 import { Badge, Card, Empty, ExactMoney, Facts, WithNote, Pages, Time, type Tone } from './components.tsx';
 import { type CellClass, chosenColumns, type Column, ColumnMenu, type Columns } from './columns.tsx';
 import { AnyId } from './linked-ids.tsx';
@@ -164,10 +164,4 @@ export function Chosen({ name, value }: { name: string; value: string }) {
   const texts = useTexts();
   const word = wordFor(name, value, texts);
   return BADGES.has(name) ? <Badge tone={toneOf(value)}>{word}</Badge> : <>{word}</>;
-}
-
-/** Returns the word for a value in the reader's language; the value itself if there is no word. */
-export function wordFor(name: string, value: string, { values }: Texts): string {
-  const words: Readonly<Record<string, Readonly<Record<string, string>>>> = values;
-  return words[name]?.[value] ?? value;
 }

@@ -4,7 +4,8 @@ import type { TextUsage } from '../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { Card, WithNote } from '../html/components.tsx';
 import { useTexts } from '../html/page-context.ts';
-import { Chosen, ResourceFacts, wordFor } from '../html/resource-table.tsx';
+import { Chosen, ResourceFacts } from '../html/resource-table.tsx';
+import { wordFor } from '../texts/texts.ts';
 
 export function TokensCard({ usage }: { usage: TextUsage }) {
   const { staffTextRequests: words } = useTexts();

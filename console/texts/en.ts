@@ -50,6 +50,9 @@ export const en = {
     usualColumns: 'Usual columns',
     save: 'Save',
     saved: 'Saved.',
+    changedSince: (values: string) =>
+      `Nothing was saved: after you opened this page, somebody changed what the form shows. ${values}. Compare this with your entries. Save again to replace it.`,
+    nowIs: (field: string, value: string) => `${field} is now “${value}”`,
     cancel: 'Cancel',
     create: 'Create',
     delete: 'Delete',
@@ -181,6 +184,7 @@ export const en = {
     owed_usd: 'Owed to customers',
     possible_loss_usd: 'Possible loss',
     price_list: 'Price list',
+    price_list_version: 'Latest version',
     process: 'Process',
     prompt: 'Prompt',
     provider: 'Upstream',

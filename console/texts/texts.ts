@@ -27,3 +27,9 @@ export function preferredLanguage(acceptLanguage: string): string {
 export const LANGUAGE_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(LANGUAGES).map(([language, { languageName }]) => [language, languageName]),
 );
+
+/** Returns the word for a value in the reader's language; the value itself if there is no word. */
+export function wordFor(name: string, value: string, { values }: Texts): string {
+  const words: Readonly<Record<string, Readonly<Record<string, string>>>> = values;
+  return words[name]?.[value] ?? value;
+}

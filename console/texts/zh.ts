@@ -48,6 +48,9 @@ export const zh: typeof en = {
     usualColumns: '默认列',
     save: '保存',
     saved: '已保存。',
+    changedSince: (values) =>
+      `未保存：您打开此页面后，表单中的内容已被他人更改。${values}。请与您填写的内容核对；如需替换，请再次保存。`,
+    nowIs: (field, value) => `“${field}”现在是“${value}”`,
     cancel: '取消',
     create: '创建',
     delete: '删除',
@@ -178,6 +181,7 @@ export const zh: typeof en = {
     owed_usd: '客户余额',
     possible_loss_usd: '可能的损失',
     price_list: '价目表',
+    price_list_version: '最新版本',
     process: '进程',
     prompt: '提示词',
     provider: '上游',

@@ -129,6 +129,21 @@ export async function listApiKeys(
 
 /** Changes the given fields, in every process at once. @returns null if there is no such key */
 export async function updateApiKey(database: Database, keyId: string, settings: KeySettings): Promise<ApiKey | null> {
+  const updated = await writeKeySettings(database, keyId, settings);
+  if (updated) await recallAllowances(database, { accountId: updated.accountId, apiKeyId: keyId });
+  return updated;
+}
+
+/**
+ * Changes the given fields in a transaction. After its commit, the caller recalls the allowances of the key.
+ *
+ * @returns null if there is no such key
+ */
+export async function writeKeySettings(
+  database: Database,
+  keyId: string,
+  settings: KeySettings,
+): Promise<ApiKey | null> {
   const columns = toColumns(settings);
   if (Object.keys(columns).length === 0) return findApiKey(database, keyId);
   const [row] = await database('api_keys')
@@ -136,9 +151,7 @@ export async function updateApiKey(database: Database, keyId: string, settings: 
     .whereNull('deleted_at')
     .update(columns)
     .returning<KeyRow[]>('*');
-  if (!row) return null;
-  await recallAllowances(database, { accountId: row.account_id, apiKeyId: keyId });
-  return toApiKey(row);
+  return row ? toApiKey(row) : null;
 }
 
 /** Deletes a key, which stops working at once in every process. @returns false if there was no such key */

@@ -195,7 +195,7 @@ describe('a hostile customer', () => {
     await dev.get(keys);
     expect((await makeKey()).status).to.equal(200);
     await owner.get(members);
-    await owner.send(`${members}/${id}/role`, { role: 'finance' });
+    await owner.edit(`${members}/${id}`, { role: 'finance' }, `${members}/${id}/role`);
     expect((await makeKey()).status).to.equal(403);
     await owner.send(`${members}/${id}/remove`);
     expect((await makeKey()).status).to.equal(404);

@@ -52,7 +52,7 @@ describe('the billing pages', () => {
   });
 
   it('set the threshold of the low-balance warning, and refuse invalid amounts', async () => {
-    const setTo = (usd: string) => owner.send(`${path}/low-balance`, { low_balance_usd: usd });
+    const setTo = (usd: string) => owner.edit(path, { low_balance_usd: usd }, `${path}/low-balance`);
     const stored = async () =>
       (await app.database('accounts').where({ id: customer.accountId }).first('low_balance')) as object;
     expect((await setTo('12.5')).status).to.equal(303);

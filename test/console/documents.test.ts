@@ -41,7 +41,7 @@ describe('the pages of receipts and invoices', () => {
     const details = { billing_name: 'Ada Ltd', billing_address: 'Lane 2\r\nOxford', tax_id: 'GB2' };
     expect((await owner.send(`${path}/details`, details)).status).to.equal(303);
     const id = await pay('11.90', '<b>wire</b>');
-    expect((await owner.send(`${path}/details`, { billing_name: 'Bob' })).status).to.equal(303);
+    expect((await owner.edit(path, { billing_name: 'Bob' }, `${path}/details`)).status).to.equal(303);
     const { text } = await owner.get(`${path}/documents/${id}`);
     const said = [
       'Acme GmbH',
@@ -59,7 +59,8 @@ describe('the pages of receipts and invoices', () => {
   });
 
   it('refuse details that are too long, and keep the input', async () => {
-    const { status, text } = await owner.send(`${path}/details`, { billing_name: 'x'.repeat(201), tax_id: 'GB3' });
+    const fields = { billing_name: 'x'.repeat(201), tax_id: 'GB3' };
+    const { status, text } = await owner.edit(path, fields, `${path}/details`);
     expect(status).to.equal(400);
     expect(text).to.include('GB3');
   });

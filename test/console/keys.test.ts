@@ -53,7 +53,7 @@ describe('the keys of an account in the console', () => {
         [operator, theirs],
       ] as const) {
         for (const address of [path, `${path}/${customer.keyId}`]) {
-          const shown = await visitor.send(address, fields);
+          const shown = await visitor.edit(address, fields);
           expect([shown.status, /role="alert"/.test(shown.text)], address).to.deep.equal([400, true]);
         }
       }
@@ -66,7 +66,7 @@ describe('the keys of an account in the console', () => {
     it(`are changed by ${by}: name, limit, rate, day, addresses and models`, async () => {
       const [visitor, path] = by === 'a member' ? [owner, mine] : [operator, theirs];
       const page = `${path}/${customer.keyId}`;
-      expect((await visitor.send(page, WHOLE)).headers['location']).to.equal(page);
+      expect((await visitor.edit(page, WHOLE)).headers['location']).to.equal(page);
       expect(await stored()).to.deep.include({
         name: 'renamed',
         usage_limit: '2500000000000',
@@ -110,12 +110,12 @@ describe('the keys of an account in the console', () => {
   it('keep the time of the day on which they expire while the day is unchanged', async () => {
     const expires_at = new Date('2031-02-03T04:05:06Z');
     await app.database('api_keys').where({ id: customer.keyId }).update({ expires_at });
-    await owner.send(`${mine}/${customer.keyId}`, { ...UNLIMITED, expires_on: '2031-02-03' });
+    await owner.edit(`${mine}/${customer.keyId}`, { ...UNLIMITED, expires_on: '2031-02-03' });
     expect((await stored()).expires_at).to.deep.equal(expires_at);
   });
 
   it('keep the input when the form is refused', async () => {
-    const { text } = await owner.send(`${mine}/${customer.keyId}`, { ...WHOLE, usage_limit_usd: 'much' });
+    const { text } = await owner.edit(`${mine}/${customer.keyId}`, { ...WHOLE, usage_limit_usd: 'much' });
     expect(text).to.include('value="renamed"').and.include('value="much"').and.include('value="2030-05-01"');
   });
 

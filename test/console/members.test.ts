@@ -156,8 +156,8 @@ describe('the members of an account', () => {
         (await new Visitor(app).get(invitation)).status,
         (await new Visitor(app).get(password)).status,
       ]).to.deep.equal([200, 200]);
-      await owner.get(path);
-      await owner.send(`${path}/${await idOf(email)}/role`, { role: 'developer' });
+      const page = `${path}/${await idOf(email)}`;
+      await owner.edit(page, { role: 'developer' }, `${page}/role`);
       expect([
         (await new Visitor(app).get(invitation)).status,
         (await new Visitor(app).get(password)).status,
@@ -166,9 +166,9 @@ describe('the members of an account', () => {
 
     it('the last owner is neither removed nor demoted', async () => {
       const [email = ''] = Object.keys(await roles());
-      await owner.get(path);
-      const demoted = await owner.send(`${path}/${await idOf(email)}/role`, { role: 'finance' });
-      const removed = await owner.send(`${path}/${await idOf(email)}/remove`);
+      const page = `${path}/${await idOf(email)}`;
+      const demoted = await owner.edit(page, { role: 'finance' }, `${page}/role`);
+      const removed = await owner.send(`${page}/remove`);
       expect([demoted.status, removed.status]).to.deep.equal([409, 409]);
       expect(removed.text).to.include('keeps at least one owner');
       expect(await roles()).to.deep.equal({ [email]: 'owner' });
@@ -177,7 +177,7 @@ describe('the members of an account', () => {
     it('leaves one of two owners who remove each other at once', async () => {
       const other = await member('owner');
       const [one = '', two = ''] = await Promise.all(Object.keys(await roles()).map((email) => idOf(email)));
-      await Promise.all([owner.get(path), other.get(path)]);
+      await Promise.all([owner.get(`${path}/${one}`), other.get(`${path}/${two}`)]);
       await Promise.all([
         owner.send(`${path}/${two}/remove`),
         other.send(`${path}/${one}/remove`),

@@ -79,6 +79,9 @@ describe('a refused form', () => {
       await visitor.get('/console/profile');
       await visitor.send('/console/profile/language', { language: 'zh' });
     }
+    // Forms over stored fields are accepted only from opened pages.
+    for (const page of [`${account}/billing`, `${account}/webhooks/${id}`]) await owner.get(page);
+    await operator.get(staff);
   });
 
   for (const { form, fields, field, told } of REFUSED) {

@@ -28,6 +28,13 @@ describe('accounts and people that operators create and change in the console', 
     )?.role;
 
   describe('an account', () => {
+    /** The pages and paths of the forms that create and change an account. */
+    const forms = () =>
+      [
+        ['/console/staff/accounts', '/console/staff/accounts'],
+        [account, `${account}/details`],
+      ] as const;
+
     it('is created with its details, and opened', async () => {
       const fields = { name: 'Kites Ltd', email: 'kites@example.com', external_id: 'crm-1', max_concurrent_tasks: '7' };
       const { headers } = await operator.send('/console/staff/accounts', fields);
@@ -44,9 +51,9 @@ describe('accounts and people that operators create and change in the console', 
     ] as const) {
       it(`is neither created nor changed with ${what}`, async () => {
         const before = await app.database('accounts').select();
-        for (const path of ['/console/staff/accounts', `${account}/details`]) {
-          const shown = await operator.send(path, fields);
-          expect([shown.status, shown.text.includes('role="alert"')], path).to.deep.equal([400, true]);
+        for (const [page, form] of forms()) {
+          const shown = await operator.edit(page, fields, form);
+          expect([shown.status, shown.text.includes('role="alert"')], form).to.deep.equal([400, true]);
         }
         expect(await app.database('accounts').select()).to.deep.equal(before);
       });
@@ -54,13 +61,17 @@ describe('accounts and people that operators create and change in the console', 
 
     it('does not get the external id of another', async () => {
       await operator.send('/console/staff/accounts', { name: 'First', external_id: 'crm-taken' });
-      for (const path of ['/console/staff/accounts', `${account}/details`])
-        expect((await operator.send(path, { name: 'Second', external_id: 'crm-taken' })).status, path).to.equal(409);
+      const fields = { name: 'Second', external_id: 'crm-taken' };
+      for (const [page, form] of forms()) {
+        const { status, text } = await operator.edit(page, fields, form);
+        expect([status, text.includes('Another account has this external id')], page).to.deep.equal([409, true]);
+      }
     });
 
     it('is changed, and the author of the change is recorded; an empty field removes its detail', async () => {
-      await operator.send(`${account}/details`, { name: 'Renamed', email: 'r@example.com', external_id: 'crm-9' });
-      await operator.send(`${account}/details`, { name: 'Renamed', email: 'r@example.com' });
+      const details = { name: 'Renamed', email: 'r@example.com' };
+      await operator.edit(account, { ...details, external_id: 'crm-9' }, `${account}/details`);
+      await operator.edit(account, details, `${account}/details`);
       expect(await app.database('accounts').where({ id: customer.accountId }).first()).to.include({
         name: 'Renamed',
         email: 'r@example.com',
@@ -94,13 +105,12 @@ describe('accounts and people that operators create and change in the console', 
       await invite(app, { email, account_id: customer.accountId });
       const { id } = await userOf(email);
       const path = `/console/staff/people/${id}`;
-      await operator.send(path, { name: 'Renamed Person' });
+      await operator.edit(path, { name: 'Renamed Person' });
       await operator.send(`${path}/role`, { account_id: customer.accountId, role: 'finance' });
       expect((await operator.get(path)).text).to.include('Renamed Person');
       expect(await roleOf(email)).to.equal('finance');
-      expect((await operator.send(`${path}/role`, { account_id: customer.accountId, role: 'king' })).status).to.equal(
-        400,
-      );
+      const king = { account_id: customer.accountId, role: 'king' };
+      expect((await operator.send(`${path}/role`, king)).status).to.equal(400);
       await operator.send(`${path}/leave`, { account_id: customer.accountId });
       expect(await roleOf(email)).to.equal(undefined);
     });

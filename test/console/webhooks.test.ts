@@ -52,7 +52,7 @@ describe('pages of webhooks', () => {
 
   it('change, disable and enable an endpoint', async () => {
     const at = `${path}/${own.id}`;
-    await owner.send(at, { url: 'http://127.0.0.1:9/other', events: 'task.succeeded' });
+    await owner.edit(at, { url: 'http://127.0.0.1:9/other', events: 'task.succeeded' });
     await owner.send(`${at}/disable`);
     const disabled = await reloaded(own);
     expect([disabled?.url, disabled?.disabledAt === null]).to.deep.equal(['http://127.0.0.1:9/other', false]);

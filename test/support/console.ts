@@ -54,9 +54,14 @@ export interface FormFile {
   readonly content: string;
 }
 
+/** The hidden inputs of a form that shows stored fields. */
+const SHOWN_FIELDS =
+  /<form method="post" action="([^"]+)"[^>]*>(?:<input type="hidden"[^>]*>)*<input type="hidden" name="shown" value="([^"]*)"/g;
+
 export class Visitor {
   readonly #baseUrl: string;
   readonly #cookies = new Map<string, string>();
+  readonly #marks = new Map<string, string>();
   #formToken = '';
 
   constructor({ baseUrl }: Pick<TestApp, 'baseUrl'>) {
@@ -82,20 +87,28 @@ export class Visitor {
   }
 
   /**
-   * Sends a form with the token of the last page and an id of its own, unless others are given. Where the answer
-   * redirects to the created object, such as a new key, shows that page.
+   * Sends a form with the token of the last page, an id of its own and the marks of the stored fields that the visitor
+   * saw last, unless others are given. Where the answer redirects to the created object, such as a new key, shows that
+   * page.
    */
   async send(path: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Shown> {
     const form_id = crypto.randomUUID();
-    const form = new URLSearchParams({ form_token: this.#formToken, form_id, ...fields });
+    const shown = this.#marks.get(path) ?? '';
+    const form = new URLSearchParams({ form_token: this.#formToken, form_id, shown, ...fields });
     const usual = {
       'content-type': 'application/x-www-form-urlencoded',
       'x-form-token': this.#formToken,
       'x-form-id': form_id,
     };
-    const shown = await this.#ask('POST', path, { ...usual, ...headers }, form.toString());
-    const next = String(shown.headers['location']);
-    return next.startsWith('/console/outcomes/') ? this.#ask('GET', next, {}) : shown;
+    const answer = await this.#ask('POST', path, { ...usual, ...headers }, form.toString());
+    const next = String(answer.headers['location']);
+    return next.startsWith('/console/outcomes/') ? this.#ask('GET', next, {}) : answer;
+  }
+
+  /** Opens a page, and sends its form. @param form the path of the form, if it is not that of the page */
+  async edit(page: string, fields: Record<string, string>, form = page): Promise<Shown> {
+    await this.get(page);
+    return this.send(form, fields);
   }
 
   /** Sends a form with a file, as {@link send} sends others. */
@@ -121,6 +134,7 @@ export class Visitor {
       else this.#cookies.set(name, value);
     }
     this.#formToken = /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? this.#formToken;
+    for (const [, action = '', marks = ''] of text.matchAll(SHOWN_FIELDS)) this.#marks.set(action, marks);
     return { status: response.statusCode, headers: response.headers, text };
   }
 }

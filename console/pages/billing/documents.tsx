@@ -17,6 +17,8 @@ import { useTexts } from '../../html/page-context.ts';
 import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { requireFound, member, type PageResult, showPage, staff, type UserVisit } from '../../page.ts';
+import type { StoredFields } from '../../stored-fields.ts';
+import { saveAccountIfUnchanged } from '../save-account.ts';
 
 const validate = createValidator(billingDetailsSchema);
 
@@ -31,13 +33,16 @@ export const documentPages = [
 ];
 
 /** Changes the billing details of the account in future documents. @throws ServiceError `bad_request` */
-export async function changeBillingDetails(
-  { form, user }: UserVisit & { readonly form: SentForm },
-  services: ApiServices,
-  accountId: string,
-): Promise<void> {
-  const body = validate(readBillingDetails(form));
-  await editAccount(services, { accountId, details: toDetails(body), names: Object.keys(body), author: user.email });
+export function changeBillingDetails(visit: UserVisit, { database }: ApiServices): Promise<void> {
+  return saveAccountIfUnchanged(visit, database, billingFields, (transaction, { id: accountId }) => {
+    const body = validate(readBillingDetails(visit.form));
+    const details = { details: toDetails(body), names: Object.keys(body), author: visit.user.email };
+    return editAccount({ database: transaction }, { accountId, ...details });
+  });
+}
+
+export function billingFields({ billingName, billingAddress, taxId }: Account): StoredFields {
+  return { billing_name: billingName, billing_address: billingAddress, tax_id: taxId };
 }
 
 /** Reads the billing details under the API's names. An empty field removes its detail. */
@@ -169,13 +174,13 @@ function PartyLines({ title, party: { name, address, taxId } }: { title: string;
   );
 }
 
-export function BillingDetailsFields({ stored }: { stored: Account | null }) {
+export function BillingDetailsFields() {
   const { billing: words } = useTexts();
   return (
     <>
-      <Field name="billing_name" hint={words.billingNameHint} autocomplete="organization" value={stored?.billingName} />
-      <Field name="billing_address" lines={3} autocomplete="street-address" value={stored?.billingAddress} />
-      <Field name="tax_id" value={stored?.taxId} />
+      <Field name="billing_name" hint={words.billingNameHint} autocomplete="organization" />
+      <Field name="billing_address" lines={3} autocomplete="street-address" />
+      <Field name="tax_id" />
     </>
   );
 }
@@ -197,8 +202,8 @@ export function DocumentsCard({ account, documents }: { account: Account; docume
       <details open={useRefusal(action) !== null}>
         <summary>{words.details}</summary>
         <p class="hint">{words.detailsHint}</p>
-        <Form action={action} submit={common.save} look="quiet">
-          <BillingDetailsFields stored={account} />
+        <Form action={action} submit={common.save} look="quiet" stored={billingFields(account)}>
+          <BillingDetailsFields />
         </Form>
       </details>
     </Card>

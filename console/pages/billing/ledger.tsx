@@ -19,11 +19,11 @@ import { Card, ExactMoney, exactUsd, Headline, WithNote, Pages } from '../../htm
 import { ChoiceFilter, DayFilters, Downloads, Filters, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
 import { pathOfId } from '../../html/linked-ids.tsx';
 import { useTexts } from '../../html/page-context.ts';
-import { Chosen, ResourceTable, wordFor } from '../../html/resource-table.tsx';
+import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
 import { exportFile } from '../../export.ts';
 import { member, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
-import type { Texts } from '../../texts/texts.ts';
+import { type Texts, wordFor } from '../../texts/texts.ts';
 
 const PAGE_SIZE = 50;
 

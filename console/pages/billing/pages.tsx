@@ -22,7 +22,9 @@ import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { FormError } from '../../form-problem.ts';
 import { member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import type { StoredFields } from '../../stored-fields.ts';
 import { listOwnMonths, loadOwnAccount } from '../own-account.ts';
+import { saveAccountIfUnchanged } from '../save-account.ts';
 import { AddFunds, AutomaticTopUp } from './add-funds.tsx';
 import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
 import { changeBillingDetails, documentPages, DocumentsCard } from './documents.tsx';
@@ -63,11 +65,13 @@ export const billingPages = [
       </Card>,
     );
   }),
-  page.form('/low-balance', 'pay', ({ account, form }, { database }) => {
-    const { low_balance_usd: usd } = readThreshold({ low_balance_usd: form.optional('low_balance_usd') });
-    return setLowBalance(database, account.accountId, usd === null ? null : parseUsd(usd));
-  }),
-  page.form('/details', 'pay', (visit, services) => changeBillingDetails(visit, services, visit.account.accountId)),
+  page.form('/low-balance', 'pay', (visit, { database }) =>
+    saveAccountIfUnchanged(visit, database, lowBalanceFields, (transaction, { id }) => {
+      const { low_balance_usd: usd } = readThreshold({ low_balance_usd: visit.form.optional('low_balance_usd') });
+      return setLowBalance(transaction, id, usd === null ? null : parseUsd(usd));
+    }),
+  ),
+  page.form('/details', 'pay', changeBillingDetails),
   page.form(
     '/checkout',
     'pay',
@@ -126,6 +130,10 @@ function paidAmount({ form, texts }: MemberVisit, field = 'amount_usd'): PicoUsd
   return parseUsd(sent);
 }
 
+function lowBalanceFields({ lowBalance }: Account): StoredFields {
+  return { low_balance_usd: lowBalance === null ? null : formatUsd(lowBalance) };
+}
+
 const readThreshold = createValidator(updateBalanceSchema);
 
 async function showOverview(visit: MemberVisit, services: ApiServices): Promise<PageResult> {
@@ -148,13 +156,8 @@ async function showOverview(visit: MemberVisit, services: ApiServices): Promise<
     <Balance account={found} promo={promo}>
       <AddFunds account={account} services={services} withForm />
       {topUpUrl === null && checkout === null ? <p class="soft">{words.noAddFunds}</p> : null}
-      <Form action={`${path}/low-balance`} submit={texts.common.save} look="quiet">
-        <Field
-          name="low_balance_usd"
-          hint={words.lowBalanceHint}
-          inputMode="decimal"
-          value={found.lowBalance === null ? null : formatUsd(found.lowBalance)}
-        />
+      <Form action={`${path}/low-balance`} submit={texts.common.save} look="quiet" stored={lowBalanceFields(found)}>
+        <Field name="low_balance_usd" hint={words.lowBalanceHint} inputMode="decimal" />
       </Form>
     </Balance>,
     <div class="grid">

@@ -9,6 +9,7 @@ import { FormError } from '../../form-problem.ts';
 import { Check, Choice, Field, Form, useRefusal } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import type { Visit } from '../../page.ts';
+import type { StoredFields } from '../../stored-fields.ts';
 
 const validate = createValidator(createKeySchema);
 
@@ -51,6 +52,18 @@ function expiryOf(day: string | null, stored: ApiKey | null): string | null {
   return before?.startsWith(day) ? before : `${day}T23:59:59Z`;
 }
 
+export function keyFields(key: ApiKey): StoredFields {
+  return {
+    name: key.name,
+    usage_limit_usd: key.usageLimit === null ? null : formatUsd(key.usageLimit),
+    limit_period: key.limitPeriod,
+    rate_limit_rpm: key.rateLimitRpm,
+    expires_at: key.expiresAt?.toISOString().slice(0, 10),
+    ip_allowlist: key.ipAllowlist?.join('\n'),
+    models: key.models?.join('\n'),
+  };
+}
+
 interface KeyFormProps {
   readonly action: string;
   readonly stored: ApiKey | null;
@@ -65,11 +78,11 @@ export function KeyForm({ action, stored, catalogue }: KeyFormProps) {
   const { videoModels, imageModels, textModels } = catalogue;
   const ids = [videoModels, imageModels, textModels].flatMap((models) => [...models.keys()]);
   return (
-    <Form action={action} submit={stored === null ? common.create : common.save}>
+    <Form action={action} submit={stored === null ? common.create : common.save} stored={stored && keyFields(stored)}>
       <div class="grid">
-        <Field name="name" value={stored?.name} />
+        <Field name="name" />
         <div>
-          <Field name="usage_limit_usd" inputMode="decimal" value={usageLimit === null ? '' : formatUsd(usageLimit)} />
+          <Field name="usage_limit_usd" inputMode="decimal" />
           <Check
             name="unlimited"
             value="on"
@@ -77,21 +90,10 @@ export function KeyForm({ action, stored, catalogue }: KeyFormProps) {
             isChecked={stored !== null && usageLimit === null}
           />
         </div>
-        <Choice
-          name="limit_period"
-          value={stored?.limitPeriod}
-          options={[['', words.neverRenews], ...Object.entries(values.limit_period)]}
-        />
-        <Field name="rate_limit_rpm" hint={common.optional} inputMode="numeric" value={stored?.rateLimitRpm} />
-        <Field
-          name="expires_on"
-          wireName="expires_at"
-          label={fields.expires_at}
-          hint={common.optional}
-          type="date"
-          value={stored?.expiresAt?.toISOString().slice(0, 10)}
-        />
-        <Field name="ip_allowlist" hint={words.addressesHint} lines={3} value={stored?.ipAllowlist?.join('\n')} />
+        <Choice name="limit_period" options={[['', words.neverRenews], ...Object.entries(values.limit_period)]} />
+        <Field name="rate_limit_rpm" hint={common.optional} inputMode="numeric" />
+        <Field name="expires_on" wireName="expires_at" label={fields.expires_at} hint={common.optional} type="date" />
+        <Field name="ip_allowlist" hint={words.addressesHint} lines={3} />
       </div>
       <fieldset>
         <legend>{fields.models}</legend>

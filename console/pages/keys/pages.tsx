@@ -2,7 +2,16 @@
 import { createApiKey } from '../../../api/services/create-key.ts';
 import { existingAccount } from '../../../api/services/existing-account.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { type ApiKey, deleteApiKey, findApiKey, listApiKeys, updateApiKey } from '../../../db/queries/api-keys.ts';
+import { lockRow } from '../../../db/lock-row.ts';
+import { recallAllowances } from '../../../db/queries/allowances.ts';
+import {
+  type ApiKey,
+  deleteApiKey,
+  findApiKey,
+  listApiKeys,
+  updateApiKey,
+  writeKeySettings,
+} from '../../../db/queries/api-keys.ts';
 import { FormError } from '../../form-problem.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { ButtonLink, Card, Copyable, FormButton } from '../../html/components.tsx';
@@ -14,7 +23,8 @@ import {
   showPage,
   type UserVisit,
 } from '../../page.ts';
-import { KeyForm, readSettings } from './key-form.tsx';
+import { saveIfUnchanged } from '../../stored-fields.ts';
+import { KeyForm, keyFields, readSettings } from './key-form.tsx';
 import { KeyFacts, KeyTable } from './key-table.tsx';
 
 /** The maximum number of keys per account in the console. A program that creates more has a bug. */
@@ -34,10 +44,7 @@ export const keyPages = forMembersAndStaff((place) => {
     list,
     list.form('', MANAGE, create, showSecret),
     key,
-    key.form('', MANAGE, async (visit, services) => {
-      const stored = await keyOf(visit, services);
-      return updateApiKey(services.database, stored.id, readSettings(visit, services.catalogue, stored));
-    }),
+    key.form('', MANAGE, save),
     change('enable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: false })),
     change('disable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: true })),
     change('delete', (_visit, { database }, { id }) => deleteApiKey(database, id)),
@@ -59,8 +66,21 @@ async function create(visit: UserVisit, { database, catalogue, keyPeppers }: Api
   return secret;
 }
 
+async function save(visit: UserVisit, { database, catalogue }: ApiServices): Promise<void> {
+  const { accountId, id: apiKeyId } = await keyOf(visit, { database });
+  await saveIfUnchanged(visit, database, {
+    find: async (transaction) => {
+      await lockRow(transaction, 'api_keys', { id: apiKeyId });
+      return keyOf(visit, { database: transaction });
+    },
+    fieldsOf: keyFields,
+    save: (transaction, stored) => writeKeySettings(transaction, apiKeyId, readSettings(visit, catalogue, stored)),
+  });
+  await recallAllowances(database, { accountId, apiKeyId });
+}
+
 /** @throws ServiceError `not_found`, also for a key of another account */
-async function keyOf({ params }: UserVisit, { database }: ApiServices): Promise<ApiKey> {
+async function keyOf({ params }: UserVisit, { database }: Pick<ApiServices, 'database'>): Promise<ApiKey> {
   const key = await findApiKey(database, params['key_id'] ?? '');
   return requireFound(key?.accountId === params['account_id'] ? key : null);
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../api/services/people/members.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { type Invitation, listInvitations } from '../../../db/queries/invitations.ts';
-import { listMembers, type Member } from '../../../db/queries/users.ts';
+import { listMembers, lockMembers, type Member } from '../../../db/queries/users.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -20,6 +20,7 @@ import { Badge, ButtonLink, Card, Choice, Copyable, Field, Form, FormButton } fr
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { saveIfUnchanged } from '../../stored-fields.ts';
 import { joinPages } from './join.tsx';
 
 const listPage = member.page('/accounts/{account_id}/members', 'own', showMembers);
@@ -51,8 +52,16 @@ export const memberPages = [
     '/role',
     'own',
     async (visit, { database }) => {
-      const change = { userId: visit.params['user_id'] ?? '', role: roleIn(visit) };
-      orRefused(await changeRole(database, ownerOf(visit), change), visit);
+      const { user_id: userId = '' } = visit.params;
+      await saveIfUnchanged(visit, database, {
+        find: async (transaction) => {
+          const members = await lockMembers(transaction, visit.account.accountId);
+          return requireFound(members.find((member) => member.userId === userId));
+        },
+        fieldsOf: ({ role }) => ({ role }),
+        save: async (transaction) =>
+          orRefused(await changeRole(transaction, ownerOf(visit), { userId, role: roleIn(visit) }), visit),
+      });
     },
     pathAfterChange,
   ),
@@ -105,7 +114,7 @@ function roleIn({ form }: MemberVisit): MemberRole {
   return role;
 }
 
-function RoleChoice({ value }: { value: MemberRole }) {
+function RoleChoice({ value }: { value?: MemberRole }) {
   const { members: words, values } = useTexts();
   const options = MEMBER_ROLES.map((role) => [role, `${values.role[role]}: ${words.rolesDo[role]}`] as const);
   return <Choice name="role" value={value} options={options} />;
@@ -212,8 +221,8 @@ async function showMember(visit: MemberVisit, { database }: ApiServices): Promis
     member.name,
     <Card title={texts.fields.role}>
       <p class="soft">{member.email}</p>
-      <Form action={`${path}/role`} submit={texts.common.save}>
-        <RoleChoice value={member.role} />
+      <Form action={`${path}/role`} submit={texts.common.save} stored={{ role: member.role }}>
+        <RoleChoice />
       </Form>
     </Card>,
     member.id === visit.user.id ? null : (

@@ -13,12 +13,12 @@ import { Card, Empty, Facts, Field, Form, Money, Pages, Time, usd } from '../../
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { ShortId } from '../../html/linked-ids.tsx';
-import { Chosen, wordFor } from '../../html/resource-table.tsx';
+import { Chosen } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { modelIn, readIfFiltered } from '../../part-filter.ts';
 import { periodOf } from '../../period.ts';
-import type { Texts } from '../../texts/texts.ts';
+import { type Texts, wordFor } from '../../texts/texts.ts';
 import { findOwnTask } from '../own-account.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
 import { DownloadLinks, durationOf, Gallery, Result, RunningTasks, TaskTile } from './gallery.tsx';

@@ -6,6 +6,7 @@ import { redeliverOne } from '../../../api/services/redeliver.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { countRedelivery, rotateSecret, sendTestEvent } from '../../../api/services/webhooks.ts';
 import { createValidator } from '../../../api/validation.ts';
+import { lockRow } from '../../../db/lock-row.ts';
 import { DELIVERY_STATUSES, listDeliveries } from '../../../db/queries/deliveries.ts';
 import {
   deleteWebhookEndpoint,
@@ -36,6 +37,7 @@ import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { saveIfUnchanged, type StoredFields } from '../../stored-fields.ts';
 import { Deliveries } from './deliveries.tsx';
 
 const validateNew = createValidator(createEndpointSchema);
@@ -51,11 +53,7 @@ export const webhookPages = [
   listPage,
   listPage.form('', 'develop', create, secretPage),
   page,
-  change('', async (visit, { database, checkWebhookAddress }, { id }) => {
-    const changes = validateChanges(fieldsOf(visit.form));
-    if (changes.url !== undefined) await checkWebhookAddress(changes.url);
-    await updateWebhookEndpoint(database, visit.account.accountId, id, changes);
-  }),
+  page.form('', 'develop', save),
   change('/enable', ({ account }, { database }, { id }) =>
     updateWebhookEndpoint(database, account.accountId, id, { enabled: true }),
   ),
@@ -103,12 +101,26 @@ function change(
 }
 
 async function create({ form, account }: MemberVisit, { database, encryption, checkWebhookAddress }: ApiServices) {
-  const body = validateNew(fieldsOf(form));
+  const body = validateNew(entriesOf(form));
   await checkWebhookAddress(body.url);
   const { created, secret } = await database.transaction((transaction) =>
     registerEndpoint(transaction, encryption, account.accountId, body),
   );
   return { updated: created, secret };
+}
+
+async function save(visit: MemberVisit, { database, checkWebhookAddress }: ApiServices): Promise<void> {
+  const { id } = await ownEndpoint(visit, { database });
+  const changes = validateChanges(entriesOf(visit.form));
+  if (changes.url !== undefined) await checkWebhookAddress(changes.url);
+  await saveIfUnchanged(visit, database, {
+    find: async (transaction) => {
+      await lockRow(transaction, 'webhook_endpoints', { id });
+      return ownEndpoint(visit, { database: transaction });
+    },
+    fieldsOf: endpointFields,
+    save: (transaction) => updateWebhookEndpoint(transaction, visit.account.accountId, id, changes),
+  });
 }
 
 async function list({ account, texts, path }: MemberVisit, { database }: ApiServices): Promise<PageResult> {
@@ -169,7 +181,10 @@ async function show(visit: MemberVisit, services: ApiServices): Promise<PageResu
 }
 
 /** @throws ServiceError `not_found`, also for another account's endpoint */
-async function ownEndpoint({ account, params }: MemberVisit, { database }: ApiServices): Promise<WebhookEndpoint> {
+async function ownEndpoint(
+  { account, params }: MemberVisit,
+  { database }: Pick<ApiServices, 'database'>,
+): Promise<WebhookEndpoint> {
   return requireFound(await findWebhookEndpoint(database, account.accountId, params['webhook_id'] ?? ''));
 }
 
@@ -226,7 +241,11 @@ function Actions({ endpoint: { disabledAt }, path }: { endpoint: WebhookEndpoint
   );
 }
 
-function fieldsOf(form: SentForm) {
+function endpointFields({ url, description, events }: WebhookEndpoint): StoredFields {
+  return { url, description, events: events.toSorted().join('\n') };
+}
+
+function entriesOf(form: SentForm) {
   return { url: form.text('url'), description: form.optional('description'), events: form.all('events') };
 }
 
@@ -235,9 +254,13 @@ function EndpointForm({ endpoint, action }: { endpoint: WebhookEndpoint | null; 
   const { webhooks: words, common, fields, values } = useTexts();
   const events: readonly string[] = endpoint?.events ?? TASK_EVENTS;
   return (
-    <Form action={action} submit={endpoint === null ? common.create : common.save}>
-      <Field name="url" hint={words.addressHint} type="url" value={endpoint?.url} required />
-      <Field name="description" hint={common.optional} value={endpoint?.description} />
+    <Form
+      action={action}
+      submit={endpoint === null ? common.create : common.save}
+      stored={endpoint && endpointFields(endpoint)}
+    >
+      <Field name="url" hint={words.addressHint} type="url" required />
+      <Field name="description" hint={common.optional} />
       <fieldset>
         <legend>{fields.events}</legend>
         {SUBSCRIBABLE_EVENTS.map((event) => (

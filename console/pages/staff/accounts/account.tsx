@@ -17,6 +17,7 @@ import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ShortId } from '../../../html/linked-ids.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { hasPermission, type PageResult, showPage, type UserVisit } from '../../../page.ts';
+import type { StoredFields } from '../../../stored-fields.ts';
 import { Entries, pagesOfStaff } from '../../billing/ledger.tsx';
 import { KeyTable } from '../../keys/key-table.tsx';
 import { MEMBER } from '../../members/pages.tsx';
@@ -143,11 +144,16 @@ function Actions({ account, lists, visit }: ActionsProps) {
               <Field name="reason" id="adjustment-reason" required />
             </Form>
           </Card>
-          <ReasonCard title={priceLists.assign} hint={priceLists.assignHint} action={`${path}/price-list`} look="">
+          <ReasonCard
+            title={priceLists.assign}
+            hint={priceLists.assignHint}
+            action={`${path}/price-list`}
+            look=""
+            stored={priceListFields(account)}
+          >
             <Choice
               name="price_list"
               label={priceLists.pays}
-              value={account.priceList}
               options={[['', priceLists.catalogue], ...lists.map(({ name }) => [name, name] as const)]}
             />
           </ReasonCard>
@@ -202,6 +208,10 @@ function Summary({ account }: { account: Account }) {
       </Card>
     </div>
   );
+}
+
+export function priceListFields({ priceList }: Account): StoredFields {
+  return { price_list: priceList };
 }
 
 export function accountStateOf({ suspendedAt }: Account): string {

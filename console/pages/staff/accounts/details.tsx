@@ -4,9 +4,10 @@ import { toDetails } from '../../../../api/routes/admin/accounts.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import type { Form as SentForm } from '../../../form.ts';
+import type { StoredFields } from '../../../stored-fields.ts';
 import { Field, Form } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
-import { BillingDetailsFields, readBillingDetails } from '../../billing/documents.tsx';
+import { BillingDetailsFields, billingFields, readBillingDetails } from '../../billing/documents.tsx';
 
 const validate = createValidator(createAccountSchema);
 /** The API's names of the details. */
@@ -34,21 +35,32 @@ export function readDetails(form: SentForm) {
   return { ...toDetails(body), name: body.name };
 }
 
+export function detailFields(account: Account): StoredFields {
+  return {
+    name: account.name,
+    email: account.email,
+    external_id: account.externalId,
+    max_concurrent_tasks: account.maxConcurrentTasks,
+    content_days: account.contentDays,
+    ...billingFields(account),
+  };
+}
+
 export function DetailsForm({ action, stored }: { action: string; stored: Account | null }) {
   const { staffAccounts: words, common } = useTexts();
   return (
-    <Form action={action} class="grid" submit={stored === null ? common.create : common.save}>
-      <Field name="name" value={stored?.name} required />
-      <Field name="email" id="details-email" type="email" value={stored?.email} />
-      <Field name="external_id" value={stored?.externalId} />
-      <Field
-        name="max_concurrent_tasks"
-        hint={common.optional}
-        inputMode="numeric"
-        value={stored?.maxConcurrentTasks}
-      />
-      <Field name="content_days" hint={words.contentDaysHint} inputMode="numeric" value={stored?.contentDays} />
-      <BillingDetailsFields stored={stored} />
+    <Form
+      action={action}
+      class="grid"
+      submit={stored === null ? common.create : common.save}
+      stored={stored && detailFields(stored)}
+    >
+      <Field name="name" required />
+      <Field name="email" id="details-email" type="email" />
+      <Field name="external_id" />
+      <Field name="max_concurrent_tasks" hint={common.optional} inputMode="numeric" />
+      <Field name="content_days" hint={words.contentDaysHint} inputMode="numeric" />
+      <BillingDetailsFields />
     </Form>
   );
 }

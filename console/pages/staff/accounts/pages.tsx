@@ -23,9 +23,10 @@ import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
 import { invite } from '../people/pages.tsx';
+import { saveAccountIfUnchanged } from '../../save-account.ts';
 import { authorshipOf } from '../reason.ts';
-import { accountStateOf, showAccount } from './account.tsx';
-import { DETAIL_NAMES, DetailsForm, readDetails } from './details.tsx';
+import { accountStateOf, priceListFields, showAccount } from './account.tsx';
+import { DETAIL_NAMES, detailFields, DetailsForm, readDetails } from './details.tsx';
 
 const validateAdjustment = createValidator(adjustmentSchema);
 
@@ -41,15 +42,12 @@ export const staffAccountPages = [
     (_visit, id) => `/staff/accounts/${id}`,
   ),
   accountPage,
-  accountPage.form('/details', 'operate', (visit, services) => {
-    const details = readDetails(visit.form);
-    return editAccount(services, {
-      accountId: accountIdOf(visit),
-      details,
-      names: DETAIL_NAMES,
-      author: visit.user.email,
-    });
-  }),
+  accountPage.form('/details', 'operate', (visit, { database }) =>
+    saveAccountIfUnchanged(visit, database, detailFields, (transaction, { id: accountId }) => {
+      const [details, author] = [readDetails(visit.form), visit.user.email];
+      return editAccount({ database: transaction }, { accountId, details, names: DETAIL_NAMES, author });
+    }),
+  ),
   accountPage.form('/members', 'operate', invite, (_visit, shown) => shown),
   staff.page('/staff/accounts/{account_id}/ledger', 'read', showLedger),
   staff.page('/staff/accounts/{account_id}/ledger/export', 'read', async ({ params, query }, { reports }) => {
@@ -66,10 +64,12 @@ export const staffAccountPages = [
   accountPage.form('/erase', 'operate', (visit, { database }) =>
     eraseContentOf(database, accountIdOf(visit), authorshipOf(visit)),
   ),
-  accountPage.form('/price-list', 'moveMoney', (visit, services) => {
-    const list = visit.form.optional('price_list');
-    return setPriceList(services, { accountId: accountIdOf(visit), list, ...authorshipOf(visit) });
-  }),
+  accountPage.form('/price-list', 'moveMoney', (visit, { database }) =>
+    saveAccountIfUnchanged(visit, database, priceListFields, (transaction, { id: accountId }) => {
+      const list = visit.form.optional('price_list');
+      return setPriceList({ database: transaction }, { accountId, list, ...authorshipOf(visit) });
+    }),
+  ),
   accountPage.form('/adjust', 'moveMoney', adjust),
 ];
 

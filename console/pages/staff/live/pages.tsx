@@ -3,9 +3,8 @@ import { type Concern, readState, type State } from '../../../../api/services/co
 import type { Backlog } from '../../../../db/queries/backlog.ts';
 import { Badge, Card, Empty, Facts, type Tone } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
-import { wordFor } from '../../../html/resource-table.tsx';
 import { showPage, staff, type UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
+import { type Texts, wordFor } from '../../../texts/texts.ts';
 
 const TONES: Readonly<Record<State['readiness']['status'], Tone>> = {
   ready: 'good',

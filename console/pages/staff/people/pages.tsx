@@ -8,6 +8,8 @@ import {
   findUser,
   findUserByEmail,
   listMemberships,
+  lockMembers,
+  lockUser,
   removeMember,
   setMember,
   type User,
@@ -20,6 +22,7 @@ import { Card, Choice, Copyable, Empty, Field, Form, FormButton } from '../../..
 import { Chosen } from '../../../html/resource-table.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
 
 const validate = createValidator(createUserSchema);
 
@@ -27,17 +30,21 @@ const page = staff.page('/staff/people/{user_id}', 'read', showPerson);
 
 export const staffPeoplePages = [
   page,
-  change('', (visit, { database }, { id }) => {
-    const name = visit.form.text('name');
-    if (!isPersonName(name)) throw new FormError(visit.texts.members.nameFault(PERSON_NAME_LENGTH), { field: 'name' });
-    return changeUser(database, id, { name });
-  }),
+  change('', rename),
   change('/disable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: true })),
   change('/enable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: false })),
   change('/second-factor', (_visit, { database }, { id }) => changeUser(database, id, { secondFactor: null })),
-  change('/role', async ({ form }, { database }, { id }) => {
+  change('/role', async (visit, { database }, { id: userId }) => {
+    const { form } = visit;
     const { id: accountId } = await existingAccount(database, form.text('account_id'));
-    await setMember(database, { accountId, userId: id, role: roleIn(form.text('role')) });
+    await saveIfUnchanged(visit, database, {
+      find: async (transaction) => {
+        const members = await lockMembers(transaction, accountId);
+        return { role: members.find((member) => member.userId === userId)?.role };
+      },
+      fieldsOf: (stored) => stored,
+      save: (transaction) => setMember(transaction, { accountId, userId, role: roleIn(form.text('role')) }),
+    });
   }),
   change('/leave', ({ form }, { database }, { id }) => removeMember(database, form.text('account_id'), id)),
   staff.form('/staff/people/{user_id}/link', 'operate', async (visit, services) => {
@@ -53,7 +60,24 @@ function change(path: string, act: (visit: UserVisit, services: ApiServices, use
   return page.form(path, 'operate', async (visit, services) => act(visit, services, await customerOf(visit, services)));
 }
 
-async function personOf({ params }: UserVisit, { database }: ApiServices): Promise<User> {
+function rename(visit: UserVisit, { database }: ApiServices, { id }: User): Promise<void> {
+  const name = visit.form.text('name');
+  if (!isPersonName(name)) throw new FormError(visit.texts.members.nameFault(PERSON_NAME_LENGTH), { field: 'name' });
+  return saveIfUnchanged(visit, database, {
+    find: async (transaction) => {
+      await lockUser(transaction, id);
+      return personOf(visit, { database: transaction });
+    },
+    fieldsOf: nameFields,
+    save: (transaction) => changeUser(transaction, id, { name }),
+  });
+}
+
+function nameFields({ name }: User): StoredFields {
+  return { name };
+}
+
+async function personOf({ params }: UserVisit, { database }: Pick<ApiServices, 'database'>): Promise<User> {
   return requireFound(await findUser(database, params['user_id'] ?? ''));
 }
 
@@ -114,9 +138,9 @@ async function showPerson(visit: UserVisit, services: ApiServices): Promise<Page
         </p>
         {mayChange ? (
           <div class="row">
-            <Form action={`${path}/role`} class="row" submit={common.save}>
+            <Form action={`${path}/role`} class="row" submit={common.save} stored={{ role }}>
               <input type="hidden" name="account_id" value={accountId} />
-              <RoleChoice id={`role-${accountId}`} value={role} />
+              <RoleChoice id={`role-${accountId}`} />
             </Form>
             <FormButton
               action={`${path}/leave`}
@@ -144,8 +168,8 @@ function PersonForms({ user, path }: { user: User; path: string }) {
   );
   return (
     <>
-      <Form action={path} submit={common.save}>
-        <Field name="name" value={user.name} required />
+      <Form action={path} submit={common.save} stored={nameFields(user)}>
+        <Field name="name" required />
       </Form>
       <div class="row actions">
         {user.disabledAt === null ? disable : <FormButton action={`${path}/enable`} label={common.enable} />}
@@ -162,7 +186,7 @@ function PersonForms({ user, path }: { user: User; path: string }) {
   );
 }
 
-function RoleChoice({ id, value }: { id: string; value: MemberRole }) {
+function RoleChoice({ id, value }: { id: string; value?: MemberRole }) {
   const { values } = useTexts();
   const options = MEMBER_ROLES.map((role) => [role, values.role[role]] as const);
   return <Choice name="role" id={id} value={value} options={options} />;

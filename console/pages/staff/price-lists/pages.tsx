@@ -10,6 +10,7 @@ import {
 } from '../../../../api/services/price-lists.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
+import { lockRow } from '../../../../db/lock-row.ts';
 import { listPriceLists, listPriceListVersions, type NewPriceListVersion } from '../../../../db/queries/price-lists.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
@@ -18,6 +19,7 @@ import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { priceName, priceText } from '../../../html/terms.tsx';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
 import { readRules, writeRules } from './rules.ts';
 
 const PATH = '/staff/price-lists';
@@ -42,10 +44,26 @@ export const staffPriceListPages = [
     (_visit, name) => `${PATH}/${name}`,
   ),
   listPage,
-  listPage.form('', 'moveMoney', (visit, services) =>
-    changePriceList(services, visit.params['price_list'] ?? '', toVersion(visit, validateChange(bodyOf(visit)))),
-  ),
+  listPage.form('', 'moveMoney', addVersion),
 ];
+
+function addVersion(visit: UserVisit, { database, catalogue }: ApiServices): Promise<unknown> {
+  const { price_list: name = '' } = visit.params;
+  return saveIfUnchanged(visit, database, {
+    find: async (transaction) => {
+      await lockRow(transaction, 'price_lists', { name });
+      return showPriceList({ database: transaction, catalogue }, name);
+    },
+    fieldsOf: latestFields,
+    save: (transaction) =>
+      changePriceList({ database: transaction, catalogue }, name, toVersion(visit, validateChange(bodyOf(visit)))),
+  });
+}
+
+/** A new version replaces the latest version. */
+function latestFields({ summary }: ShownPriceList): StoredFields {
+  return { price_list_version: summary.latest };
+}
 
 async function showLists(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
   const lists = await listPriceLists(reports);
@@ -117,7 +135,7 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
     hasPermission(visit, 'moveMoney') ? (
       <Card title={words.change}>
         <p class="soft">{words.changeHint}</p>
-        <Form action={`/console${PATH}/${shown.list}`} submit={words.change}>
+        <Form action={`/console${PATH}/${shown.list}`} submit={words.change} stored={latestFields(shown)}>
           <VersionFields factor={shown.factor} rules={writeRules(shown.rules)} />
         </Form>
       </Card>

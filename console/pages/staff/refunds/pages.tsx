@@ -7,11 +7,11 @@ import { nested } from '../../../../domain/resource/resource.ts';
 import { exportFile } from '../../../export.ts';
 import { Choice, Field } from '../../../html/components.tsx';
 import { DayFilters, Downloads, Filters } from '../../../html/filters.tsx';
-import { TableCard, wordFor } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOrMonth } from '../../../period.ts';
-import type { Texts } from '../../../texts/texts.ts';
+import { type Texts, wordFor } from '../../../texts/texts.ts';
 
 const CAUSE = /^[a-z_]{1,100}$/;
 

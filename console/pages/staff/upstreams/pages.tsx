@@ -7,8 +7,9 @@ import { FormError } from '../../../form-problem.ts';
 import { Badge, Choice, Empty, Field, WithNote, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
-import { Chosen, TableCard, wordFor } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { wordFor } from '../../../texts/texts.ts';
 import { authorshipOf } from '../reason.ts';
 
 const MINUTE_SECONDS = 60;
