@@ -19,7 +19,7 @@ import { badRequest, ServiceError } from '../domain/errors.ts';
 import { isObject } from '../domain/json.ts';
 import { withNewFormIds } from './html/form-id.tsx';
 import { FormError } from './form-problem.ts';
-import type { PageResult, Page, Visit } from './page.ts';
+import { isDone, type PageResult, type Page, type Visit } from './page.ts';
 
 const FORM_ID = /^[\w-]{22,64}$/;
 /** The pauses between reads of the first request's outcome, for a browser that sent a form twice. */
@@ -40,13 +40,15 @@ interface StoredResult {
   readonly to: string;
   /** The HTML of a page or part. */
   readonly html: string;
+  /** What the page that opens next says; null for nothing. */
+  readonly done: string | null;
   /** The tokens of the cookies that the response sets; `end` removes a cookie. */
   readonly session: string | null;
   readonly attempt: string | null;
 }
 
 /** The outcome is unknown: the work may have been done. */
-const UNKNOWN: StoredResult = { kind: 'unknown', to: '', html: '', session: null, attempt: null };
+const UNKNOWN: StoredResult = { kind: 'unknown', to: '', html: '', done: null, session: null, attempt: null };
 
 /** Draws a page in its frame. */
 export type PageRenderer = (result: Extract<PageResult, { kind: 'page' | 'part' }>) => string;
@@ -141,7 +143,7 @@ function toKept(result: PageResult, draw: PageRenderer): StoredResult {
   const kept = { ...UNKNOWN, session, attempt };
   switch (result.kind) {
     case 'redirect':
-      return { ...kept, kind: 'redirect', to: result.path };
+      return { ...kept, kind: 'redirect', to: result.path, done: result.done === undefined ? 'saved' : result.done };
     case 'page':
     case 'part':
       return { ...kept, kind: result.kind, html: draw(result) };
@@ -155,8 +157,12 @@ function toResult(kept: StoredResult, formId: string, canSetCookies: boolean): P
   if (kept.kind === 'part') return { kind: 'part', content: raw(kept.html) };
   const next =
     kept.kind === 'page'
-      ? ({ kind: 'redirect', path: `/outcomes/${formId}`, showsResult: true } as const)
-      : ({ kind: 'redirect', path: kept.to } as const);
+      ? ({ kind: 'redirect', path: `/outcomes/${formId}`, done: null } as const)
+      : ({
+          kind: 'redirect',
+          path: kept.to,
+          done: kept.done !== null && isDone(kept.done) ? kept.done : null,
+        } as const);
   if (!canSetCookies) return next;
   return {
     ...next,
@@ -173,18 +179,19 @@ function keptIn({ encryptedAnswer }: SentForm, formId: string, { encryption }: A
 
 function isKept(value: unknown): value is StoredResult {
   if (!isObject(value)) return false;
-  const { kind, to, html, session, attempt } = value;
+  const { kind, to, html, done, session, attempt } = value;
   return (
     KEPT_KINDS.some((known) => known === kind) &&
     typeof to === 'string' &&
     typeof html === 'string' &&
-    isToken(session) &&
-    isToken(attempt)
+    isTextOrNull(done) &&
+    isTextOrNull(session) &&
+    isTextOrNull(attempt)
   );
 }
 
-function isToken(token: unknown): boolean {
-  return token === null || typeof token === 'string';
+function isTextOrNull(value: unknown): boolean {
+  return value === null || typeof value === 'string';
 }
 
 function tokenOf(cookie: { readonly token: string } | 'end' | undefined): string | null {

@@ -57,6 +57,22 @@ export interface MemberVisit extends UserVisit {
   readonly account: Membership;
 }
 
+/** What a form did, as the next page says it: the names in `texts.done`. */
+export const DONE = [
+  'saved',
+  'deleted',
+  'removed',
+  'ended',
+  'erasing',
+  'sent',
+  'booked',
+  'waits',
+  'approved',
+  'rejected',
+  'withdrawn',
+] as const;
+export type Done = (typeof DONE)[number];
+
 /** The response of a page. */
 export type PageResult =
   | (Cookies & {
@@ -76,8 +92,11 @@ export type PageResult =
       readonly status?: number;
       readonly refused?: Visit;
     }
-  /** The browser opens a path of the console. After a form, the page says "Saved", unless `showsResult` is true. */
-  | (Cookies & { readonly kind: 'redirect'; readonly path: string; readonly showsResult?: true })
+  /**
+   * The browser opens a path of the console. After a form, the page says what was done, by default "Saved". Null if the
+   * page shows the result by itself.
+   */
+  | (Cookies & { readonly kind: 'redirect'; readonly path: string; readonly done?: Done | null })
   /** The browser opens the OpenID provider. */
   | (Cookies & { readonly kind: 'leave'; readonly url: string })
   /** A file that the browser saves, streamed. */
@@ -141,13 +160,14 @@ type FormPage<By extends Visit, Permission> = Page & {
    *
    * @param below the form's path below the path of the page
    * @param act the work, which throws a ServiceError to refuse the form
-   * @param next the result to show afterwards, or the path of the console to open; by default, the page
+   * @param next the result to show afterwards, or the path of the console to open, or what the form did, which the page
+   *   says; by default, the page says "Saved"
    */
   readonly form: <Made>(
     below: string,
     permission: Permission,
     act: (visit: By, services: ApiServices) => Made | Promise<Made>,
-    next?: (visit: By, made: Made) => PageResult | string,
+    next?: Done | ((visit: By, made: Made) => PageResult | string | Done),
   ) => Page;
 };
 
@@ -165,13 +185,14 @@ function definers<By extends Visit, Permission>(
     ...accessOf(permission, handle),
     method: 'get',
     path: prefix + path,
-    form: (below, permission, act, next) =>
+    form: (below, permission, act, next = 'saved') =>
       form(path + below, permission, async (visit, services) => {
         const address = filled(prefix + path, visit);
         try {
           const made = await act(visit, services);
-          const shown = next ? next(visit, made) : address;
-          return typeof shown === 'string' ? { kind: 'redirect', path: shown } : shown;
+          const shown = typeof next === 'string' ? next : next(visit, made);
+          if (typeof shown !== 'string') return shown;
+          return isDone(shown) ? { kind: 'redirect', path: address, done: shown } : { kind: 'redirect', path: shown };
         } catch (problem) {
           // An object in the form's path does not exist, which shows the page for 404.
           const isUnknown = below.includes('{') && isRefusal(problem) && problem.code === 'not_found';
@@ -182,6 +203,10 @@ function definers<By extends Visit, Permission>(
       }),
   });
   return { page, form };
+}
+
+export function isDone(word: string): word is Done {
+  return DONE.some((known) => known === word);
 }
 
 function withoutPermission<By extends Visit>(accessOf: (handle: Handle<By>) => Access) {

@@ -18,7 +18,16 @@ import { ErrorContent } from './html/error.tsx';
 import { withAccountNames } from './html/linked-ids.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
 import { findEarlierOutcome, formToSend, once, statusOf } from './once.ts';
-import { type Cookie, everybody, type PageResult, type Page, type UserVisit, type Visit } from './page.ts';
+import {
+  type Cookie,
+  type Done,
+  everybody,
+  isDone,
+  type PageResult,
+  type Page,
+  type UserVisit,
+  type Visit,
+} from './page.ts';
 import { PAGES } from './pages.ts';
 import { mountStatus } from './status.tsx';
 import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../api/services/people/provider-sign-in.ts';
@@ -29,9 +38,9 @@ const PREFIX = '/console';
 const BACK_COOKIE = '__Host-genway-back';
 const BACK_LIFETIME_SECONDS = 15 * 60;
 const MAX_BACK_LENGTH = 1_000;
-const SAVED_COOKIE = '__Host-genway-saved';
+const DONE_COOKIE = '__Host-genway-done';
 /** Longer than the redirect after a form takes. */
-const SAVED_LIFETIME_SECONDS = 20;
+const DONE_LIFETIME_SECONDS = 20;
 /** The accepted values of the header that browsers set: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header */
 const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
 
@@ -196,7 +205,7 @@ async function send(context: Context, visit: Visit, { database }: ApiServices, r
       context.status = statusOf(result, visit);
       context.type = 'html';
       context.body = await withAccountNames(draw(visit, result), (ids) => findAccountNames(database, ids));
-      if (isJustSaved(visit) && result.kind === 'page') setCookie(context, SAVED_COOKIE, 'end', 0);
+      if (justDone(visit) !== null && result.kind === 'page') setCookie(context, DONE_COOKIE, 'end', 0);
       return;
     case 'file':
       context.attachment(result.name);
@@ -206,8 +215,8 @@ async function send(context: Context, visit: Visit, { database }: ApiServices, r
     case 'sent':
       return;
     case 'redirect':
-      if (context.method === 'POST' && visit.session && !result.session && !result.showsResult) {
-        setCookie(context, SAVED_COOKIE, { token: '1' }, SAVED_LIFETIME_SECONDS);
+      if (context.method === 'POST' && visit.session && !result.session && result.done !== null) {
+        setCookie(context, DONE_COOKIE, { token: result.done ?? 'saved' }, DONE_LIFETIME_SECONDS);
       }
       return leadTo(`${PREFIX}${result.path}`, visit);
     case 'leave':
@@ -243,15 +252,17 @@ function pathBelow(token: string | undefined): string {
   }
 }
 
-function isJustSaved({ context }: Visit): boolean {
-  return context.method === 'GET' && context.cookies.get(SAVED_COOKIE) !== undefined;
+/** What the form before this page did; null if no form was sent. */
+function justDone({ context }: Visit): Done | null {
+  const token = context.method === 'GET' ? context.cookies.get(DONE_COOKIE) : undefined;
+  return token !== undefined && isDone(token) ? token : null;
 }
 
 function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {
   const page = result.refused ?? visit;
   if (result.kind === 'part') return renderPart(result.content, page);
   const { title, content, bare } = result;
-  return renderPage({ title, content, signedIn: bare ? null : signedInOf(visit), isSaved: isJustSaved(visit) }, page);
+  return renderPage({ title, content, signedIn: bare ? null : signedInOf(visit), done: justDone(visit) }, page);
 }
 
 /** Returns null for a visitor without a session or with a pending second factor, who sees no navigation. */

@@ -7,7 +7,7 @@ import { hasMemberPermission, type MemberPermission } from '../../domain/roles.t
 import type { Texts } from '../texts/texts.ts';
 import { Form, Problem } from './components.tsx';
 import { Icon, type IconName } from './icon.tsx';
-import type { Visit } from '../page.ts';
+import type { Done, Visit } from '../page.ts';
 import { CurrentPage, usePage, useTexts } from './page-context.ts';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
@@ -17,8 +17,8 @@ interface Frame {
   readonly content: Child;
   /** Null for visitors without navigation. */
   readonly signedIn: SignedIn | null;
-  /** Whether the page follows a form whose work was done. */
-  readonly isSaved: boolean;
+  /** What the form before the page did; null if the page follows no form. */
+  readonly done: Done | null;
 }
 
 export interface SignedIn {
@@ -115,7 +115,7 @@ export function renderPart(content: Child, visit: Visit, title = ''): string {
   return renderToString(<CurrentPage.Provider value={{ ...visit, title }}>{content}</CurrentPage.Provider>);
 }
 
-function Document({ title, content, signedIn, isSaved }: Frame) {
+function Document({ title, content, signedIn, done }: Frame) {
   const { texts, problem } = usePage();
   return (
     <html lang={texts.language}>
@@ -137,11 +137,11 @@ function Document({ title, content, signedIn, isSaved }: Frame) {
         {signedIn === null ? null : <Navigation signedIn={signedIn} />}
         <main id="content" class={signedIn === null ? 'stranger' : ''} tabIndex={-1}>
           <h1>{title}</h1>
-          {isSaved ? (
-            <p class="saved" role="status">
-              {texts.common.saved}
+          {done === null ? null : (
+            <p class="done" role="status">
+              {texts.done[done]}
             </p>
-          ) : null}
+          )}
           <Problem of={problem} />
           {content}
         </main>

@@ -18,7 +18,7 @@ export const viewPages = [
   user.form('/views/delete', async ({ user: { id }, form }, { database }) => {
     const view = viewIn(form);
     await deleteView(database, id, view);
-    return { kind: 'redirect', path: addressOf(view) };
+    return { kind: 'redirect', path: addressOf(view), done: 'deleted' };
   }),
 ];
 

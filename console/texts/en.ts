@@ -49,7 +49,6 @@ export const en = {
     show: 'Show',
     usualColumns: 'Usual columns',
     save: 'Save',
-    saved: 'Saved.',
     changedSince: (values: string) =>
       `Nothing was saved: after you opened this page, somebody changed what the form shows. ${values}. Compare this with your entries. Save again to replace it.`,
     nowIs: (field: string, value: string) => `${field} is now “${value}”`,
@@ -94,6 +93,20 @@ export const en = {
     customer: 'Customer',
     what: 'What',
     endpointId: 'Endpoint id',
+  },
+  /** What a form did, on the page after the form. */
+  done: {
+    saved: 'Saved.',
+    deleted: 'Deleted.',
+    removed: 'Removed.',
+    ended: 'Ended.',
+    erasing: 'The content is being erased.',
+    sent: 'Sent.',
+    booked: 'Booked.',
+    waits: 'Waits for a second person.',
+    approved: 'Approved.',
+    rejected: 'Rejected.',
+    withdrawn: 'Withdrawn.',
   },
   status: {
     title: 'Status',

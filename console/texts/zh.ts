@@ -47,7 +47,6 @@ export const zh: typeof en = {
     show: '显示',
     usualColumns: '默认列',
     save: '保存',
-    saved: '已保存。',
     changedSince: (values) =>
       `未保存：您打开此页面后，表单中的内容已被他人更改。${values}。请与您填写的内容核对；如需替换，请再次保存。`,
     nowIs: (field, value) => `“${field}”现在是“${value}”`,
@@ -92,6 +91,20 @@ export const zh: typeof en = {
     customer: '客户',
     what: '项目',
     endpointId: '端点编号',
+  },
+  /** What a form did, on the page after the form. */
+  done: {
+    saved: '已保存。',
+    deleted: '已删除。',
+    removed: '已移除。',
+    ended: '已结束。',
+    erasing: '正在删除内容。',
+    sent: '已发送。',
+    booked: '已入账。',
+    waits: '等待第二个人处理。',
+    approved: '已批准。',
+    rejected: '已拒绝。',
+    withdrawn: '已撤回。',
   },
   status: {
     title: '服务状态',

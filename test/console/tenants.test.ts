@@ -151,7 +151,7 @@ describe('the ids of another account', () => {
           method === 'get'
             ? await owner.get(`/console${target}`)
             : await owner.send(`/console${target}`, { role: 'owner', url: 'https://example.com/x', name: 'x' });
-        // The next page shows "Saved" after some forms.
+        // The next page says what some forms did.
         if (method === 'post') await owner.get('/console/profile');
         return `${status} ${withoutIds(String(headers['location'] ?? ''))} ${withoutIds(text)}`;
       };

@@ -26,12 +26,13 @@ export interface Acknowledging {
  * Records why findings stay as they are. Under dual control, findings about money wait for a second person. Findings
  * that were acknowledged before stay acknowledged.
  *
+ * @returns whether a finding waits for a second person
  * @throws ServiceError `not_found`; `bad_request` for a finding that the report does not have
  */
 export async function acknowledgeFindings(
   { database, ...dualControl }: DualControl & { readonly database: Database },
   { reconciliationId, numbers, reason, author }: Acknowledging,
-): Promise<void> {
+): Promise<boolean> {
   const findings = await findingsOf(database, reconciliationId, numbers);
   await database.transaction(async (transaction) => {
     for (const finding of findings) {
@@ -41,6 +42,7 @@ export async function acknowledgeFindings(
       await insertAcknowledgement(transaction, { ...acknowledgement, reason, author, requiresSecondApproval });
     }
   });
+  return findings.some((finding) => isSecondApprovalRequired(finding, dualControl));
 }
 
 /**

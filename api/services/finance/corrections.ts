@@ -28,6 +28,7 @@ import { type DualControl, SecondApprovalRequiredError } from './dual-control.ts
  *
  * @param correction the correction to request, if it needs a second approval
  * @param adjustmentId the id of the adjustment, if it needs none
+ * @returns whether the correction is booked
  * @throws ServiceError `not_found`; `bad_request` for a form that is too old; `idempotency_conflict` for a form that
  *   was sent before with another correction; `insufficient_credits`
  */
@@ -35,12 +36,12 @@ export async function correct(
   { database, ...dualControl }: DualControl & { readonly database: Database },
   correction: NewCorrection,
   adjustmentId: string,
-): Promise<void> {
+): Promise<boolean> {
   const { id, accountId, reference } = correction;
   assertFreshForm('correction', id);
   assertFreshForm('transfer', adjustmentId);
   await existingAccount(database, accountId);
-  await withPartitions(database, () =>
+  return withPartitions(database, () =>
     database.transaction(async (transaction) => {
       // Announced payments and their returns lock in the same order.
       if (reference !== null) await lockReturns(transaction, reference);
@@ -49,6 +50,7 @@ export async function correct(
         !(await hasCorrection(transaction, id)) &&
         (await isBookedAlone({ database: transaction, ...dualControl }, correction, adjustmentId));
       if (!isBooked) await requestCorrection(transaction, correction);
+      return isBooked;
     }),
   );
 }

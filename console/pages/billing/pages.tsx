@@ -98,7 +98,12 @@ export const billingPages = [
     await confirmAutoTopUp(services, accountId, visit.params['checkout_id'] ?? '');
     return { kind: 'redirect', path: `/accounts/${accountId}/billing` };
   }),
-  page.form('/automatic/stop', 'pay', ({ account }, { database }) => deleteAutoTopUp(database, account.accountId)),
+  page.form(
+    '/automatic/stop',
+    'pay',
+    ({ account }, { database }) => deleteAutoTopUp(database, account.accountId),
+    'ended',
+  ),
   member.page('/accounts/{account_id}/billing/checkout/{checkout_id}', 'pay', async (visit, services) => {
     const { accountId } = visit.account;
     const url = await findCheckoutUrl(services, accountId, visit.params['checkout_id'] ?? '');

@@ -32,10 +32,15 @@ export const endUserPages = forMembersAndStaff((place) => {
       return exportFile(`end-users-${period.name}`, visit.query, rows, END_USER_USAGE);
     }),
     page.form('', TO_CHANGE, set),
-    page.form('/{budget_id}/delete', TO_CHANGE, ({ params }, { database }) => {
-      const { budget_id: id = '', account_id: accountId = '' } = params;
-      return deleteEndUserBudget(database, { id, accountId });
-    }),
+    page.form(
+      '/{budget_id}/delete',
+      TO_CHANGE,
+      ({ params }, { database }) => {
+        const { budget_id: id = '', account_id: accountId = '' } = params;
+        return deleteEndUserBudget(database, { id, accountId });
+      },
+      'deleted',
+    ),
   ];
 });
 

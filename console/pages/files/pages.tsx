@@ -23,10 +23,15 @@ export const filePages = [
       </Card>,
     );
   }),
-  page.form('/{file_id}/delete', 'develop', async (visit, services) => {
-    const { id } = await uploadOf(visit, services);
-    await services.uploads.remove(visit.account.accountId, [id]);
-  }),
+  page.form(
+    '/{file_id}/delete',
+    'develop',
+    async (visit, services) => {
+      const { id } = await uploadOf(visit, services);
+      await services.uploads.remove(visit.account.accountId, [id]);
+    },
+    'deleted',
+  ),
 ];
 
 async function uploadOf({ account, params }: MemberVisit, { database }: ApiServices): Promise<Upload> {

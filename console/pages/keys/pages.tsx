@@ -16,6 +16,7 @@ import { FormError } from '../../form-problem.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { ButtonLink, Card, Copyable, FormButton } from '../../html/components.tsx';
 import {
+  type Done,
   requireFound,
   forMembersAndStaff,
   isStaffPage,
@@ -36,9 +37,16 @@ const MANAGE = ['develop', 'operate'] as const;
 export const keyPages = forMembersAndStaff((place) => {
   const list = place.page('/keys', MANAGE, showKeys);
   const key = place.page('/keys/{key_id}', MANAGE, showKey);
-  const change = (below: string, act: (visit: UserVisit, services: ApiServices, stored: ApiKey) => Promise<unknown>) =>
-    list.form(`/{key_id}/${below}`, MANAGE, async (visit, services) =>
-      act(visit, services, await keyOf(visit, services)),
+  const change = (
+    below: string,
+    act: (visit: UserVisit, services: ApiServices, stored: ApiKey) => Promise<unknown>,
+    done?: Done,
+  ) =>
+    list.form(
+      `/{key_id}/${below}`,
+      MANAGE,
+      async (visit, services) => act(visit, services, await keyOf(visit, services)),
+      done,
     );
   return [
     list,
@@ -47,7 +55,7 @@ export const keyPages = forMembersAndStaff((place) => {
     key.form('', MANAGE, save),
     change('enable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: false })),
     change('disable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: true })),
-    change('delete', (_visit, { database }, { id }) => deleteApiKey(database, id)),
+    change('delete', (_visit, { database }, { id }) => deleteApiKey(database, id), 'deleted'),
   ];
 });
 

@@ -44,8 +44,11 @@ export const memberPages = [
     },
     showLink,
   ),
-  listPage.form('/withdraw', 'own', (visit, { database }) =>
-    withdrawInvitation(database, ownerOf(visit), visit.form.text('email')),
+  listPage.form(
+    '/withdraw',
+    'own',
+    (visit, { database }) => withdrawInvitation(database, ownerOf(visit), visit.form.text('email')),
+    'withdrawn',
   ),
   memberPage,
   memberPage.form(
@@ -84,7 +87,7 @@ export const memberPages = [
     async (visit, { database }) => {
       orRefused(await removeMember(database, ownerOf(visit), visit.params['user_id'] ?? ''), visit);
     },
-    pathAfterChange,
+    (visit) => ({ kind: 'redirect', path: pathAfterChange(visit), done: 'removed' }),
   ),
 ];
 

@@ -157,7 +157,7 @@ async function place(visit: MemberVisit, services: ApiServices, model: MediaMode
     visit.context.set('HX-Trigger', PLACED);
     return { kind: 'part', content: <TaskResult task={task} /> };
   }
-  return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}`, showsResult: true };
+  return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}`, done: null };
 }
 
 /** Shows the whole answer of a text model, for browsers without script. */

@@ -35,10 +35,15 @@ export const profilePages = [
   page.form('/second-factor', null, addSecondFactor, (visit, codes) =>
     codes === null ? '/profile' : recoveryCodes(visit, codes),
   ),
-  page.form('/second-factor/remove', null, async (visit, services) => {
-    await assertPassword(visit, services);
-    await removeSecondFactor(services.database, visit.user.id);
-  }),
+  page.form(
+    '/second-factor/remove',
+    null,
+    async (visit, services) => {
+      await assertPassword(visit, services);
+      await removeSecondFactor(services.database, visit.user.id);
+    },
+    'removed',
+  ),
   page.form(
     '/recovery-codes',
     null,
@@ -50,17 +55,29 @@ export const profilePages = [
     (visit, codes) => (codes === null ? '/profile' : recoveryCodes(visit, codes)),
   ),
   page.form('/provider', null, connectProvider, (_visit, shown) => shown),
-  page.form('/provider/disconnect', null, async (visit, services) => {
-    const { openIdProvider, database } = services;
-    if (openIdProvider === null) return;
-    await assertPassword(visit, services);
-    await deleteIdentities(database, visit.user.id, openIdProvider.issuer);
-  }),
-  page.form('/sessions/end', null, ({ user, form }, { database }) =>
-    deleteUserSession(database, user.id, Buffer.from(form.text('session'), 'base64url')),
+  page.form(
+    '/provider/disconnect',
+    null,
+    async (visit, services) => {
+      const { openIdProvider, database } = services;
+      if (openIdProvider === null) return;
+      await assertPassword(visit, services);
+      await deleteIdentities(database, visit.user.id, openIdProvider.issuer);
+    },
+    'removed',
   ),
-  page.form('/sessions/end-others', null, ({ user, session }, { database }) =>
-    deleteUserSessions(database, user.id, session.digest),
+  page.form(
+    '/sessions/end',
+    null,
+    ({ user, form }, { database }) =>
+      deleteUserSession(database, user.id, Buffer.from(form.text('session'), 'base64url')),
+    'ended',
+  ),
+  page.form(
+    '/sessions/end-others',
+    null,
+    ({ user, session }, { database }) => deleteUserSessions(database, user.id, session.digest),
+    'ended',
   ),
 ];
 

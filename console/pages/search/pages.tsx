@@ -41,7 +41,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
   const isStaff = hasPermission(visit, 'read');
   const key = isApiKey(text) ? await findPastedKey(services, text) : null;
   if (isApiKey(text)) return showFound(visit, '', key ? [key].filter(({ accountId }) => isSeen(visit, accountId)) : []);
-  if (isStaff && (await findById(services, text))) return { kind: 'redirect', path: pathOfId(text), showsResult: true };
+  if (isStaff && (await findById(services, text))) return { kind: 'redirect', path: pathOfId(text), done: null };
   return showFound(visit, text, await searchFor(services.reports, text, scopeOf(visit)));
 }
 
@@ -71,7 +71,7 @@ function isSeen(visit: UserVisit, accountId: string): boolean {
 /** Shows the matches; opens a single match directly. @param found null if the search took too long */
 function showFound(visit: UserVisit, text: string, found: readonly Match[] | null): PageResult {
   const [only, ...others] = found ?? [];
-  if (only && others.length === 0) return { kind: 'redirect', path: pathOf(only, visit), showsResult: true };
+  if (only && others.length === 0) return { kind: 'redirect', path: pathOf(only, visit), done: null };
   const { search: words, navigation } = visit.texts;
   const none =
     found === null ? words.tooLong : visit.form.text('text').length < MIN_SEARCH_LENGTH ? words.short : words.none;

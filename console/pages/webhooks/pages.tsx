@@ -36,7 +36,7 @@ import { EndpointState } from '../../html/endpoint-state.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { type Done, requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../stored-fields.ts';
 import { Deliveries } from './deliveries.tsx';
 
@@ -60,12 +60,16 @@ export const webhookPages = [
   change('/disable', ({ account }, { database }, { id }) =>
     updateWebhookEndpoint(database, account.accountId, id, { enabled: false }),
   ),
-  change('/test', (_visit, { database }, endpoint) => sendTestEvent(database, endpoint)),
-  change('/deliveries/{delivery_id}/redeliver', async ({ account, params }, { database }, { id: endpointId }) => {
-    const { accountId } = account;
-    await countRedelivery(database, accountId);
-    await redeliverOne(database, { accountId, endpointId, deliveryId: params['delivery_id'] ?? '' }, null);
-  }),
+  change('/test', (_visit, { database }, endpoint) => sendTestEvent(database, endpoint), 'sent'),
+  change(
+    '/deliveries/{delivery_id}/redeliver',
+    async ({ account, params }, { database }, { id: endpointId }) => {
+      const { accountId } = account;
+      await countRedelivery(database, accountId);
+      await redeliverOne(database, { accountId, endpointId, deliveryId: params['delivery_id'] ?? '' }, null);
+    },
+    'sent',
+  ),
   member.form(`${PATH}/{webhook_id}/rotate-secret`, 'develop', async (visit, services) => {
     const { account, params, texts } = visit;
     const of = { accountId: account.accountId, endpointId: params['webhook_id'] ?? '' };
@@ -84,19 +88,28 @@ export const webhookPages = [
       </Card>,
     );
   }),
-  listPage.form('/{webhook_id}/delete', 'develop', async (visit, services) => {
-    const { id } = await ownEndpoint(visit, services);
-    await deleteWebhookEndpoint(services.database, visit.account.accountId, id);
-  }),
+  listPage.form(
+    '/{webhook_id}/delete',
+    'develop',
+    async (visit, services) => {
+      const { id } = await ownEndpoint(visit, services);
+      await deleteWebhookEndpoint(services.database, visit.account.accountId, id);
+    },
+    'deleted',
+  ),
 ];
 
 /** Defines a form on the page of an endpoint. */
 function change(
   below: string,
   act: (visit: MemberVisit, services: ApiServices, endpoint: WebhookEndpoint) => Promise<unknown>,
+  done?: Done,
 ) {
-  return page.form(below, 'develop', async (visit, services) =>
-    act(visit, services, await ownEndpoint(visit, services)),
+  return page.form(
+    below,
+    'develop',
+    async (visit, services) => act(visit, services, await ownEndpoint(visit, services)),
+    done,
   );
 }
 

@@ -61,8 +61,11 @@ export const staffAccountPages = [
   accountPage.form('/reopen', 'operate', (visit, { database }) =>
     reopenAccount(database, accountIdOf(visit), authorshipOf(visit)),
   ),
-  accountPage.form('/erase', 'operate', (visit, { database }) =>
-    eraseContentOf(database, accountIdOf(visit), authorshipOf(visit)),
+  accountPage.form(
+    '/erase',
+    'operate',
+    (visit, { database }) => eraseContentOf(database, accountIdOf(visit), authorshipOf(visit)),
+    'erasing',
   ),
   accountPage.form('/price-list', 'moveMoney', (visit, { database }) =>
     saveAccountIfUnchanged(visit, database, priceListFields, (transaction, { id: accountId }) => {
@@ -70,7 +73,7 @@ export const staffAccountPages = [
       return setPriceList({ database: transaction }, { accountId, list, ...authorshipOf(visit) });
     }),
   ),
-  accountPage.form('/adjust', 'moveMoney', adjust),
+  accountPage.form('/adjust', 'moveMoney', adjust, 'booked'),
 ];
 
 async function search(visit: UserVisit, services: ApiServices): Promise<PageResult> {

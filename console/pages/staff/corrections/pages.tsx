@@ -34,26 +34,30 @@ const page = staff.page(PATH, 'read', showCorrections);
 
 export const staffCorrectionPages = [
   page,
-  page.form('', 'moveMoney', correct),
+  page.form('', 'moveMoney', correct, (_visit, isBooked) => (isBooked ? 'booked' : 'waits')),
   deciding('approve', 'approved'),
   deciding('reject', 'rejected'),
   deciding('withdraw', 'withdrawn'),
 ];
 
 function deciding(name: string, outcome: CorrectionOutcome) {
-  return page.form(`/{correction_id}/${name}`, 'moveMoney', ({ params, user }, { database }) =>
-    decide(database, { id: params['correction_id'] ?? '', outcome, by: user.email }),
+  return page.form(
+    `/{correction_id}/${name}`,
+    'moveMoney',
+    ({ params, user }, { database }) =>
+      decide(database, { id: params['correction_id'] ?? '', outcome, by: user.email }),
+    outcome,
   );
 }
 
-/** Books a correction, or creates a pending correction for a second person. */
-async function correct({ form, user: { email: author } }: UserVisit, services: ApiServices): Promise<void> {
+/** Books a correction, or creates a pending correction for a second person. @returns whether it is booked */
+async function correct({ form, user: { email: author } }: UserVisit, services: ApiServices): Promise<boolean> {
   const given = { amount_usd: form.text('amount_usd') };
   const { amount_usd: amountUsd, reason } = validateAdjustment({ ...given, reason: form.text('reason') });
   const reference = form.optional('reference');
   if (reference !== null) validateTopUp({ ...given, reference });
   const asked = { id: form.text('correction_id'), accountId: form.text('account_id'), amount: parseUsd(amountUsd) };
-  await correctOrAsk(services, { ...asked, reference, reason, author }, form.text('adjustment_id'));
+  return correctOrAsk(services, { ...asked, reference, reason, author }, form.text('adjustment_id'));
 }
 
 async function showCorrections(

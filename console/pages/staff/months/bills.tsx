@@ -31,7 +31,7 @@ export const billPages = [
     '/forget',
     'moveMoney',
     (visit, { database }) => deleteBill(database, visit.params['vendor'] ?? '', monthIn(visit)),
-    pathOfMonth,
+    (visit) => ({ kind: 'redirect', path: pathOfMonth(visit), done: 'deleted' }),
   ),
   importPage,
   importForm,

@@ -21,7 +21,15 @@ import { FormError } from '../../../form-problem.ts';
 import { Card, Choice, Copyable, Empty, Field, Form, FormButton } from '../../../html/components.tsx';
 import { Chosen } from '../../../html/resource-table.tsx';
 import { useTexts } from '../../../html/page-context.ts';
-import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import {
+  type Done,
+  requireFound,
+  hasPermission,
+  type PageResult,
+  showPage,
+  staff,
+  type UserVisit,
+} from '../../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
 
 const validate = createValidator(createUserSchema);
@@ -33,7 +41,11 @@ export const staffPeoplePages = [
   change('', rename),
   change('/disable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: true })),
   change('/enable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: false })),
-  change('/second-factor', (_visit, { database }, { id }) => changeUser(database, id, { secondFactor: null })),
+  change(
+    '/second-factor',
+    (_visit, { database }, { id }) => changeUser(database, id, { secondFactor: null }),
+    'removed',
+  ),
   change('/role', async (visit, { database }, { id: userId }) => {
     const { form } = visit;
     const { id: accountId } = await existingAccount(database, form.text('account_id'));
@@ -46,7 +58,7 @@ export const staffPeoplePages = [
       save: (transaction) => setMember(transaction, { accountId, userId, role: roleIn(form.text('role')) }),
     });
   }),
-  change('/leave', ({ form }, { database }, { id }) => removeMember(database, form.text('account_id'), id)),
+  change('/leave', ({ form }, { database }, { id }) => removeMember(database, form.text('account_id'), id), 'removed'),
   staff.form('/staff/people/{user_id}/link', 'operate', async (visit, services) => {
     const user = await customerOf(visit, services);
     const { members: words } = visit.texts;
@@ -56,8 +68,17 @@ export const staffPeoplePages = [
 ];
 
 /** Defines a form that changes the person. */
-function change(path: string, act: (visit: UserVisit, services: ApiServices, user: User) => Promise<unknown>) {
-  return page.form(path, 'operate', async (visit, services) => act(visit, services, await customerOf(visit, services)));
+function change(
+  path: string,
+  act: (visit: UserVisit, services: ApiServices, user: User) => Promise<unknown>,
+  done?: Done,
+) {
+  return page.form(
+    path,
+    'operate',
+    async (visit, services) => act(visit, services, await customerOf(visit, services)),
+    done,
+  );
 }
 
 function rename(visit: UserVisit, { database }: ApiServices, { id }: User): Promise<void> {

@@ -24,7 +24,15 @@ import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import {
+  type Done,
+  requireFound,
+  hasPermission,
+  type PageResult,
+  showPage,
+  staff,
+  type UserVisit,
+} from '../../../page.ts';
 import { FoundRow } from '../found-row.tsx';
 
 const validate = createValidator(acknowledgeSchema);
@@ -50,25 +58,30 @@ export const staffReconciliationPages = [
     const findings = await readFindings(services.database, reconciliation);
     return exportFile(`findings-${reconciliation.id}`, visit.query, findings, FINDING);
   }),
-  page.form('/acknowledge', 'moveMoney', acknowledge),
-  deciding('confirm', 'confirmed'),
-  deciding('reject', 'rejected'),
-  deciding('withdraw', 'withdrawn'),
+  page.form('/acknowledge', 'moveMoney', acknowledge, (_visit, isPending) => (isPending ? 'waits' : 'saved')),
+  deciding('confirm', 'confirmed', 'approved'),
+  deciding('reject', 'rejected', 'rejected'),
+  deciding('withdraw', 'withdrawn', 'withdrawn'),
 ];
 
-function deciding(name: string, outcome: AcknowledgementOutcome) {
-  return page.form(`/${name}`, 'moveMoney', ({ form, user }, { database }) =>
-    decideAcknowledgement(database, { id: form.text('acknowledgement_id'), outcome, by: user.email }),
+function deciding(name: string, outcome: AcknowledgementOutcome, done: Done) {
+  return page.form(
+    `/${name}`,
+    'moveMoney',
+    ({ form, user }, { database }) =>
+      decideAcknowledgement(database, { id: form.text('acknowledgement_id'), outcome, by: user.email }),
+    done,
   );
 }
 
-async function acknowledge({ params, form, user }: UserVisit, services: ApiServices): Promise<void> {
+/** @returns whether a finding waits for a second person */
+async function acknowledge({ params, form, user }: UserVisit, services: ApiServices): Promise<boolean> {
   const { findings: numbers, reason } = validate({
     findings: form.all('finding').map(Number),
     reason: form.text('reason'),
   });
   const reconciliationId = params['reconciliation_id'] ?? '';
-  await acknowledgeFindings(services, { reconciliationId, numbers, reason, author: user.email });
+  return acknowledgeFindings(services, { reconciliationId, numbers, reason, author: user.email });
 }
 
 async function showAll(visit: UserVisit, { database }: ApiServices): Promise<PageResult> {

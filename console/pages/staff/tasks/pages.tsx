@@ -39,10 +39,15 @@ export const staffTaskPages = [
   page.form('/cancel', 'operate', async (visit, services) =>
     cancelTask(services, await taskOf(visit, services), authorshipOf(visit)),
   ),
-  page.form('/redeliver', 'operate', async (visit, services) => {
-    const { id } = await taskOf(visit, services);
-    return redeliverTask(services.database, id, authorshipOf(visit));
-  }),
+  page.form(
+    '/redeliver',
+    'operate',
+    async (visit, services) => {
+      const { id } = await taskOf(visit, services);
+      return redeliverTask(services.database, id, authorshipOf(visit));
+    },
+    'sent',
+  ),
   page.form(
     '/prompt',
     'operate',

@@ -25,11 +25,16 @@ const page = staff.page('/staff/webhooks/{webhook_id}', 'read', showEndpoint);
 export const staffWebhookPages = [
   staff.page('/staff/webhooks', 'read', list),
   page,
-  page.form('/redeliver', 'operate', redeliverFailed),
-  page.form('/deliveries/{delivery_id}/redeliver', 'operate', async (visit, { database }) => {
-    const { id: endpointId } = await existingEndpoint(visit, database);
-    await redeliverOne(database, { endpointId, deliveryId: visit.params['delivery_id'] ?? '' }, null);
-  }),
+  page.form('/redeliver', 'operate', redeliverFailed, 'sent'),
+  page.form(
+    '/deliveries/{delivery_id}/redeliver',
+    'operate',
+    async (visit, { database }) => {
+      const { id: endpointId } = await existingEndpoint(visit, database);
+      await redeliverOne(database, { endpointId, deliveryId: visit.params['delivery_id'] ?? '' }, null);
+    },
+    'sent',
+  ),
 ];
 
 async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import { newId } from '../../domain/ids.ts';
+import { parseUsd } from '../../domain/money.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
+import { createEndpoint, type TestCaller } from '../support/factories.ts';
+
+const CORRECTIONS = '/console/staff/corrections';
+
+describe('the page after a form', () => {
+  const app = useTestConsole({ settings: { secondApprovalAbove: parseUsd(100) } });
+  let customer: TestCaller;
+  let ada: Visitor;
+  let bob: Visitor;
+
+  before(async () => {
+    customer = await app.createAccount({ fundedUsd: 10 });
+    const person = { account_id: customer.accountId, staff_role: 'operator' } as const;
+    ada = await Visitor.invited(app, { email: 'ada@example.com', ...person });
+    bob = await Visitor.invited(app, { email: 'bob@example.com', ...person });
+    await Promise.all([ada.get('/console/profile'), bob.get('/console/profile')]);
+  });
+
+  /** Sends a form. @returns what the next page says, and what the page says when it is loaded again */
+  async function noteAfter(by: Visitor, path: string, fields: Record<string, string> = {}) {
+    const { status, headers, text } = await by.send(path, fields);
+    expect(status, text).to.equal(303);
+    const next = String(headers['location']);
+    const [first, again] = [await by.get(next), await by.get(next)];
+    expect(again.text).not.to.include('role="status"');
+    return /role="status">([^<]*)</.exec(first.text)?.[1];
+  }
+
+  async function requestCorrection(): Promise<string> {
+    const ids = { correction_id: newId('correction'), adjustment_id: newId('transfer') };
+    const asked = { ...ids, account_id: customer.accountId, amount_usd: '250', reason: 'a test' };
+    expect(await noteAfter(ada, CORRECTIONS, asked)).to.equal('Waits for a second person.');
+    return ids.correction_id;
+  }
+
+  it('says that a key was saved, or deleted', async () => {
+    const key = `/console/accounts/${customer.accountId}/keys/${customer.keyId}`;
+    expect(await noteAfter(ada, `${key}/disable`)).to.equal('Saved.');
+    expect(await noteAfter(ada, `${key}/delete`)).to.equal('Deleted.');
+  });
+
+  it('says that a test event was sent, in the language of the reader', async () => {
+    const { id } = await createEndpoint(app.database, { id: customer.accountId });
+    const endpoint = `/console/accounts/${customer.accountId}/webhooks/${id}`;
+    expect(await noteAfter(bob, `${endpoint}/test`)).to.equal('Sent.');
+    await bob.send('/console/profile/language', { language: 'zh' });
+    await bob.get('/console/profile');
+    expect(await noteAfter(bob, `${endpoint}/test`)).to.equal('已发送。');
+    expect(await noteAfter(bob, `${endpoint}/delete`)).to.equal('已删除。');
+    await bob.send('/console/profile/language', { language: 'en' });
+    await bob.get('/console/profile');
+  });
+
+  it('says that a correction waits for a second person, was approved, rejected or withdrawn, or is booked', async () => {
+    for (const [by, decision, note] of [
+      [bob, 'approve', 'Approved.'],
+      [bob, 'reject', 'Rejected.'],
+      [ada, 'withdraw', 'Withdrawn.'],
+    ] as const) {
+      expect(await noteAfter(by, `${CORRECTIONS}/${await requestCorrection()}/${decision}`)).to.equal(note);
+    }
+    const account = await app.createAccount({ fundedUsd: 10 });
+    const asked = { account_id: account.accountId, amount_usd: '1', reason: 'a test' };
+    const ids = { correction_id: newId('correction'), adjustment_id: newId('transfer') };
+    expect(await noteAfter(ada, CORRECTIONS, { ...ids, ...asked })).to.equal('Booked.');
+  });
+
+  it('says the same when the form arrives a second time', async () => {
+    const { id } = await createEndpoint(app.database, { id: customer.accountId });
+    const path = `/console/accounts/${customer.accountId}/webhooks/${id}/delete`;
+    const form_id = crypto.randomUUID();
+    expect(await noteAfter(ada, path, { form_id })).to.equal('Deleted.');
+    expect(await noteAfter(ada, path, { form_id })).to.equal('Deleted.');
+  });
+});
