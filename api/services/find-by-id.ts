@@ -56,13 +56,14 @@ function createFinder<Subject extends { readonly accountId: string }>(
 
 const MAX_KEYS = 500;
 const MAX_DELIVERIES = 500;
+const MAX_ACTIONS = 500;
 
 async function findAccountTimeline({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const account = await findAccount(database, id);
   if (!account) return null;
   const [keys, actions] = await Promise.all([
     listApiKeys(database, { accountId: id, limit: MAX_KEYS }),
-    listAccountActions(database, id),
+    listAccountActions(database, id, MAX_ACTIONS),
   ]);
   const { suspendedAt, toppedUpAt, createdAt } = account;
   const state = suspendedAt ? `suspended since ${suspendedAt.toISOString()}` : 'open';
@@ -80,10 +81,10 @@ async function findAccountTimeline({ database }: Sources, id: string): Promise<O
         source: 'key',
         text: `${key.id} (${key.hint}) created, now ${key.disabledAt ? 'disabled' : 'enabled'}`,
       })),
-      ...actions.map(({ createdAt, kind, author, reason }): TimelineEvent => ({
+      ...actions.map(({ createdAt, kind, amount, author, reason }): TimelineEvent => ({
         at: createdAt,
         source: 'operator',
-        text: `${kind} by ${author}: ${reason}`,
+        text: `${kind}${amount === null ? '' : ` of ${formatUsd(amount)} USD`} by ${author}: ${reason}`,
       })),
     ]),
   };

@@ -319,6 +319,7 @@ export const en = {
       suspend: 'Suspended',
       reopen: 'Reopened',
       erase: 'Content erased',
+      adjustment: 'Correction',
       receipt: 'Receipt',
       credit_note: 'Credit note',
       invoice: 'Invoice',

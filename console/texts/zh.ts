@@ -315,6 +315,7 @@ export const zh: typeof en = {
       suspend: '暂停',
       reopen: '恢复',
       erase: '内容已删除',
+      adjustment: '更正',
       receipt: '收据',
       credit_note: '红字凭证',
       invoice: '发票',

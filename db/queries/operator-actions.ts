@@ -1,8 +1,9 @@
 /** The log of operators' actions on tasks and accounts, including reading prompts. */
 import { newId } from '../../domain/ids.ts';
+import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { camelCased, readRow, type RowOf } from '../row.ts';
 
 export const TASK_ACTIONS = ['cancel', 'redeliver', 'read_prompt'] as const;
 export const ACCOUNT_ACTIONS = ['edit', 'price', 'suspend', 'reopen', 'erase'] as const;
@@ -29,6 +30,12 @@ export interface OperatorAction extends Action<TaskActionKind> {
 
 export interface AccountAction extends Action<AccountActionKind> {
   readonly accountId: string;
+}
+
+/** An action on an account, or a manual adjustment of its balance. */
+export interface ListedAccountAction extends Action<AccountActionKind | 'adjustment'> {
+  /** The amount that an adjustment gave to the account; negative if it took money. Null for other actions. */
+  readonly amount: PicoUsd | null;
 }
 
 export type NewOperatorAction = Omit<OperatorAction, 'id' | 'createdAt'>;
@@ -74,10 +81,22 @@ export async function listOperatorActions(database: Database, taskId: string): P
   return (await query.orderBy('created_at')).map(camelCased);
 }
 
-/** The actions on an account, oldest first. */
-export async function listAccountActions(database: Database, accountId: string): Promise<readonly AccountAction[]> {
-  const query = database<RowOf<AccountAction>>('operator_actions').where({ account_id: accountId });
-  return (await query.orderBy('created_at')).map(camelCased);
+/** The latest actions on an account and manual adjustments of its balance, oldest first. */
+export async function listAccountActions(
+  database: Database,
+  accountId: string,
+  limit: number,
+): Promise<readonly ListedAccountAction[]> {
+  const { rows } = await database.raw<{ rows: RowOf<ListedAccountAction>[] }>(
+    /* sql */ `
+    SELECT id, kind, author, reason, created_at, NULL AS amount FROM operator_actions WHERE account_id = :accountId
+    UNION ALL
+    SELECT id, kind, author, reason, created_at, CASE credit WHEN 'available' THEN amount ELSE -amount END
+    FROM transfers WHERE account_id = :accountId AND kind = 'adjustment'
+    ORDER BY created_at DESC, id DESC LIMIT :limit`,
+    { accountId, limit },
+  );
+  return rows.toReversed().map((row) => readRow(row, { amounts: ['amount'] }));
 }
 
 function toRow({ taskId, kind, author, reason }: NewOperatorAction): Record<string, unknown> {

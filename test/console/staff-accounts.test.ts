@@ -127,6 +127,21 @@ describe('accounts in the console of the staff', () => {
     expect(await disabled()).to.deep.equal([]);
   });
 
+  it('list what operators did, with the author, the reason and the amount of each correction', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 4 });
+    const account = `/console/staff/accounts/${accountId}`;
+    await operator.get(account);
+    await operator.send(`${account}/suspend`, { reason: 'a stolen card' });
+    await adjust(app.database, { accountId, amount: parseUsd('-0.5'), author: 'ada', reason: 'a wrong price' });
+    const { text } = await operator.get(account);
+    const listed = text.slice(text.indexOf('<h2>What operators did</h2>'));
+    expect(listed.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' '))
+      .to.match(/Suspended – op@example\.com a stolen card/)
+      .and.match(/Correction -\$0\.50 ada a wrong price/);
+    const found = await operator.get(`/console/staff/accounts?search=${accountId}`);
+    expect(found.text).to.include('adjustment of -0.5 USD by ada: a wrong price');
+  });
+
   it('have a ledger with the author and reason of each correction, which links each entry to its cause', async () => {
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 4 });
     const task = await createTaskRow(app.database, { accountId, id: keyId });

@@ -4,7 +4,11 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import { listApiKeys } from '../../../../db/queries/api-keys.ts';
 import { listBalanceEntries } from '../../../../db/queries/balance-entries.ts';
-import { ACCOUNT_ACTIONS, type AccountAction, listAccountActions } from '../../../../db/queries/operator-actions.ts';
+import {
+  ACCOUNT_ACTIONS,
+  listAccountActions,
+  type ListedAccountAction,
+} from '../../../../db/queries/operator-actions.ts';
 import { listPriceLists, type PriceListSummary } from '../../../../db/queries/price-lists.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
@@ -29,10 +33,12 @@ import { DetailsForm } from './details.tsx';
 const MAX_KEYS = 50;
 const LATEST_TASKS = 10;
 const LATEST_ENTRIES = 10;
+const LATEST_ACTIONS = 100;
 
-const ACTION = nested<AccountAction>({
+const ACTION = nested<ListedAccountAction>({
   created_at: field.isoTime('createdAt'),
-  kind: field.oneOf(ACCOUNT_ACTIONS)('kind'),
+  kind: field.oneOf([...ACCOUNT_ACTIONS, 'adjustment'])('kind'),
+  amount_usd: field.usd.orNull('amount'),
   author: field.text('author'),
   reason: field.text('reason'),
 });
@@ -45,7 +51,7 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
     listApiKeys(database, { accountId, limit: MAX_KEYS }),
     listMembers(database, accountId),
     listTasks(database, { accountId, limit: LATEST_TASKS }),
-    listAccountActions(database, accountId),
+    listAccountActions(database, accountId, LATEST_ACTIONS),
     listBalanceEntries(reports, { accountId, limit: LATEST_ENTRIES }),
     listPriceLists(database),
   ]);
@@ -107,7 +113,7 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
       of={ACTION}
       rows={actions}
       none={words.noActions}
-      columns={[[texts.common.when, 'created_at'], [texts.staff.action, 'kind'], 'author', 'reason']}
+      columns={[[texts.common.when, 'created_at'], [texts.staff.action, 'kind'], 'amount_usd', 'author', 'reason']}
     />,
   );
 }
