@@ -659,6 +659,7 @@ export const en = {
     turnOn: 'Turn on',
   },
   staff: {
+    by: (author: string, reason: string) => `by ${author}: ${reason}`,
     action: 'What',
     now: 'Now',
     sources: {
@@ -1052,7 +1053,6 @@ export const en = {
     inUsd: 'In USD.',
     terms: 'Limits and routes',
     sold: 'Sold',
-    by: (author: string, reason: string) => `by ${author}: ${reason}`,
     orderHints: {
       disable: 'Requests for it are refused within two seconds. What runs goes on.',
       enable: 'Requests for it are taken again within two seconds.',

@@ -651,6 +651,7 @@ export const zh: typeof en = {
     endOthers: '退出其他所有会话',
   },
   staff: {
+    by: (author, reason) => `${author}：${reason}`,
     action: '操作',
     now: '当前',
     sources: {
@@ -1004,7 +1005,6 @@ export const zh: typeof en = {
     inUsd: '单位为 USD。',
     terms: '限制与线路',
     sold: '在售',
-    by: (author, reason) => `${author}：${reason}`,
     orderHints: {
       disable: '两秒内开始拒绝对它的请求。运行中的请求会继续。',
       enable: '两秒内重新接受对它的请求。',

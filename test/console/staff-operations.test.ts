@@ -57,11 +57,14 @@ describe('the pages of operators', () => {
       const fields = { upstream: 'simulator', minutes: '5', reason: 'maintenance' };
       expect((await operator.send('/console/staff/upstreams/rest', fields)).status).to.equal(303);
       const resting = (await operator.get('/console/staff/upstreams/health')).text;
-      expect(resting).to.include('Disabled by an operator').and.not.include('In service');
+      expect(resting).to.include('Disabled by an operator').and.include('by op@example.com: maintenance');
+      expect(resting).not.to.include('In service');
       const [order] = await app.database('upstream_overrides').where({ author: 'op@example.com' });
       expect(order).to.include({ upstream: 'simulator', reason: 'maintenance' });
       expect((await operator.send('/console/staff/upstreams/resume', fields)).status).to.equal(303);
-      expect((await operator.get('/console/staff/upstreams/health')).text).to.include('In service');
+      expect((await operator.get('/console/staff/upstreams/health')).text)
+        .to.include('In service')
+        .and.not.include('maintenance');
     });
 
     it('get no overrides if they are not configured', async () => {

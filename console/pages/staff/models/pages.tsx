@@ -59,7 +59,7 @@ function showModels({ texts }: UserVisit, services: ApiServices): PageResult {
 
 function showModel(visit: UserVisit, services: ApiServices): PageResult {
   const model = requireFound(listSoldModels(services).find(({ id }) => id === visit.params['model_id']));
-  const { staffModels: words, fields, values, common } = visit.texts;
+  const { staffModels: words, staff: staffWords, fields, values, common } = visit.texts;
   const { disabledBy } = model;
   const action = disabledBy === null ? 'disable' : 'enable';
   return showPage(
@@ -73,7 +73,7 @@ function showModel(visit: UserVisit, services: ApiServices): PageResult {
               <ModelState model={model} />{' '}
               {disabledBy === null ? null : (
                 <>
-                  <Time at={disabledBy.createdAt} /> {words.by(disabledBy.author, disabledBy.reason)}
+                  <Time at={disabledBy.createdAt} /> {staffWords.by(disabledBy.author, disabledBy.reason)}
                 </>
               )}
             </>,

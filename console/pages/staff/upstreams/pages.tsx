@@ -2,6 +2,7 @@
 import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
 import { overrideUpstream } from '../../../../api/services/override-upstream.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
+import { listUpstreamOverrides, type UpstreamOverride } from '../../../../db/queries/upstream-overrides.ts';
 import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
 import { FormError } from '../../../form-problem.ts';
 import { Badge, Choice, Empty, Field, WithNote, Time } from '../../../html/components.tsx';
@@ -20,22 +21,34 @@ const page = staff.page('/staff/upstreams', 'read', showUpstreams);
 
 export const staffUpstreamPages = [
   page,
-  staff.page('/staff/upstreams/health', 'read', async (_visit, { upstreams }) => ({
+  staff.page('/staff/upstreams/health', 'read', async (_visit, services) => ({
     kind: 'part',
-    content: <UpstreamTable routes={await upstreams.list()} />,
+    content: <UpstreamTable {...await readHealth(services)} />,
   })),
   page.form('/rest', 'operate', (visit, services) => override(visit, services, readSeconds(visit))),
   page.form('/resume', 'operate', (visit, services) => override(visit, services, null)),
 ];
 
-async function showUpstreams(visit: UserVisit, { upstreams }: ApiServices): Promise<PageResult> {
+interface Health {
+  readonly routes: Awaited<ReturnType<ApiServices['upstreams']['list']>>;
+  /** The latest override of each upstream, by its name. */
+  readonly overrides: ReadonlyMap<string, UpstreamOverride>;
+}
+
+async function readHealth({ upstreams, database }: ApiServices): Promise<Health> {
+  const [routes, overrides] = await Promise.all([upstreams.list(), listUpstreamOverrides(database)]);
+  return { routes, overrides: new Map(overrides.map((override) => [override.upstream, override])) };
+}
+
+async function showUpstreams(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { staffUpstreams: words, titles } = visit.texts;
-  const routes = await upstreams.list();
+  const health = await readHealth(services);
+  const { routes } = health;
   const names = [...new Set(routes.map(({ name }) => name))].map((name) => [name, name] as const);
   return showPage(
     titles.upstreams,
     <p class="soft">{words.about}</p>,
-    <UpstreamTable routes={routes} />,
+    <UpstreamTable {...health} />,
     hasPermission(visit, 'operate') && routes.length > 0 ? (
       <div class="grid">
         <ReasonCard title={words.rest} hint={words.restHint} action="upstreams/rest" look="danger">
@@ -63,12 +76,10 @@ function readSeconds({ form, texts }: UserVisit): number {
   return count * MINUTE_SECONDS;
 }
 
-type Routes = Awaited<ReturnType<ApiServices['upstreams']['list']>>;
-
 const USUAL_MINUTES = '10';
 
 /** The table of upstreams, which the browser polls while the page is open. */
-function UpstreamTable({ routes }: { routes: Routes }) {
+function UpstreamTable({ routes, overrides }: Health) {
   const texts = useTexts();
   const { staffUpstreams: words, fields, titles } = texts;
   if (routes.length === 0) return <Empty>{words.none}</Empty>;
@@ -91,9 +102,9 @@ function UpstreamTable({ routes }: { routes: Routes }) {
           [fields.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
           [
             fields.status,
-            ({ state, cause, sinceMs, openIn }) => (
+            ({ name, state, cause, sinceMs, openIn }) => (
               <WithNote note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
-                <WithNote note={cause && <Chosen name="cause" value={cause} />}>
+                <WithNote note={cause && <Cause cause={cause} override={overrides.get(name)} />}>
                   <Chosen name="state" value={state} />
                   {openIn < 2 ? null : ` ${words.openIn(openIn)}`}
                 </WithNote>
@@ -122,6 +133,17 @@ function UpstreamTable({ routes }: { routes: Routes }) {
         ]}
       />
     </div>
+  );
+}
+
+/** Why a route is out of service. An override also has its author and its reason. */
+function Cause({ cause, override }: { cause: string; override: UpstreamOverride | undefined }) {
+  const { staff: words } = useTexts();
+  const isOverride = cause === 'operator' && override !== undefined;
+  return (
+    <WithNote note={isOverride ? words.by(override.author, override.reason) : null}>
+      <Chosen name="cause" value={cause} />
+    </WithNote>
   );
 }
 
