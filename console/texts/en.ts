@@ -1030,6 +1030,7 @@ export const en = {
       'The routes to models, with the calls of all processes. Half of the calls took no longer than p50, 95 of 100 no longer than p95.',
     none: 'No upstream is configured. docs/upstreams.md says how.',
     notConfigured: 'not configured',
+    override: 'Take out of service, or put back …',
     rest: 'Take out of service',
     restHint: 'New requests no longer use it, even if no other upstream is left. Running ones continue.',
     minutes: 'For how many minutes',

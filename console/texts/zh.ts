@@ -983,6 +983,7 @@ export const zh: typeof en = {
     about: '通往模型的线路，以及全部进程的调用。一半的调用不超过 p50，百分之九十五不超过 p95。',
     none: '没有配置上游。请参阅 docs/upstreams.md。',
     notConfigured: '未配置',
+    override: '停止使用或恢复使用…',
     rest: '停止使用',
     restHint: '新请求不再使用它，即使没有其他上游。运行中的请求会继续。',
     minutes: '持续分钟数',

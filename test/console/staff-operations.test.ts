@@ -67,6 +67,16 @@ describe('the pages of operators', () => {
         .and.not.include('maintenance');
     });
 
+    it('have the forms for overrides above the table, which are open after a refusal', async () => {
+      const path = '/console/staff/upstreams';
+      const { text } = await operator.get(path);
+      expect(text.indexOf(`action="${path}/rest"`)).to.be.within(1, text.indexOf('<table'));
+      const refused = await operator.send(`${path}/rest`, { upstream: 'simulator', minutes: '0', reason: 'x' });
+      expect(
+        [text, refused.text].map((page) => /<details class="question overrides"( open)?/.exec(page)?.[1]),
+      ).to.deep.equal([undefined, ' open']);
+    });
+
     it('get no overrides if they are not configured', async () => {
       const fields = { upstream: 'none', minutes: '5', reason: 'x' };
       const shown = await operator.send('/console/staff/upstreams/rest', fields);

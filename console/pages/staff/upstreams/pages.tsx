@@ -48,8 +48,24 @@ async function showUpstreams(visit: UserVisit, services: ApiServices): Promise<P
   return showPage(
     titles.upstreams,
     <p class="soft">{words.about}</p>,
-    <UpstreamTable {...health} />,
     hasPermission(visit, 'operate') && routes.length > 0 ? (
+      <OverrideForms names={names} problem={visit.problem} />
+    ) : null,
+    <UpstreamTable {...health} />,
+  );
+}
+
+interface OverrideFormsProps {
+  readonly names: readonly (readonly [value: string, label: string])[];
+  readonly problem: UserVisit['problem'];
+}
+
+/** The forms, closed so that the table stays in view. They stand above the table, which is long. */
+function OverrideForms({ names, problem }: OverrideFormsProps) {
+  const { staffUpstreams: words } = useTexts();
+  return (
+    <details class="question overrides" open={problem !== null}>
+      <summary class="button quiet">{words.override}</summary>
       <div class="grid">
         <ReasonCard title={words.rest} hint={words.restHint} action="upstreams/rest" look="danger">
           <Choice name="upstream" id="rest-upstream" options={names} />
@@ -59,7 +75,7 @@ async function showUpstreams(visit: UserVisit, services: ApiServices): Promise<P
           <Choice name="upstream" id="resume-upstream" options={names} />
         </ReasonCard>
       </div>
-    ) : null,
+    </details>
   );
 }
 
