@@ -2,11 +2,13 @@
 import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
 import { readLedgerHealth } from '../../db/queries/ledger-health.ts';
 import { listPendingCorrections } from '../../db/queries/corrections.ts';
+import type { Authorship } from '../../db/queries/operator-actions.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
 import { findSalesBelowCost } from './price-lists.ts';
 import type { ApiServices } from './services.ts';
+import { listSoldModels, type SoldModel } from './sold-models.ts';
 
 export type Concern =
   | { readonly kind: 'database' | 'temporal' }
@@ -31,7 +33,9 @@ export type Concern =
   /** Prices below an upstream's cost, in the catalogue (`list` is null) or in a version of a price list. */
   | { readonly kind: 'belowCost'; readonly list: string | null; readonly count: number; readonly example: string }
   /** This process refused the operator's files. */
-  | { readonly kind: 'files'; readonly reason: string };
+  | { readonly kind: 'files'; readonly reason: string }
+  /** An operator disabled a model. */
+  | ({ readonly kind: 'disabled'; readonly model: string } & Authorship);
 
 export interface State {
   readonly readiness: Readiness;
@@ -61,6 +65,7 @@ export async function readState(services: ApiServices): Promise<State> {
       ...(['database', 'temporal'] as const).flatMap((kind) => (readiness[kind] === 'ok' ? [] : [{ kind }])),
       ...fromDatabase.concerns,
       ...(refusal === null ? [] : [{ kind: 'files', reason: refusal } as const]),
+      ...listSoldModels(services).flatMap(disabledModel),
     ],
   };
 }
@@ -106,6 +111,12 @@ function failingRoute({ name: upstream, model, cause, lastFiveMinutes }: Upstrea
   const { requests, failures } = lastFiveMinutes;
   const isFailing = cause === null && requests >= MIN_REQUESTS && failures > FAILING_SHARE * requests;
   return isFailing ? [{ kind: 'failing', upstream, model, requests, failures }] : [];
+}
+
+function disabledModel({ disabledBy }: SoldModel): readonly Concern[] {
+  if (disabledBy === null) return [];
+  const { model, author, reason } = disabledBy;
+  return [{ kind: 'disabled', model, author, reason }];
 }
 
 function lateWork(backlog: Backlog): readonly Concern[] {

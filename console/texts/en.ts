@@ -1124,6 +1124,7 @@ export const en = {
       findings: 'Findings of the last reconciliation',
       files: 'Configuration refused',
       belowCost: 'Sold below cost',
+      disabled: 'Model disabled by an operator',
     },
   },
   priceLists: {

@@ -1075,6 +1075,7 @@ export const zh: typeof en = {
       approvals: '等待批准的更正',
       findings: '最近一次对账的发现',
       belowCost: '低于成本销售',
+      disabled: '运维人员停用的模型',
       files: '配置被拒绝',
     },
   },

@@ -186,6 +186,18 @@ describe('the pages of operators', () => {
     expect(text.match(/simulator, \d+ models: Disabled by an operator/g)).to.have.lengthOf(1);
   });
 
+  it('the home of operators shows a model while it is disabled, with the author and the reason', async () => {
+    const path = '/console/staff/models/vidone-3.0';
+    const home = async (): Promise<string> => (await operator.get('/console/staff/live/state')).text;
+    expect(await home()).not.to.include('Model disabled by an operator');
+    await operator.send(`${path}/disable`, { reason: 'the vendor is down' });
+    expect(await home())
+      .to.include('Model disabled by an operator')
+      .and.include(`<a href="${path}">vidone-3.0: by op@example.com: the vendor is down</a>`);
+    await operator.send(`${path}/enable`, { reason: 'it is back' });
+    expect(await home()).not.to.include('Model disabled by an operator');
+  });
+
   it('the home of operators shows current problems, with the vendor’s message on the page of upstreams', async () => {
     const target = { upstream: 'simulator', format: 'chat-completions', model: 'textc-M3', key: '1111' };
     const recorder = createCallRecorder(app.database, pino({ level: 'silent' }));

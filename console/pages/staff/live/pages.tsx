@@ -39,7 +39,7 @@ function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
             const line = wordsOf(concern, texts);
             return (
               <li>
-                <Badge tone="bad">{words.concerns[concern.kind]}</Badge>{' '}
+                <Badge tone={concern.kind === 'disabled' ? 'calm' : 'bad'}>{words.concerns[concern.kind]}</Badge>{' '}
                 {page === null ? line : <a href={page}>{line}</a>}
               </li>
             );
@@ -63,7 +63,7 @@ function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
 }
 
 /** The page with more about a concern, or with a remedy. */
-const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost'>, string | null>> = {
+const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost' | 'disabled'>, string | null>> = {
   database: null,
   temporal: null,
   circuit: '/console/staff/upstreams',
@@ -78,6 +78,7 @@ const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost'>, string | nul
 };
 
 function pageOf(concern: Concern): string | null {
+  if (concern.kind === 'disabled') return `/console/staff/models/${encodeURIComponent(concern.model)}`;
   if (concern.kind !== 'belowCost') return PAGES[concern.kind];
   if (concern.list === null) return '/console/staff/models';
   const [name, version] = concern.list.split('@');
@@ -101,6 +102,8 @@ function wordsOf(concern: Concern, texts: Texts): string {
       return `${concern.list ?? texts.priceLists.catalogue}: ${texts.priceLists.losses(concern.count, concern.example)}`;
     case 'files':
       return concern.reason;
+    case 'disabled':
+      return `${concern.model}: ${texts.staff.by(concern.author, concern.reason)}`;
     default:
       return String(concern.count);
   }
