@@ -1,6 +1,6 @@
 /** The parameters in endpoint paths, such as `{task_id}`: their descriptions and the check of their values. */
 import type { Caller } from '../../db/queries/api-keys.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { type FieldFault, ServiceError } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
 import { idOf, type JsonSchema, text } from '../../domain/json-schema.ts';
 import { isStorable } from '../validation.ts';
@@ -101,12 +101,17 @@ export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
   };
 }
 
-/** The error for an id that does not exist. @param caller the account that was searched; null when all accounts were */
-export function notFoundError(resource: Resource, caller: Caller | null = null): ServiceError {
+/**
+ * The error for an id that does not exist.
+ *
+ * @param caller the account that was searched; null when all accounts were
+ * @param fieldFault the field with the id, if forms have one
+ */
+export function notFoundError(resource: Resource, caller: Caller | null = null, fieldFault?: FieldFault): ServiceError {
   const message = caller
     ? `There is no such ${NOUNS[resource]} in this account. Check the id and the key.`
     : `There is no such ${NOUNS[resource]}. Check the id.`;
-  return new ServiceError('not_found', message);
+  return new ServiceError('not_found', message, { fieldFault });
 }
 
 /** The path parameters as OpenAPI describes them. */

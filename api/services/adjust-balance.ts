@@ -48,5 +48,6 @@ export function refuseOverdraft(error: unknown): never {
   throw new ServiceError(
     'insufficient_credits',
     'The account has less funded credit than the amount to take. Take a smaller amount.',
+    { fieldFault: { path: ['amount_usd'], kind: 'usd.overdraft', values: {} } },
   );
 }

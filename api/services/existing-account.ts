@@ -5,6 +5,6 @@ import { notFoundError } from '../endpoint/path.ts';
 /** The account with this id. @throws ServiceError `not_found` */
 export async function existingAccount(database: Database, accountId: string): Promise<Account> {
   const account = await findAccount(database, accountId);
-  if (!account) throw notFoundError('account');
+  if (!account) throw notFoundError('account', null, { path: ['account_id'], kind: 'account.unknown', values: {} });
   return account;
 }

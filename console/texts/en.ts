@@ -367,6 +367,7 @@ export const en = {
     item: (field: string, number: number) => `${field}, number ${number}`,
     /** By the rule that a field breaks. A name in braces stands for a value of the rule. */
     kinds: {
+      'account.unknown': 'There is no such account. Check the id.',
       'address.refused': 'Enter an IP address or a range such as 203.0.113.0/24.',
       'alternatives.match': 'Enter an amount in USD.',
       'any.only': 'Choose one of {valids}.',
@@ -401,9 +402,11 @@ export const en = {
       'text.length': 'Enter {min} to {max} characters.',
       'text.unstorable': 'Take out characters that cannot be stored.',
       'usd.nonNegative': 'Enter an amount in USD, 0 or more, such as 25 or 25.50.',
+      'usd.overdraft': 'The account has less funded credit than that. Take a smaller amount.',
       'usd.positive': 'Enter an amount in USD above 0, such as 25 or 25.50.',
       'usd.tooLarge': 'Enter an amount of at most {limit} USD.',
-      'usd.signed': 'Enter an amount in USD other than 0, such as 2500 or -1.50. A negative one takes money.',
+      'usd.signed':
+        'Enter an amount in USD other than 0 and without commas, such as 2500 or -1.50. A negative one takes money.',
     },
     /** Before a message that is only in English. English readers need none. */
     other: '',

@@ -362,6 +362,7 @@ export const zh: typeof en = {
     in: (field, words) => `${field}：${words}`,
     item: (field, number) => `${field}第 ${number} 项`,
     kinds: {
+      'account.unknown': '没有这个账户，请核对编号。',
       'address.refused': '请输入 IP 地址或网段，例如 203.0.113.0/24。',
       'alternatives.match': '请输入美元金额。',
       'any.only': '请选择其中之一：{valids}。',
@@ -396,9 +397,10 @@ export const zh: typeof en = {
       'text.length': '请输入 {min} 至 {max} 个字符。',
       'text.unstorable': '请去掉无法保存的字符。',
       'usd.nonNegative': '请输入不小于 0 的美元金额，例如 25 或 25.50。',
+      'usd.overdraft': '账户的已充值余额不足以扣除此金额，请减少金额。',
       'usd.positive': '请输入大于 0 的美元金额，例如 25 或 25.50。',
       'usd.tooLarge': '请输入不超过 {limit} 美元的金额。',
-      'usd.signed': '请输入不为 0 的美元金额，例如 2500 或 -1.50；负数表示扣款。',
+      'usd.signed': '请输入不为 0 且不含千位分隔符的美元金额，例如 2500 或 -1.50；负数表示扣款。',
     },
     other: '未能完成。系统的英文说明：',
     codes: {

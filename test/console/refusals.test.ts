@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { badRequest } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
 import { FormError, problemWords } from '../../console/form-problem.ts';
 import { textsIn } from '../../console/texts/texts.ts';
 import { useTestConsole, UNLIMITED, Visitor } from '../support/console.ts';
@@ -38,10 +39,12 @@ const REFUSED: readonly Refused[] = [
   { form: 'playground', fields: { model: 'vidone-3.0', prompt: '灯塔', duration: '5', images: 'ftp://x' }, field: 'images', told: '图片链接第 1 项：请输入公开的 HTTPS 链接。' },
   { form: 'playground', fields: { model: 'none' }, field: null, told: '没有这个模型，请另选一个。' },
   { form: 'staff/suspend', fields: { reason: ' ' }, field: 'reason', told: '原因：请填写此项。' },
-  { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '0' }, field: 'amount_usd', told: '金额：请输入不为 0 的美元金额，例如 2500 或 -1.50；负数表示扣款。' },
+  { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '0' }, field: 'amount_usd', told: '金额：请输入不为 0 且不含千位分隔符的美元金额，例如 2500 或 -1.50；负数表示扣款。' },
   { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '1000000000000.01' }, field: 'amount_usd', told: '金额：请输入不超过 1,000,000,000,000 美元的金额。' },
   { form: 'end-users', fields: { end_user: 'ann', usage_limit_usd: '1000000000001', limit_period: 'day' }, field: 'usage_limit_usd', told: '支出上限（USD）：请输入不超过 1,000,000,000,000 美元的金额。' },
   { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '' }, field: 'amount_usd', told: '金额：请' },
+  { form: 'staff/corrections', fields: { ...ADJUSTMENT, adjustment_id: newId('transfer'), correction_id: newId('correction'), account_id: 'acc_wrong' }, field: 'account_id', told: '账户：没有这个账户，请核对编号。' },
+  { form: 'staff/adjust', fields: { ...ADJUSTMENT, adjustment_id: newId('transfer'), amount_usd: '-26' }, field: 'amount_usd', told: '金额：账户的已充值余额不足以扣除此金额，请减少金额。' },
   { form: 'staff/details', fields: { name: '风筝', email: 'kite' }, field: 'email', told: '电子邮箱：请输入电子邮箱' },
   { form: 'staff/price-lists', fields: { ...LIST, name: 'P!' }, field: 'name', told: '名称：请使用小写字母、数字和连字符，最多 63 个字符。' },
   { form: 'staff/price-lists', fields: { ...LIST, factor: 'x' }, field: 'factor', told: '系数：请输入大于 0 且小于 1000 的数' },
@@ -69,6 +72,7 @@ describe('a refused form', () => {
       playground: `${account}/playground`,
       'staff/suspend': `${staff}/suspend`,
       'staff/adjust': `${staff}/adjust`,
+      'staff/corrections': '/console/staff/corrections',
       'staff/details': `${staff}/details`,
       'staff/price-lists': '/console/staff/price-lists',
       'staff/rest': '/console/staff/upstreams/rest',
@@ -87,7 +91,7 @@ describe('a refused form', () => {
   for (const { form, fields, field, told } of REFUSED) {
     it(`shows in Chinese: ${told}`, async () => {
       const { status, text } = await (form.startsWith('staff') ? operator : owner).send(paths[form] ?? '', fields);
-      expect(status).to.equal(400);
+      expect(status).to.be.within(400, 404);
       const [, alert = ''] = /role="alert">(.*?)<\/p>/s.exec(text) ?? [];
       expect(alert).to.include(told).and.not.include('英文说明');
       const wrong = [...text.matchAll(/<(?:input|select|textarea)[^>]*aria-invalid="true"[^>]*>/g)].map(([tag]) => tag);
