@@ -806,6 +806,15 @@ export const en = {
     detached: 'The rows of this month have been moved out of the database. What was closed is kept.',
     closedBy: (author: string) => `Closed by ${author},`,
     closableFrom: 'Can be closed from',
+    notOver: (month: string, day: string) =>
+      `${month} can be closed from ${day}, 00:00 UTC. Until then, requests that started in the month may still be charged.`,
+    outOfTurn: (next: string) => `Months are closed in order. Close ${next} next.`,
+    billNotCompared: (vendor: string) =>
+      `The bill of ${vendor} was imported after the latest reconciliation. Run another reconciliation, then close the month.`,
+    unacknowledged: (report: string, findings: number) =>
+      `The ledgers do not agree: ${report} has ${findings.toLocaleString('en')} ${findings === 1 ? 'finding' : 'findings'} that ` +
+      'nobody has acknowledged. Do what the report says and run a reconciliation, or acknowledge what cannot be remedied. ' +
+      'Then close the month.',
     close: 'Close the month',
     closeTitle: (month: string) => `Close ${month}?`,
     acknowledged: 'Acknowledged findings',

@@ -792,6 +792,11 @@ export const zh: typeof en = {
     detached: '这个月的数据已移出数据库。已关账的内容仍然保留。',
     closedBy: (author) => `由 ${author} 关账，`,
     closableFrom: '最早可关账时间',
+    notOver: (month, day) => `${month}自 ${day} 00:00（UTC）起可以关账。在此之前，当月开始的请求仍可能扣费。`,
+    outOfTurn: (next) => `各月须按顺序关账，接下来请关闭${next}。`,
+    billNotCompared: (vendor) => `${vendor} 的账单是在最近一次对账之后导入的。请重新对账，然后关账。`,
+    unacknowledged: (report, findings) =>
+      `账目不一致：对账 ${report} 有 ${findings.toLocaleString('zh')} 项发现尚未确认。请按报告处理后重新对账，或确认无法处理的发现，然后关账。`,
     close: '关账',
     closeTitle: (month) => `为 ${month} 关账？`,
     acknowledged: '已确认知悉的发现',

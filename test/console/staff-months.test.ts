@@ -257,6 +257,19 @@ describe('months in the console of the staff', () => {
     expect(await app.database('closed_months')).to.have.length(1);
   });
 
+  it('say in the language of the reader why they stay open', async () => {
+    const chinese = await Visitor.invited(app, { email: 'zh@example.com', staff_role: 'finance' });
+    await chinese.get('/console/profile');
+    await chinese.send('/console/profile/language', { language: 'zh' });
+    const path = `${MONTHS}/${thisMonth.name}/close`;
+    for (const { text } of [await chinese.get(path), await chinese.send(path)]) {
+      const [, alert = ''] = /role="alert">(.*?)<\/p>/s.exec(text) ?? [];
+      expect(alert)
+        .to.include('关')
+        .and.not.match(/[a-z]{3}/);
+    }
+  });
+
   it('are not found under an invalid month or account', async () => {
     for (const at of ['2026-13', 'x', '2026-1', '9999-01', '%00', "2026-10'"]) {
       for (const page of ['', '/export?format=csv', '/statements', '/close']) {

@@ -1,11 +1,6 @@
 /** Closes months, and explains why a month cannot be closed yet. */
 import type { Database } from '../../../db/database.ts';
-import {
-  type ClosedMonth,
-  closeMonth as close,
-  findMonthRefusal,
-  type MonthRefusal,
-} from '../../../db/queries/closed-months.ts';
+import { type ClosedMonth, closeMonth as close, type MonthRefusal } from '../../../db/queries/closed-months.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import type { Month } from '../../../domain/month.ts';
 
@@ -29,12 +24,6 @@ export async function closeMonth(
   const outcome = await close(database, month, author);
   if ('refusal' in outcome) throw badRequest(sentenceFor(outcome.refusal, month));
   return outcome;
-}
-
-/** Explains in a sentence why an open month cannot be closed now; null if it can. */
-export async function findClosingObstacle(database: Database, month: Month): Promise<string | null> {
-  const refusal = await findMonthRefusal(database, month);
-  return refusal && sentenceFor(refusal, month);
 }
 
 function sentenceFor(refusal: MonthRefusal, month: Month): string {

@@ -1,24 +1,28 @@
 /** Asks before closing a month, and shows the amounts that closing freezes. */
 import { ACKNOWLEDGED_FINDING } from '../../../../api/routes/admin/months.ts';
-import { closeMonth, findClosingObstacle } from '../../../../api/services/finance/close-month.ts';
+import { closableFrom, closeMonth } from '../../../../api/services/finance/close-month.ts';
 import { sumRevenue } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import {
   type AcknowledgedFinding,
+  type MonthRefusal,
   type MonthTotals,
   findClosedMonth,
+  findMonthRefusal,
   listAcknowledged,
   readMonthTotals,
 } from '../../../../db/queries/closed-months.ts';
-import { ServiceError } from '../../../../domain/errors.ts';
+import type { Month } from '../../../../domain/month.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
+import { FormError } from '../../../form-problem.ts';
 import { ButtonLink, Card, ExactMoney, FormButton, Problem } from '../../../html/components.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { monthName } from '../../../html/months.ts';
 import { useTexts } from '../../../html/page-context.ts';
 import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import type { Texts } from '../../../texts/texts.ts';
 import { monthIn } from '../../usage/period.ts';
 import { FoundRow } from '../found-row.tsx';
 import { pathOfMonth } from './months.ts';
@@ -30,7 +34,13 @@ export const closingPages = [
   closing.form(
     '',
     'moveMoney',
-    (visit, services) => closeMonth(services.closing, monthIn(visit), visit.user.email),
+    async (visit, services) => {
+      const month = monthIn(visit);
+      const refusal = await findMonthRefusal(services.closing, month);
+      if (refusal && !(await findClosedMonth(services.closing, month.name)))
+        throw new FormError(reasonOf(refusal, month, visit.texts));
+      return closeMonth(services.closing, month, visit.user.email);
+    },
     pathOfMonth,
   ),
 ];
@@ -43,19 +53,18 @@ const BOOKED = nested<Booked>({ amount_usd: field.usd(([, amount]: Booked) => am
 async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
   const month = monthIn(visit);
   if (await findClosedMonth(reports, month.name)) return { kind: 'redirect', path: pathOfMonth(visit) };
-  const [reason, totals, acknowledged] = await Promise.all([
-    findClosingObstacle(reports, month),
+  const [refusal, totals, acknowledged] = await Promise.all([
+    findMonthRefusal(reports, month),
     readMonthTotals(reports, month),
     listAcknowledged(reports),
   ]);
-  const refusal = reason === null ? null : new ServiceError('idempotency_conflict', reason);
   const { months: words, common, titles, fields, language } = visit.texts;
   const path = `/console${pathOfMonth(visit)}`;
   const names: Readonly<Record<string, string>> = words.lines;
   const page = showPage(
     words.closeTitle(monthName(month.name, language)),
     // After a refused form, the top of the page shows the reason.
-    visit.problem === null ? <Problem of={refusal} /> : null,
+    visit.problem === null ? <Problem of={refusal && reasonOf(refusal, month, visit.texts)} /> : null,
     <Card title={words.freezes}>
       <ul>
         {words.frozen.map((sentence) => (
@@ -86,6 +95,20 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promi
     </TableCard>,
   );
   return visit.problem === null ? page : { ...page, status: 409 };
+}
+
+/** Why an open month cannot be closed now, in the reader's language. */
+function reasonOf(refusal: MonthRefusal, month: Month, { months: words, language }: Texts): string {
+  switch (refusal.reason) {
+    case 'not over':
+      return words.notOver(monthName(month.name, language), closableFrom(month).toISOString().slice(0, 10));
+    case 'out of turn':
+      return words.outOfTurn(monthName(refusal.next, language));
+    case 'bill not compared':
+      return words.billNotCompared(refusal.vendor);
+    case 'findings':
+      return words.unacknowledged(refusal.reconciliationId, refusal.findings);
+  }
 }
 
 /** The acknowledged findings of a month, with author and reason. Renders nothing if there are none. */
