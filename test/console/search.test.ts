@@ -114,7 +114,8 @@ describe('the search of the console', () => {
     for (const visitor of [operator, developer, finance])
       expect(await search(visitor, 'ann@kites'))
         .to.include(`tasks/${at('taskId')}`)
-        .and.include(`requests/${at('textId')}`);
+        .and.include(`requests/${at('textId')}`)
+        .and.match(/Task of Kites Ltd <time/);
     const name = 'n'.repeat(150);
     const key = { accountId: customer.accountId, id: customer.keyId };
     const { id } = await createTextRequestRow(app.database, key, { end_user: name.slice(0, 128) });

@@ -11,8 +11,9 @@ import {
   searchFor,
   type SearchScope,
 } from '../../../db/queries/search.ts';
+import { createdAtMsOf } from '../../../domain/ids.ts';
 import { hasMemberPermission, type MemberPermission } from '../../../domain/roles.ts';
-import { Card, Empty } from '../../html/components.tsx';
+import { Card, Empty, Time } from '../../html/components.tsx';
 import { pathOfId } from '../../html/linked-ids.tsx';
 import { hasPermission, type PageResult, showPage, user, type UserVisit } from '../../page.ts';
 
@@ -86,13 +87,20 @@ function showFound(visit: UserVisit, text: string, found: readonly Match[] | nul
           {found.map((match) => (
             <li>
               <a href={`/console${pathOf(match, visit)}`}>{match.label}</a>{' '}
-              <span class="soft">{words.of(words.kinds[match.kind], match.accountName)}</span>
+              <span class="soft">
+                {words.of(words.kinds[match.kind], match.accountName)} <CreatedAt match={match} />
+              </span>
             </li>
           ))}
         </ul>
       )}
     </Card>,
   );
+}
+
+/** When a task or a text request was created, which tells those of an end user apart. */
+function CreatedAt({ match: { kind, id } }: { match: Match }) {
+  return kind === 'task' || kind === 'textRequest' ? <Time at={new Date(createdAtMsOf(kind, id))} /> : null;
 }
 
 function pathOf({ kind, id, accountId }: Match, visit: UserVisit): string {
