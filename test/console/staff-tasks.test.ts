@@ -77,7 +77,9 @@ describe('tasks of all accounts in the console of the staff', () => {
 
   it('say in words why they failed, as the list of refunds does', async () => {
     const failed = await app.createAccount({ fundedUsd: 10 });
-    await finishAsFailed(app.database, await createTask(failed), 'result_transfer_failed');
+    const task = await createTask(failed);
+    await finishAsFailed(app.database, task, 'result_transfer_failed');
+    expect((await reader.get(pathOf(task))).text).to.include('Result could not be stored');
     for (const list of [`tasks?account=${failed.accountId}`, `refunds?account_id=${failed.accountId}`]) {
       const { text } = await reader.get(`/console/staff/${list}`);
       const [, table = ''] = /<tbody>(.*)<\/tbody>/s.exec(text) ?? [];

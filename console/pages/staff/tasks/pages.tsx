@@ -16,7 +16,7 @@ import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
-import { Chosen, TableCard } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard, wordFor } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
@@ -163,7 +163,8 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
     <div {...live}>
       <Card title={texts.staffTasks.timeline}>
         <p>
-          <Chosen name="status" value={task.status} /> {verdict}
+          <Chosen name="status" value={task.status} />{' '}
+          {task.failure === null ? null : <strong>{wordFor('error_code', task.failure.code, texts)}</strong>} {verdict}
         </p>
         <Timeline events={events} pending={workflow?.pending ?? []} />
       </Card>
