@@ -46,8 +46,13 @@ describe('refunds in the console of the staff', () => {
     expect(await show('cause=content_policy_violation'))
       .to.include(violation)
       .and.not.include(other.accountId);
-    const ofOther = await show(`account_id=${other.accountId}`);
+    const ofOther = await show(`account=${other.accountId}`);
     expect(ofOther).to.include('$3.25').and.not.include(violation);
+    await app.database('accounts').where({ id: other.accountId }).update({ name: 'Lantern kites' });
+    expect(await show('account=ern+KIT'))
+      .to.include('$3.25')
+      .and.not.include(violation);
+    expect(await show('account=nobody')).to.include('No refunds match');
     expect(await show('from=2020-01-01&to=2020-01-31')).to.include('No refunds match');
     const today = new Date().toISOString().slice(0, 10);
     expect(await show(`from=${today}&to=${today}`)).to.include(violation);
@@ -57,12 +62,12 @@ describe('refunds in the console of the staff', () => {
     const { text, headers } = await reader.get(`${REFUNDS}/export?format=csv&cause=processing_failed`);
     expect(headers['content-disposition']).to.include('refunds.csv');
     expect(text.trim().split('\r\n')).to.have.length(3);
-    const lines = await reader.get(`${REFUNDS}/export?format=jsonl&account_id=${one.accountId}`);
+    const lines = await reader.get(`${REFUNDS}/export?format=jsonl&account=${one.accountId}`);
     expect(lines.text.trim().split('\n')).to.have.length(2);
   });
 
   it('refunds are shown for any query', async () => {
-    for (const query of ['cause=%27', 'account_id=x', `cursor=${newId('transfer', 0)}`, 'from=2026-13-40', 'to=x']) {
+    for (const query of ['cause=%27', 'account=x', `cursor=${newId('transfer', 0)}`, 'from=2026-13-40', 'to=x']) {
       expect((await reader.get(`${REFUNDS}?${query}`)).status, query).to.equal(200);
     }
     expect((await reader.get(`${REFUNDS}/export?format=xml`)).status).to.equal(400);

@@ -10,6 +10,7 @@ import { DayFilters, Downloads, Filters } from '../../../html/filters.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { findFilteredAccount, type PartFilter } from '../../../part-filter.ts';
 import { periodOrMonth } from '../../../period.ts';
 import { type Texts, wordFor } from '../../../texts/texts.ts';
 
@@ -17,14 +18,16 @@ const CAUSE = /^[a-z_]{1,100}$/;
 
 export const staffRefundPages = [
   staff.page('/staff/refunds', 'read', showRefunds),
-  staff.page('/staff/refunds/export', 'read', async (visit, { reports, clock, temporal }) => {
-    const filter = filterOf(visit, clock.nowMs());
+  staff.page('/staff/refunds/export', 'read', async (visit, services) => {
+    const { reports, temporal } = services;
+    const { filter } = await readFilter(visit, services);
     return exportFile('refunds', visit.query, streamShownRefunds(reports, filter, temporal), REFUND);
   }),
 ];
 
-async function showRefunds(visit: UserVisit, { reports, queueReport, clock }: ApiServices): Promise<PageResult> {
-  const filter = filterOf(visit, clock.nowMs());
+async function showRefunds(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const { reports, queueReport } = services;
+  const { filter, account } = await readFilter(visit, services);
   const [{ entries: refunds, next }, sums] = await Promise.all([
     readListPage(visit.query, 'transfer', (slice) => listRefunds(reports, { ...filter, ...slice })),
     queueReport(visit.user.email, () => sumRefunds(reports, filter)),
@@ -44,8 +47,9 @@ async function showRefunds(visit: UserVisit, { reports, queueReport, clock }: Ap
           ...Array.from(causes, (cause) => [cause, causeInWords(cause, texts)] as const),
         ]}
       />
-      <Field name="account_id" label={common.accountId} value={filter.accountId} />
+      <FieldFilter name="account" label={common.partOfAccount} />
     </Filters>,
+    <Candidates filters={[account]} />,
     <TableCard
       of={REFUND_SUM}
       title={words.byCause}
@@ -90,12 +94,20 @@ async function showRefunds(visit: UserVisit, { reports, queueReport, clock }: Ap
 }
 
 /** Reads the filters. Without days, the period is the current month. */
-function filterOf({ query }: UserVisit, nowMs: number): RefundFilter {
+async function readFilter(
+  { query }: UserVisit,
+  services: ApiServices,
+): Promise<{ readonly filter: RefundFilter; readonly account: PartFilter }> {
+  const account = await findFilteredAccount(query, services);
   const cause = query.get('cause') ?? '';
   return {
-    ...periodOrMonth(query, nowMs),
-    accountId: (query.get('account_id') ?? '').trim() || undefined,
-    cause: CAUSE.test(cause) ? cause : undefined,
+    account,
+    filter: {
+      ...periodOrMonth(query, services.clock.nowMs()),
+      // While several accounts match, the filter is an empty id, which no account has.
+      accountId: account.value === null ? '' : account.value,
+      cause: CAUSE.test(cause) ? cause : undefined,
+    },
   };
 }
 
