@@ -9,6 +9,7 @@
  * - `used_at` is when a task was first created with the file. An upload that no task uses expires.
  * - The file of a result is recorded before its first byte, so that a file that no task names in the end can be found
  *   and deleted. Its row is deleted when the task is final and the file is either named by the task or deleted.
+ * - A task whose customer deleted the files is recorded before they are deleted, so that they do not count as lost.
  */
 export const FILES = /* sql */ `
 CREATE TABLE uploads (
@@ -52,4 +53,9 @@ CREATE TABLE result_files (
 );
 CREATE INDEX result_files_by_age ON result_files (created_at);
 CREATE INDEX result_files_by_task ON result_files (task_id);
+
+CREATE TABLE deleted_results (
+  task_id text COLLATE "C" PRIMARY KEY,
+  deleted_at timestamptz NOT NULL DEFAULT now()
+);
 `;

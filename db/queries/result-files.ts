@@ -49,3 +49,8 @@ export async function findDoneResultFiles(database: Database, limit: number): Pr
 export async function deleteResultFiles(database: Database, keys: readonly string[]): Promise<void> {
   await database('result_files').whereIn('key', keys).delete();
 }
+
+/** Records that a task's customer deletes its files. Recording it again changes nothing. */
+export async function recordDeletedResults(database: Database, taskId: string): Promise<void> {
+  await database('deleted_results').insert({ task_id: taskId }).onConflict().ignore();
+}

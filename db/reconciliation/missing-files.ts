@@ -24,11 +24,17 @@ interface NamedFile {
 
 const MAX_CONCURRENT_LOOKUPS = 10;
 
-/** Streams successful tasks, oldest first. @param since the earliest creation time */
+/** Queries successful tasks whose customers did not delete the files. */
+export function queryTasksWithFiles(database: Database) {
+  return database<TaskWithFiles & { status: string; created_at: Date }>('tasks')
+    .where({ status: 'succeeded' })
+    .whereNotExists(database('deleted_results').whereRaw('task_id = tasks.id'));
+}
+
+/** Streams successful tasks with files, oldest first. @param since the earliest creation time */
 export function tasksWithFiles(database: Database, since: Date): AsyncIterable<TaskWithFiles> {
   return streamPages<TaskWithFiles>((after, limit) =>
-    database<TaskWithFiles & { status: string; created_at: Date }>('tasks')
-      .where({ status: 'succeeded' })
+    queryTasksWithFiles(database)
       .where('created_at', '>=', since)
       .where('id', '>', after?.id ?? '')
       .orderBy('id')

@@ -2,7 +2,7 @@
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import type { Check } from './check.ts';
-import { findMissingResults, type TaskWithFiles } from './missing-files.ts';
+import { findMissingResults, queryTasksWithFiles, type TaskWithFiles } from './missing-files.ts';
 
 const LATEST_TASKS = 500;
 /** Samples older tasks: a few neighbours at each of so many random times. */
@@ -15,7 +15,7 @@ export const RESULT_CHECK: Check = {
   remedy:
     'Look for the file in the copies of the store. `genway recover` lists all missing files. For a lost file, credit the customer by an adjustment.',
   async *find({ database, files }) {
-    const latest = await succeeded(database).orderBy('id', 'desc').limit(LATEST_TASKS).select('id', 'output');
+    const latest = await queryTasksWithFiles(database).orderBy('id', 'desc').limit(LATEST_TASKS).select('id', 'output');
     const others = await sampleBefore(database, latest.at(-1)?.id);
     yield* findMissingResults(oneByOne([...latest, ...others]), files);
   },
@@ -23,14 +23,14 @@ export const RESULT_CHECK: Check = {
 
 /** Samples tasks at random times, since ids contain their time. */
 async function sampleBefore(database: Database, before: string | undefined): Promise<readonly TaskWithFiles[]> {
-  const oldest = await succeeded(database).orderBy('id').first('id');
+  const oldest = await queryTasksWithFiles(database).orderBy('id').first('id');
   if (before === undefined || !oldest || oldest.id === before) return [];
   const fromMs = createdAtMsOf('task', oldest.id);
   const untilMs = createdAtMsOf('task', before);
   const tasks = new Map<string, TaskWithFiles>();
   for (let sample = 0; sample < SAMPLES; sample += 1) {
     const atMs = Math.ceil(fromMs + Math.random() * (untilMs - fromMs));
-    const found = await succeeded(database)
+    const found = await queryTasksWithFiles(database)
       .where('created_at', '<=', new Date(atMs))
       .where('id', '<', firstIdAt('task', atMs + 1))
       .where('id', '<', before)
@@ -40,10 +40,6 @@ async function sampleBefore(database: Database, before: string | undefined): Pro
     for (const task of found) tasks.set(task.id, task);
   }
   return [...tasks.values()];
-}
-
-function succeeded(database: Database) {
-  return database<TaskWithFiles & { status: string; created_at: Date }>('tasks').where({ status: 'succeeded' });
 }
 
 async function* oneByOne<Item>(items: readonly Item[]): AsyncIterable<Item> {

@@ -1355,6 +1355,7 @@ describe('the rules of the database', () => {
     refusesTwice('a file', 'result_files', () => {
       return { key: `results/${id}/attempt/0.mp4`, task_id: id, task_created_at: new Date() };
     });
+    refusesTwice('a task whose files were deleted', 'deleted_results', () => ({ task_id: id }));
   });
 
   describe('reconciliations', () => {

@@ -30,6 +30,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   daily_transfers: { because: 'one for each day and kind, which stand for all transfers of an account' },
   daily_usage: { because: 'one for each day, key and model that an account used, which stand for all its rows' },
   daily_usage_summed: { because: 'one row' },
+  deleted_results: { because: 'one for each task whose customer deleted the files' },
   deliveries: { sweep: 'events' },
   delivery_attempts: { sweep: 'events' },
   end_user_budgets: { because: 'operators make them, at most 10,000 for an account' },

@@ -2,6 +2,7 @@
 import Joi from 'joi';
 import { retryOnLostConnection } from '../../../db/connections.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
+import { recordDeletedResults } from '../../../db/queries/result-files.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { presentTypedError } from '../../../domain/error-envelope.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
@@ -218,6 +219,7 @@ export const deleteVideo = endpoint({
     const task = await videoOf(caller, params.task_id, services);
     if (!isFinal(task.status)) await cancelOwnTask(services, task);
     const keys = (task.output ?? []).flatMap(({ url }) => services.storage.keyOf(url) ?? []);
+    if (keys.length > 0) await retryOnLostConnection(() => recordDeletedResults(services.database, task.id));
     await Promise.all(keys.map((key) => services.storage.delete(key)));
     return DELETED.present(task);
   },

@@ -208,6 +208,7 @@ describe('OpenAI’s media endpoints', function () {
     expect(await client.videos.delete(video.id)).to.include({ id: video.id, deleted: true });
     const gone = await client.videos.downloadContent(video.id).catch((error: unknown) => error);
     expect(gone).to.be.instanceOf(NotFoundError);
+    expect(await stack.database('deleted_results').select('task_id')).to.deep.equal([{ task_id: video.id }]);
   });
 
   it('start a video from a picture, and cancel it when it is deleted before it completes', async () => {

@@ -496,6 +496,12 @@ describe('reconciliation', () => {
     });
   });
 
+  it('does not look for files that the customer of a task deleted', async () => {
+    const deleted = 'INSERT INTO deleted_results (task_id) VALUES (:succeeded)';
+    const files = { ...EVERY_FILE, has: async () => false };
+    expect(await findAfter(deleted, openFor(given.processing), files)).to.deep.equal([]);
+  });
+
   it('also samples older tasks for missing files', async () => {
     const ids = Array.from({ length: 500 }, () => newId('task')).map((id) => `'${id}'`);
     const newerTasks = `INSERT INTO tasks SELECT (jsonb_populate_record(tasks, jsonb_build_object('id', newer.id,
