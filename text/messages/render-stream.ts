@@ -72,7 +72,9 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
   #startMessage(emit: Emit<string>): void {
     if (this.#messageStarted) return;
     this.#messageStarted = true;
-    const rest = { content: [], stop_reason: null, stop_sequence: null, usage: renderUsage(this.#usage) };
+    // Some clients add the output of the start to the whole output at the end, so the start has none.
+    const usage = renderUsage({ ...this.#usage, outputTotal: null, reasoning: null });
+    const rest = { content: [], stop_reason: null, stop_sequence: null, usage };
     emitEvent('message_start', { message: { ...renderHead(this.#context), ...rest } }, emit);
   }
 

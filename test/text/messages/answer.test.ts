@@ -131,9 +131,9 @@ describe('messages answer', () => {
     ]);
   });
 
-  it('reports early usage at the start, and the whole usage at the end', () => {
-    // contract 4.8.3:19
-    const early = { ...UNREPORTED_USAGE, inputTotal: 50, cacheRead: 40 };
+  it('reports input that is known early at the start, and the whole usage at the end', () => {
+    // contract 4.8.3:21
+    const early = { ...UNREPORTED_USAGE, inputTotal: 50, cacheRead: 40, outputTotal: 5, reasoning: 5 };
     const late = { ...UNREPORTED_USAGE, outputTotal: 7 };
     const { data } = streamed([
       { type: 'response-start', id: null, model: null },
@@ -149,7 +149,12 @@ describe('messages answer', () => {
       cache_read_input_tokens: 40,
       output_tokens: 0,
     });
-    expect(data.at(-2)?.['usage']).to.deep.equal({ input_tokens: 10, cache_read_input_tokens: 40, output_tokens: 7 });
+    expect(data.at(-2)?.['usage']).to.deep.equal({
+      input_tokens: 10,
+      cache_read_input_tokens: 40,
+      output_tokens: 7,
+      output_tokens_details: { thinking_tokens: 5 },
+    });
   });
 
   it('omits choices that cannot have been requested', () => {
