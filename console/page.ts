@@ -167,7 +167,7 @@ type FormPage<By extends Visit, Permission> = Page & {
     below: string,
     permission: Permission,
     act: (visit: By, services: ApiServices) => Made | Promise<Made>,
-    next?: Done | ((visit: By, made: Made) => PageResult | string | Done),
+    next?: Done | ((visit: By, made: Made) => PageResult | string),
   ) => Page;
 };
 

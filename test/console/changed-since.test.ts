@@ -151,7 +151,7 @@ describe('a form over fields that somebody else changed', () => {
     await one.get(page);
     const names = ['a', 'b', 'c', 'd'];
     const answers = await Promise.all(names.map((name) => one.send(page, { ...UNLIMITED, name: `at once ${name}` })));
-    expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([303, 409, 409, 409]);
+    expect(answers.map(({ status }) => status)).to.have.members([303, 409, 409, 409]);
   });
 
   it('is refused if it does not say what it showed', async () => {

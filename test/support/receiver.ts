@@ -21,8 +21,8 @@ export async function startTlsReceiver(listener: RequestListener): Promise<Local
 /** A server for the tests of the current suite. */
 export function useLocalServer(listener: RequestListener): { readonly url: string } {
   return useStarted(async () => {
-    const { url, close } = await serveLocally(listener);
-    return { url, stop: close };
+    const server = await serveLocally(listener);
+    return { url: server.url, stop: () => server.close() };
   });
 }
 

@@ -106,7 +106,7 @@ function reasonOf(refusal: MonthRefusal, month: Month, { months: words, language
       return words.outOfTurn(monthName(refusal.next, language));
     case 'bill not compared':
       return words.billNotCompared(refusal.vendor);
-    case 'findings':
+    default:
       return words.unacknowledged(refusal.reconciliationId, refusal.findings);
   }
 }

@@ -5,8 +5,8 @@ import { listRefunds, type RefundFilter, type RefundSum, sumRefunds } from '../.
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { exportFile } from '../../../export.ts';
-import { Choice, Field } from '../../../html/components.tsx';
-import { DayFilters, Downloads, Filters } from '../../../html/filters.tsx';
+import { Choice } from '../../../html/components.tsx';
+import { Candidates, DayFilters, Downloads, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';

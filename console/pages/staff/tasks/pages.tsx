@@ -16,7 +16,7 @@ import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
-import { Chosen, TableCard, wordFor } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
@@ -24,6 +24,7 @@ import { findFilteredAccount, modelIn, readIfFiltered } from '../../../part-filt
 import { periodOf } from '../../../period.ts';
 import { Result } from '../../tasks/gallery.tsx';
 import { Deliveries } from '../deliveries.tsx';
+import { wordFor } from '../../../texts/texts.ts';
 import { authorshipOf } from '../reason.ts';
 import { TaskTable } from './list.tsx';
 
