@@ -139,7 +139,7 @@ describe('the billing pages', () => {
     expect(file.text).to.equal(statement);
     expect(file.headers['content-disposition']).to.include(`statement-${THIS_MONTH}.csv`);
     const { text } = await owner.get(`${path}/statements/${THIS_MONTH}`);
-    expect(text).to.include('At the beginning').and.include('$985.999999999999').and.include('still changes');
+    expect(text).to.include('Opening balance').and.include('$985.999999999999').and.include('can still change');
   });
 
   it('download the ledger of a month without formulas for spreadsheets, and its sum matches the statement', async () => {

@@ -56,7 +56,7 @@ describeInBrowser('the console in a browser', (browser) => {
   it('signs an invited person in, who sees the account', async () => {
     await tab.page.goto(await invite(stack, newOwner()));
     await tab.page.getByLabel('New password').fill(PASSWORD);
-    await tab.page.getByLabel('Once more').fill(PASSWORD);
+    await tab.page.getByLabel('Repeat password').fill(PASSWORD);
     await tab.page.getByRole('button', { name: 'Save and sign in' }).click();
     await tab.page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
     expect(await tab.page.getByText('$100.00').first().isVisible()).to.equal(true);
@@ -86,7 +86,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await tab.page.getByLabel('Name').fill('for the tests');
     await tab.page.getByLabel('No limit').check();
     await tab.page.getByRole('button', { name: 'Create' }).click();
-    const key = await tab.page.getByLabel('Your new key').innerText();
+    const key = await tab.page.getByLabel('Your new API key').innerText();
     expect((await call(`${stack.baseUrl}/v1/balance`, { key })).status).to.equal(200);
   });
 
@@ -228,7 +228,7 @@ describeInBrowser('the console in a browser', (browser) => {
       return [before, attribute()];
     })()`);
     expect(busy).to.deep.equal(['null', 'true']);
-    await page.getByLabel('Your new key').waitFor();
+    await page.getByLabel('Your new API key').waitFor();
     await page.goBack();
     await page.getByRole('button', { name: 'Create' }).waitFor();
     expect(await page.locator('form[aria-busy]').count()).to.equal(0);
@@ -241,13 +241,13 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByLabel('Name').fill('reloaded');
     await page.getByLabel('No limit').check();
     await page.getByRole('button', { name: 'Create' }).click();
-    const key = await page.getByLabel('Your new key').innerText();
+    const key = await page.getByLabel('Your new API key').innerText();
     for (let reloads = 0; reloads < 2; reloads++) await page.reload();
-    expect(await page.getByLabel('Your new key').innerText()).to.equal(key);
+    expect(await page.getByLabel('Your new API key').innerText()).to.equal(key);
     await page.getByRole('link', { name: 'Done' }).click();
     await page.getByText('reloaded').first().waitFor();
     await page.goBack();
-    expect(await page.getByLabel('Your new key').innerText()).to.equal(key);
+    expect(await page.getByLabel('Your new API key').innerText()).to.equal(key);
     expect(await stack.database('api_keys').where({ account_id: accountId, name: 'reloaded' })).to.have.length(1);
   });
 
@@ -255,13 +255,13 @@ describeInBrowser('the console in a browser', (browser) => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/webhooks`);
-    await page.getByLabel('Address').fill('http://127.0.0.1:9/rotated');
+    await page.getByLabel('URL').fill('http://127.0.0.1:9/rotated');
     await page.getByRole('button', { name: 'Create' }).click();
-    const first = await page.getByLabel('The secret of your endpoint').innerText();
+    const first = await page.getByLabel('Signing secret of your endpoint').innerText();
     await page.getByRole('link', { name: 'Done' }).click();
-    await page.getByText('New secret …').click();
-    await page.getByRole('button', { name: 'New secret' }).click();
-    const shown = page.getByLabel('The secret of your endpoint');
+    await page.getByText('Rotate secret …').click();
+    await page.getByRole('button', { name: 'Rotate secret' }).click();
+    const shown = page.getByLabel('Signing secret of your endpoint');
     const secret = await shown.innerText();
     expect(secret)
       .to.match(/^whsec_/)
@@ -289,7 +289,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/playground?model=vidtwo-1.1`);
-    await page.getByText('Links of pictures: Fill this in.').waitFor();
+    await page.getByText('Picture links: Fill this in.').waitFor();
     const buffer = pngFile({ width: 400, height: 300 });
     const picture = { name: 'harbour.png', mimeType: 'image/png', buffer };
     await page.getByLabel('Drop pictures here').setInputFiles([picture, { ...picture, name: 'pier.png' }]);
@@ -324,7 +324,7 @@ describeInBrowser('the console in a browser', (browser) => {
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/playground?model=textc-M3`);
     await page.getByLabel('Prompt').fill('Name three lighthouses.');
-    await page.getByLabel('Longest answer').fill('-1');
+    await page.getByLabel('Maximum output tokens').fill('-1');
     await page.getByRole('button', { name: 'Send' }).click();
     expect(await page.getByRole('alert').innerText()).to.include('max_tokens');
     tab.forgive(/status of 400/);
@@ -335,14 +335,14 @@ describeInBrowser('the console in a browser', (browser) => {
     await signUp();
     const { page } = tab;
     await openFromMenu('Webhooks');
-    await page.getByLabel('Address').fill(`${receiver.url}/hooks`);
+    await page.getByLabel('URL').fill(`${receiver.url}/hooks`);
     await page.getByRole('button', { name: 'Create' }).click();
-    expect(await page.getByLabel('The secret of your endpoint').innerText()).to.match(/^whsec_/);
+    expect(await page.getByLabel('Signing secret of your endpoint').innerText()).to.match(/^whsec_/);
     await page.getByRole('link', { name: 'Done' }).click();
-    await page.getByRole('button', { name: 'Send a test event' }).click();
+    await page.getByRole('button', { name: 'Send test event' }).click();
     await page.getByText('Attempt 1').waitFor({ timeout: WAIT_MS });
     expect(await page.getByRole('cell', { name: 'Delivered' }).isVisible()).to.equal(true);
-    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('button', { name: 'Redeliver' }).click();
     await page.getByText('Attempt 2').waitFor({ timeout: WAIT_MS });
     expect(receiver.requests.map(({ headers }) => headers['x-svc-event'])).to.deep.equal([
       'endpoint.test',

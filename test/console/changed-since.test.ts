@@ -51,7 +51,7 @@ describe('a form over fields that somebody else changed', () => {
       page: `${paths.staff}/keys/${customer.keyId}`,
       first: { unlimited: 'on', models: 'vidone-3.0', limit_period: 'day' },
       second: UNLIMITED,
-      stored: 'The limit renews is now “each day”; Models is now “vidone-3.0”',
+      stored: 'Limit renewal is now “each day”; Models is now “vidone-3.0”',
     }),
     'the details of an account': () => ({
       page: paths.staff,
@@ -85,7 +85,7 @@ describe('a form over fields that somebody else changed', () => {
       page: `${paths.member}/webhooks/${paths.endpoint}`,
       first: ENDPOINT,
       second: { ...ENDPOINT, url: 'http://127.0.0.1:9/two' },
-      stored: 'Address is now “http://127.0.0.1:9/one”',
+      stored: 'URL is now “http://127.0.0.1:9/one”',
     }),
     'the name of a person': () => ({
       page: `/console/staff/people/${paths.person}`,

@@ -143,11 +143,11 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     expect(refused.status).to.equal(400);
     await member.send(`${billing}/automatic`, { threshold_usd: '10', amount_usd: '20' });
     const { id = '' } = stripe.sessions.at(-1) ?? {};
-    expect((await member.get(billing)).text).not.to.include('is paid by the saved card');
+    expect((await member.get(billing)).text).not.to.include('to the saved card');
     for (const other of ['cs_1', 'cs_999']) await member.get(`${billing}/automatic/${other}`);
     expect(await findAutoTopUp(app.database, accountId)).to.equal(null);
     await member.get(`${billing}/automatic/${id}`);
-    expect((await member.get(billing)).text).to.include('below $10.00, $20.00 is paid by the saved card');
+    expect((await member.get(billing)).text).to.include('below $10.00, Genway charges $20.00 to the saved card');
     await member.send(`${billing}/automatic/stop`);
     expect(await findAutoTopUp(app.database, accountId)).to.equal(null);
     await member.get(`${billing}/automatic/${id}`);
@@ -159,6 +159,6 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     stripe.isDown = true;
     const { status, text } = await member.send(`/console/accounts/${accountId}/billing/checkout`, { amount_usd: '5' });
     stripe.isDown = false;
-    expect([status, text.includes('The payment provider does not answer')]).to.deep.equal([503, true]);
+    expect([status, text.includes('The payment provider does not respond')]).to.deep.equal([503, true]);
   });
 });

@@ -33,7 +33,7 @@ describe('the page after a form', () => {
   async function requestCorrection(): Promise<string> {
     const ids = { correction_id: newId('correction'), adjustment_id: newId('transfer') };
     const asked = { ...ids, account_id: customer.accountId, amount_usd: '250', reason: 'a test' };
-    expect(await noteAfter(ada, CORRECTIONS, asked)).to.equal('Waits for a second person.');
+    expect(await noteAfter(ada, CORRECTIONS, asked)).to.equal('Waiting for approval.');
     return ids.correction_id;
   }
 

@@ -71,7 +71,7 @@ describe('the end users of an account in the console', () => {
   it('are visible to every member, and given budgets by developers', async () => {
     const finance = await invited('finance');
     const { status, text } = await finance.get(path);
-    expect([status, text.includes('Set a budget')]).to.deep.equal([200, false]);
+    expect([status, text.includes('Set budget')]).to.deep.equal([200, false]);
     const form = { end_user: 'alice', usage_limit_usd: '1', limit_period: 'day' };
     expect((await finance.send(path, form)).status).to.equal(403);
     const developer = await invited('developer');

@@ -170,7 +170,7 @@ describeInBrowser('a session that ends while a page of the console is open', (br
     await page.getByLabel('Name').fill('shown once');
     await page.getByLabel('No limit').check();
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Your new key' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Your new API key' }).waitFor();
     await page.goto(`${account}/usage`);
     expect(await page.getByRole('status').count()).to.equal(0);
   });

@@ -70,7 +70,7 @@ describe('e-mail of the console', () => {
     expect((await new Visitor(app).get('/console/sign-in')).text).to.include('href="/console/lost-password"');
     expect((await askFor('Lost@Example.com')).status).to.equal(200);
     const mail = await sent();
-    expect(mail.text).to.include('If you did not ask, do nothing');
+    expect(mail.text).to.include('If you did not request a new password, do nothing');
     const visitor = new Visitor(app);
     const chosen = { password: 'another kite over the sea', repeated: 'another kite over the sea' };
     expect((await visitor.send(pathIn(mail), chosen)).headers['location']).to.equal('/console');
@@ -171,8 +171,8 @@ describe('e-mail of the console', () => {
     it('delivers a link that only its receiver sees and that lets its receiver into the account, once', async () => {
       const answer = await inviteTo('Dev@example.com');
       expect(answer.status).to.equal(200);
-      expect(answer.text).to.include('on its way to dev@example.com').and.not.include('/console/join/');
-      expect((await owner.get(members)).text).to.include('E-mail on its way');
+      expect(answer.text).to.include('an invitation to dev@example.com').and.not.include('/console/join/');
+      expect((await owner.get(members)).text).to.include('E-mail pending');
       const mail = await sent();
       expect(mail.to).to.deep.equal(['dev@example.com']);
       expect(mail.text).to.include('You are invited to the account');

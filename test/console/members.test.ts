@@ -170,7 +170,7 @@ describe('the members of an account', () => {
       const demoted = await owner.edit(page, { role: 'finance' }, `${page}/role`);
       const removed = await owner.send(`${page}/remove`);
       expect([demoted.status, removed.status]).to.deep.equal([409, 409]);
-      expect(removed.text).to.include('keeps at least one owner');
+      expect(removed.text).to.include('needs at least one owner');
       expect(await roles()).to.deep.equal({ [email]: 'owner' });
     });
 

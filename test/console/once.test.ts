@@ -137,7 +137,7 @@ describe('forms of the console', () => {
     await app.database.raw('DROP RULE broken ON api_keys');
     const again = await owner.send(path, { form_id, name: 'unknown', ...UNLIMITED });
     expect(again.status).to.equal(409);
-    expect(again.text).to.include('Check whether the change was made');
+    expect(again.text).to.include('Check whether Genway made the change');
     expect(await app.database('api_keys').where({ name: 'unknown' })).to.deep.equal([]);
   }).timeout(180_000);
 

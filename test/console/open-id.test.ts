@@ -95,7 +95,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       const visitor = new Visitor(app);
       const shown = await signIn(visitor, `refused-${index}`);
       expect(shown.status).to.equal(401);
-      expect(shown.text).to.include('There is no user with your e-mail address.');
+      expect(shown.text).to.include('No user has your e-mail address.');
       expect(await isIn(visitor)).to.equal(false);
       expect(await app.database('users').where({ email })).to.have.length(isInvited ? 1 : 0);
     });
@@ -105,7 +105,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     const email = know('eve');
     const eve = await Visitor.invited(app, { email, account_id: customer.accountId });
     const visitor = new Visitor(app);
-    expect((await signIn(visitor, 'eve')).text).to.include('Your address has a password here');
+    expect((await signIn(visitor, 'eve')).text).to.include('The user with your e-mail address has a password');
     expect(await isIn(visitor)).to.equal(false);
 
     await eve.get('/console/profile');
@@ -155,7 +155,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     async function refuses(visitor: Visitor, path: string): Promise<void> {
       const shown = await visitor.get(path);
       expect(shown.status).to.equal(401);
-      expect(shown.text).to.include('You were not signed in. Try again.');
+      expect(shown.text).to.include('The sign-in failed. Try again.');
       expect(await isIn(visitor)).to.equal(false);
     }
 
@@ -340,7 +340,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       await visitor.send('/console/sign-in/code', { code: codeAt(secret, step + 1) });
       expect((await visitor.get('/console/profile')).status).to.equal(200);
       await visitor.get('/console/profile');
-      expect((await visitor.send('/console/sign-out')).text).to.include('Sign out of Acme, too');
+      expect((await visitor.send('/console/sign-out')).text).to.include('Sign out of Acme as well');
     });
 
     it('asks users with a second factor for no code where the operator relies on the provider to ask', async () => {
@@ -358,7 +358,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     await signIn(visitor, 'ida');
     await visitor.get('/console/profile');
     const shown = await visitor.send('/console/sign-out');
-    expect(shown.text).to.include('Sign out of Acme, too').and.include(`${provider.issuer}/session/end`);
+    expect(shown.text).to.include('Sign out of Acme as well').and.include(`${provider.issuer}/session/end`);
     expect(await isIn(visitor)).to.equal(false);
   });
 
@@ -370,7 +370,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     const visitor = new Visitor(other);
     const shown = await visitor.get('/console/sign-in/provider');
     expect(shown.status).to.equal(503);
-    expect(shown.text).to.include('Acme does not answer');
+    expect(shown.text).to.include('Acme does not respond');
     const path = await invite(other, { email: 'with-password@example.com' });
     await new Visitor(other).send(path, { password: PASSWORD, repeated: PASSWORD });
     const fields = { email: 'with-password@example.com', password: PASSWORD };

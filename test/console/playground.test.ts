@@ -59,7 +59,7 @@ describe('the playground', () => {
     const video = await owner.get(`${path}?model=vidone-3.0`);
     expect(video.text).to.include('Seconds (2 to 30)').and.include('value="textc-M3"').and.include('value="imageb-2"');
     const text = await owner.get(`${path}?model=textc-M3`);
-    expect(text.text).to.include('System text').and.include('per million tokens in');
+    expect(text.text).to.include('System instructions').and.include('per million tokens in');
     expect((await owner.get(`${path}?model=%27--&model=x`)).status).to.equal(200);
   });
 
@@ -149,7 +149,7 @@ describe('the playground', () => {
         expect(shown.status).to.equal(200);
         expect(shown.text.length, `${model} with ${field}`).to.be.below(20_000);
         if (field !== 'images' || model === 'textc-M3') continue;
-        expect(shown.text).to.match(/Leave at most \d+/);
+        expect(shown.text).to.match(/Choose at most \d+/);
         const made = await owner.send(path, fields);
         expect([made.status, made.text.length < 600_000], made.text.slice(0, 500)).to.deep.equal([400, true]);
       }
@@ -200,7 +200,7 @@ describe('the playground', () => {
     expect(text).not.to.include(ofProgram.id);
     const strangers = await Visitor.invited(app, { email: 'new@example.com', account_id: other.accountId });
     expect((await strangers.get(path.replace(customer.accountId, other.accountId))).text).not.to.include(
-      'Made here last',
+      'Latest results',
     );
   });
 
@@ -254,7 +254,7 @@ describeInBrowser('the playground in a browser', (browser) => {
       await tab.signIn(await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId }));
       const playground = `/console/accounts/${accountId}/playground?model=textc-M3`;
       await page.goto(playground);
-      expect(await page.getByText('Asked before').isVisible()).to.equal(false);
+      expect(await page.getByText('History').isVisible()).to.equal(false);
       await page.getByLabel('Prompt').fill('Name a <kite>.');
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByText('textc-M3: Name a <kite>.').waitFor();
@@ -266,7 +266,7 @@ describeInBrowser('the playground in a browser', (browser) => {
       expect(await page.getByLabel('Prompt').inputValue()).to.equal('Name a <kite>.');
       await page.getByLabel('Model').selectOption('vidone-3.0');
       await page.getByLabel('Seconds').waitFor();
-      expect(await page.getByText('Asked before').isVisible()).to.equal(true);
+      expect(await page.getByText('History').isVisible()).to.equal(true);
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
       expect(await page.evaluate('sessionStorage.getItem("asked")')).to.equal(null);

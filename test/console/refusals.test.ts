@@ -119,7 +119,7 @@ describe('a refused form', () => {
     const at = `/console/accounts/${accountId}/keys`;
     await visitor.get(at);
     const { text } = await visitor.send(at, { ...UNLIMITED, rate_limit_rpm: '0' });
-    expect(text).to.include('>Requests a minute: Enter 1 or more.<').and.include('>Enter 1 or more.<');
+    expect(text).to.include('>Requests per minute: Enter 1 or more.<').and.include('>Enter 1 or more.<');
   });
 
   it('repeats the message of the API, marked as English, where the console has no other words', () => {

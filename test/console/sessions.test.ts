@@ -84,7 +84,7 @@ describe('sessions of the console', () => {
       const email = newEmail();
       const [here, there] = [await Visitor.invited(app, { email }), await signIn(email)];
       const { text } = await here.get('/console/profile');
-      expect(text).to.include('Firefox, Linux').and.include('This one');
+      expect(text).to.include('Firefox, Linux').and.include('This session');
       const [session = ''] = sessionsIn(text);
       await here.send('/console/profile/sessions/end', { session });
       expect([await isIn(here), await isIn(there)]).to.deep.equal([true, false]);

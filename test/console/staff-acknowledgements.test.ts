@@ -69,10 +69,7 @@ describe('findings without a remedy', () => {
     expect((await acknowledge(ada, id)).status).to.equal(303);
     expect(await closing(past)).to.include('has 1 finding that nobody has acknowledged');
     const waiting = (await bob.get(`${REPORTS}/${id}`)).text;
-    expect(waiting)
-      .to.include('Waiting for a second person')
-      .and.include(`${id}/confirm`)
-      .and.include('before our time');
+    expect(waiting).to.include('Waiting for approval').and.include(`${id}/confirm`).and.include('before our time');
     const [ack] = await app.database('acknowledgements').where({ subject: money.subject });
     const confirmed = await bob.send(`${REPORTS}/${id}/confirm`, { acknowledgement_id: String(ack?.id) });
     expect(confirmed.status).to.equal(303);

@@ -56,7 +56,7 @@ describe('the import of a bill in the console', () => {
     for (const column of ['request_id', 'endpoint_id', 'cost_total']) expect(known).to.include(`value="${column}"`);
     await importFile('job;what;usd\n', { job: 'Job', model: 'What', amount: 'USD' });
     const latest = (await finance.get(`${path}?vendor=fal`)).text;
-    expect(latest).to.include('value="What"').and.include('value="fal"').and.include('those of the latest bill');
+    expect(latest).to.include('value="What"').and.include('value="fal"').and.include('come from the latest bill');
     await deleteBill(app.database, 'fal', month);
   });
 
@@ -65,7 +65,7 @@ describe('the import of a bill in the console', () => {
     const compared = `/console/staff/months/${month.name}/bills/fal`;
     expect([sent.status, sent.headers['location']]).to.deep.equal([303, compared]);
     const { text } = await finance.get(compared);
-    expect(text).to.include('Another price').and.include('Billed, and unknown to us');
+    expect(text).to.include('Different price').and.include('Billed without a record');
     expect(text).to.include(`/console/staff/tasks/${task}`).and.include('href="/console/staff/reconciliations"');
     const [bill] = await bills();
     expect(bill).to.deep.include({ vendor: 'fal', upstreams: ['fal'], lines: 2, author: 'fin@example.com' });
@@ -142,17 +142,17 @@ describeInBrowser('the import of a bill in a browser', (browser) => {
       const { page } = tab;
       await tab.signIn(await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' }));
       await page.goto(`/console/staff/months/${thisMonth().name}`);
-      await page.getByRole('link', { name: 'Import a bill' }).click();
+      await page.getByRole('link', { name: 'Import bill' }).click();
       await page.getByRole('link', { name: 'openai' }).click();
-      await page.getByLabel('Upstreams that it bills').fill('openai');
+      await page.getByLabel('Billed upstreams').fill('openai');
       const file = page.getByLabel('File');
       const csv = { name: 'cost.csv', mimeType: 'text/csv' };
       await file.setInputFiles({ ...csv, buffer: Buffer.alloc(MAX_BILL_BYTES + 1, 'x') });
       const told = await page.evaluate<string>(`document.querySelector('#field-csv').validationMessage`);
       expect(told).to.include('larger than 8 MB');
       await file.setInputFiles({ ...csv, buffer: Buffer.from('line_item,amount_value\ngpt-5.1 input,0.02\n') });
-      await page.getByRole('button', { name: 'Import a bill' }).click();
-      await page.getByText('Billed, and unknown to us').waitFor();
+      await page.getByRole('button', { name: 'Import bill' }).click();
+      await page.getByText('Billed without a record').waitFor();
       expect(tab.complaints).to.deep.equal([]);
     } finally {
       await tab.close();

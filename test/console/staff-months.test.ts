@@ -118,7 +118,7 @@ describe('months in the console of the staff', () => {
     const found = await reader.get(`${MONTHS}/${thisMonth.name}/statements?search=${customer.accountId}`);
     const path = `${MONTHS}/${thisMonth.name}/statements/${customer.accountId}`;
     expect(found.text).to.include(path);
-    const rows = rowsOf((await reader.get(path)).text, 'Customers’ statements');
+    const rows = rowsOf((await reader.get(path)).text, 'Customer statements');
     const totals = rows.map((row) => parseUsd((row.at(-1) ?? '').replaceAll(/[$,]/g, '')));
     const closing = totals.at(-1);
     expect(totals.slice(0, -1).reduce((all, amount) => all + amount, 0n)).to.equal(closing);
@@ -139,7 +139,7 @@ describe('months in the console of the staff', () => {
     });
     const path = `${MONTHS}/${past.name}/close`;
     const { text } = await finance.get(path);
-    expect(text).to.include('It cannot be undone.').and.include('$3.00').and.include('Corrections');
+    expect(text).to.include('You cannot reopen a closed month.').and.include('$3.00').and.include('Corrections');
     const answers = await Promise.all([finance.send(path), finance.send(path), finance.send(path)]);
     expect(answers.map(({ status }) => status)).to.deep.equal([303, 303, 303]);
     const closed = await app.database('closed_months').select('author');
@@ -165,7 +165,7 @@ describe('months in the console of the staff', () => {
     await correct('255', false);
     await correct('1', true);
     const { text } = await finance.get(`${MONTHS}/${lastMonth.name}/close`);
-    expect(rowsOf(text, 'The books of the month')).to.deep.equal([['Corrections', '$254.00']]);
+    expect(rowsOf(text, 'Ledger of the month')).to.deep.equal([['Corrections', '$254.00']]);
     const csv = await finance.get(`${MONTHS}/${lastMonth.name}/export?format=csv`);
     const [head = '', ...lines] = csv.text.trimEnd().split('\r\n');
     for (const name of ['amount_usd', 'change_usd']) {
@@ -192,12 +192,12 @@ describe('months in the console of the staff', () => {
       ['Received', '$100.00'],
       ['Owed to customers', '$353.49'],
     ]);
-    const money = rowsOf(text, 'Money of all customers');
+    const money = rowsOf(text, 'Customer balances');
     expect(money.map(([what, , amount]) => [what, amount])).to.deep.equal([
-      ['At the beginning', '$257.00'],
+      ['Opening balance', '$257.00'],
       ['Charged for tasks', '-$3.50000000001'],
       ['Top-ups', '$100.00'],
-      ['At the end', '$353.49999999999'],
+      ['Closing balance', '$353.49999999999'],
     ]);
   });
 
@@ -244,7 +244,7 @@ describe('months in the console of the staff', () => {
     expect(shown.text).to.include(id).and.not.include('<button type="submit" class="danger"');
     const sent = await finance.send(path);
     expect(sent.status).to.equal(409);
-    expect(sent.text).to.include('The ledgers do not agree');
+    expect(sent.text).to.include('unacknowledged');
     await finish(0);
     expect((await finance.get(path)).text).to.include('<button type="submit" class="danger"');
   });

@@ -46,7 +46,7 @@ describe('price lists in the console of the staff', () => {
   });
 
   const wrong: readonly (readonly [what: string, fields: Record<string, string>, words: string])[] = [
-    ['a line that is no rule', { rules: 'model vidone-3.0 720p 0.08' }, 'Line 1 of the rules must be such as'],
+    ['a line that is no rule', { rules: 'model vidone-3.0 720p 0.08' }, 'Line 1 of the rules must have the form'],
     ['an unknown model', { rules: 'family textg factor=2\nmodel x factor=2' }, '&quot;rules[1]&quot; names a model'],
     ['a factor of nothing', { factor: '0' }, 'Factor: Enter a number above 0'],
     ['no reason', { reason: '' }, 'Reason: Fill this in.'],
@@ -76,7 +76,7 @@ describe('price lists in the console of the staff', () => {
   });
 
   it('are visible to the whole staff, and changed by operators and finance only', async () => {
-    expect((await reader.get(`${PATH}/kites`)).text).to.not.include('Write a new version');
+    expect((await reader.get(`${PATH}/kites`)).text).to.not.include('Create new version');
     expect((await reader.send(`${PATH}/kites`, { factor: '1', reason: 'x' })).status).to.equal(403);
     const account = `/console/staff/accounts/${customer.accountId}/price-list`;
     expect((await reader.send(account, { price_list: 'kites', reason: 'x' })).status).to.equal(403);

@@ -34,7 +34,7 @@ describe('reconciliations in the console of the staff', () => {
   };
 
   it('show an empty list before the first one', async () => {
-    expect((await finance.get(RECONCILIATIONS)).text).to.include('There is no report yet');
+    expect((await finance.get(RECONCILIATIONS)).text).to.include('No reports yet');
   });
 
   it('start once however often the button is pressed while one runs, and record the author', async () => {
@@ -78,7 +78,7 @@ describe('reconciliations in the console of the staff', () => {
     await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
     await finish(id, 0);
     const { text } = await finance.get(`${RECONCILIATIONS}/${id}`);
-    expect(text).to.include('Everything agrees').and.not.include('What to do');
+    expect(text).to.include('No findings').and.not.include('Remedies');
   });
 
   it('do not start while Temporal is unavailable, and leave no row', async () => {

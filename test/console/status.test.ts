@@ -168,7 +168,7 @@ describe('the public status of a gateway', () => {
     await app.database.schema.renameTable('upstream_calls', 'away');
     const page = await fetch(`${app.baseUrl}/status`);
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([503, 'text/html; charset=utf-8']);
-    expect(await page.text()).to.include('cannot be read');
+    expect(await page.text()).to.include('cannot read the status');
     await app.stop();
   });
 });

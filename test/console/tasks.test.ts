@@ -68,7 +68,7 @@ describe('pages of tasks', () => {
     const task = await taskOf(customer);
     await finishAsFailed(app.database, task);
     const { text } = await owner.get(`${path}/${task.id}`);
-    expect(text).to.include('It failed. Try again.').and.include('$1.00 was refunded').and.include(endpoint.id);
+    expect(text).to.include('It failed. Try again.').and.include('$1.00 refunded').and.include(endpoint.id);
   });
 
   it('show why a task failed in the reader’s language, before the message of the API', async () => {

@@ -26,7 +26,7 @@ describe('the text requests of an account', () => {
     for (const id of ids) expect(text).to.include(`href="${path}/${id}"`);
     expect(text).to.include('for the shop').and.include('1,234').and.include('Succeeded').and.not.include(theirs);
     const one = await member.get(`${path}/${ids[0]}`);
-    expect(one.text).to.include('Whole answer after').and.include('for the shop').and.include('Request id');
+    expect(one.text).to.include('Total duration').and.include('for the shop').and.include('Request id');
   });
 
   for (const [query, rows] of [

@@ -76,7 +76,7 @@ describe('the usage page', () => {
     const ofModel = await visitor.get(`${path}?${LAST_DAYS}&model=textc-M3`);
     expect(ofModel.text).to.include('$0.12').and.not.include('vidone-3.0');
     const ofKey = await visitor.get(`${path}?${LAST_DAYS}&key=${customer.keyId}&model=none`);
-    expect(ofKey.text).to.include('&lt;b&gt;free&lt;/b&gt;').and.include('Nothing was used in this period');
+    expect(ofKey.text).to.include('&lt;b&gt;free&lt;/b&gt;').and.include('No usage in this period');
   });
 
   it('exports the filtered rows', async () => {
@@ -96,9 +96,7 @@ describe('the usage page', () => {
   });
 
   it('suggests the next step where nothing was used', async () => {
-    expect((await visitor.get(`${path}?from=2020-01-01&to=2020-01-31`)).text).to.include(
-      'Nothing was used in this period',
-    );
+    expect((await visitor.get(`${path}?from=2020-01-01&to=2020-01-31`)).text).to.include('No usage in this period');
   });
 
   it('compares the period with as many days before', async () => {
