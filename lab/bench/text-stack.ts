@@ -14,7 +14,7 @@ import { DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
 import { childEnvironment } from '../../config.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { createAccount, createKey } from '../../test/support/factories.ts';
-import { type Load, putLoad } from './load/wrk.ts';
+import { type Load, type LoadTarget, putLoad } from './load/wrk.ts';
 import type { Role } from '../stack/member.ts';
 import { expectAnswer, runNode, startUntil } from '../stack/node-process.ts';
 import { startStack } from '../stack/stack.ts';
@@ -186,9 +186,14 @@ function bodyOf(pauseMs?: number, model = MODEL): string {
   });
 }
 
+/** A chat request, whole or streamed with that pause. */
+export function chatRequest(target: Target, pauseMs?: number): LoadTarget {
+  return { ...target, body: bodyOf(pauseMs) };
+}
+
 /** Loads a server with chat requests, whole or streamed with that pause. */
 export function loadAtAnyRate(target: Target, clients: number, seconds: number, pauseMs?: number): Promise<Load> {
-  return putLoad({ ...target, body: bodyOf(pauseMs) }, clients, seconds);
+  return putLoad(chatRequest(target, pauseMs), clients, seconds);
 }
 
 /** Loads a server with chat requests. @throws Error when one fails */

@@ -10,9 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { mean, percentile, rounded } from './statistics.ts';
 import { firstBytesMs } from './load/first-bytes.ts';
+import { createPlainClient } from './load/plain-client.ts';
 import { cpuTimeUs, residentMegabytesOf } from './load/processes.ts';
 import { arriveAt } from './load/steady.ts';
-import { load, startTextStack, type Target } from './text-stack.ts';
+import { chatRequest, load, startTextStack, type Target } from './text-stack.ts';
 
 const CLIENTS = [1, 32, 128] as const;
 const ROUNDS = 3;
@@ -113,11 +114,11 @@ async function compare(clients: number): Promise<Throughput> {
 async function arriveSteadily(saturationPerSecond: number): Promise<Figures> {
   const perSecond = Math.round(saturationPerSecond * STEADY_SHARE);
   const latenciesOf = async (target: Target): Promise<number[]> => {
+    const client = createPlainClient(chatRequest(target));
     const answers = await arriveAt(perSecond, STEADY_SECONDS, async () => {
-      const { statusCode, body } = await stack.ask(target);
-      await body.dump();
-      if (statusCode !== 200) throw new Error(`a request was answered ${statusCode}`);
-    });
+      const status = await client.send();
+      if (status !== 200) throw new Error(`a request was answered ${status}`);
+    }).finally(() => client.close());
     return answers.slice(perSecond * STEADY_WARM_UP_SECONDS).map(({ latencyMs }) => latencyMs);
   };
   const proxy: number[] = [];
