@@ -134,7 +134,7 @@ describe('accounts in the console of the staff', () => {
     await operator.send(`${account}/suspend`, { reason: 'a stolen card' });
     await adjust(app.database, { accountId, amount: parseUsd('-0.5'), author: 'ada', reason: 'a wrong price' });
     const { text } = await operator.get(account);
-    const listed = text.slice(text.indexOf('<h2>What operators did</h2>'));
+    const listed = text.slice(text.indexOf('<h2>Operator actions</h2>'));
     expect(listed.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' '))
       .to.match(/Suspended – op@example\.com a stolen card/)
       .and.match(/Correction -\$0\.50 ada a wrong price/);

@@ -64,10 +64,10 @@ describe('findings without a remedy', () => {
     const id = await report(money, operation);
     const past = monthsAgo(3);
     const month = past.toISOString().slice(0, 7);
-    expect(await closing(past)).to.include('has 2 findings that nobody has acknowledged');
+    expect(await closing(past)).to.include('has 2 unacknowledged findings');
     expect((await acknowledge(ada, id, { finding: '2', reason: 'the disk is lost' })).status).to.equal(303);
     expect((await acknowledge(ada, id)).status).to.equal(303);
-    expect(await closing(past)).to.include('has 1 finding that nobody has acknowledged');
+    expect(await closing(past)).to.include('has 1 unacknowledged finding');
     const waiting = (await bob.get(`${REPORTS}/${id}`)).text;
     expect(waiting).to.include('Waiting for approval').and.include(`${id}/confirm`).and.include('before our time');
     const [ack] = await app.database('acknowledgements').where({ subject: money.subject });
@@ -115,7 +115,7 @@ describe('findings without a remedy', () => {
     const id = await report(another(MONEY));
     await acknowledge(ada, id);
     await decide(bob, id, 'reject');
-    expect(await closing(monthsAgo(2))).to.include('has 1 finding that nobody has acknowledged');
+    expect(await closing(monthsAgo(2))).to.include('has 1 unacknowledged finding');
     expect((await acknowledge(ada, id)).status).to.equal(303);
     expect(await app.database('acknowledgements').where({ reconciliation_id: id })).to.have.length(2);
   });
@@ -126,7 +126,7 @@ describe('findings without a remedy', () => {
     await Promise.all([acknowledge(ada, id), acknowledge(bob, id), acknowledge(ada, id)]);
     expect(await app.database('acknowledgements').where({ reconciliation_id: id })).to.have.length(1);
     await report({ ...finding, detail: 'the file is another' });
-    expect(await closing(monthsAgo(2))).to.include('has 1 finding that nobody has acknowledged');
+    expect(await closing(monthsAgo(2))).to.include('has 1 unacknowledged finding');
   });
 
   it('are refused with a message, and without such a report', async () => {
