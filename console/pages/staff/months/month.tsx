@@ -121,7 +121,7 @@ function Totals({ overview, sums }: { overview: MonthOverview; sums: MonthSums }
   const cards: readonly Sum[] = [
     [fields.revenue_usd, overview.revenue, words.chargesAndRefunds(total.charges, total.refunds)],
     [fields.cost_usd, total.cost, null],
-    [fields.margin_usd, total.margin, marginHints.join('; ') || null, textOfNoMargin(total, texts)],
+    [fields.margin_usd, total.margin, marginHints.join('. ') || null, textOfNoMargin(total, texts)],
     [fields.received_usd, receivedIn(sums), words.receivedHint],
     [fields.owed_usd, customerLiability(sums), words.owedHint],
   ];

@@ -165,8 +165,9 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
       <Card title={texts.staffTasks.timeline}>
         <p>
           <Chosen name="status" value={task.status} />{' '}
-          {task.failure === null ? null : <strong>{wordFor('error_code', task.failure.code, texts)}</strong>} {verdict}
+          {task.failure === null ? null : <strong>{wordFor('error_code', task.failure.code, texts)}</strong>}
         </p>
+        <p>{verdict}</p>
         <Timeline events={events} pending={workflow?.pending ?? []} />
       </Card>
     </div>
