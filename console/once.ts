@@ -19,7 +19,7 @@ import { badRequest, ServiceError } from '../domain/errors.ts';
 import { isObject } from '../domain/json.ts';
 import { withNewFormIds } from './html/form-id.tsx';
 import { FormError } from './form-problem.ts';
-import { isDone, type PageResult, type Page, type Visit } from './page.ts';
+import { type Done, doneBy, isDone, type PageResult, type Page, type Visit } from './page.ts';
 
 const FORM_ID = /^[\w-]{22,64}$/;
 /** The pauses between reads of the first request's outcome, for a browser that sent a form twice. */
@@ -41,7 +41,7 @@ interface StoredResult {
   /** The HTML of a page or part. */
   readonly html: string;
   /** What the page that opens next says; null for nothing. */
-  readonly done: string | null;
+  readonly done: Done | null;
   /** The tokens of the cookies that the response sets; `end` removes a cookie. */
   readonly session: string | null;
   readonly attempt: string | null;
@@ -143,7 +143,7 @@ function toKept(result: PageResult, draw: PageRenderer): StoredResult {
   const kept = { ...UNKNOWN, session, attempt };
   switch (result.kind) {
     case 'redirect':
-      return { ...kept, kind: 'redirect', to: result.path, done: result.done === undefined ? 'saved' : result.done };
+      return { ...kept, kind: 'redirect', to: result.path, done: doneBy(result) };
     case 'page':
     case 'part':
       return { ...kept, kind: result.kind, html: draw(result) };
@@ -158,11 +158,7 @@ function toResult(kept: StoredResult, formId: string, canSetCookies: boolean): P
   const next =
     kept.kind === 'page'
       ? ({ kind: 'redirect', path: `/outcomes/${formId}`, done: null } as const)
-      : ({
-          kind: 'redirect',
-          path: kept.to,
-          done: kept.done !== null && isDone(kept.done) ? kept.done : null,
-        } as const);
+      : ({ kind: 'redirect', path: kept.to, done: kept.done } as const);
   if (!canSetCookies) return next;
   return {
     ...next,
@@ -184,14 +180,14 @@ function isKept(value: unknown): value is StoredResult {
     KEPT_KINDS.some((known) => known === kind) &&
     typeof to === 'string' &&
     typeof html === 'string' &&
-    isTextOrNull(done) &&
-    isTextOrNull(session) &&
-    isTextOrNull(attempt)
+    (done === null || isDone(done)) &&
+    isToken(session) &&
+    isToken(attempt)
   );
 }
 
-function isTextOrNull(value: unknown): boolean {
-  return value === null || typeof value === 'string';
+function isToken(token: unknown): boolean {
+  return token === null || typeof token === 'string';
 }
 
 function tokenOf(cookie: { readonly token: string } | 'end' | undefined): string | null {

@@ -205,8 +205,31 @@ function definers<By extends Visit, Permission>(
   return { page, form };
 }
 
-export function isDone(word: string): word is Done {
+export function isDone(word: unknown): word is Done {
   return DONE.some((known) => known === word);
+}
+
+/** What the page after a form says: by default "Saved"; null for nothing. */
+export function doneBy({ done = 'saved' }: { readonly done?: Done | null }): Done | null {
+  return done;
+}
+
+/**
+ * Returns a function that defines forms of a page which change one object.
+ *
+ * @param find reads the object; throws a ServiceError to refuse the form
+ */
+export function formsOver<By extends Visit, Permission, Subject>(
+  page: FormPage<By, Permission>,
+  permission: Permission,
+  find: (visit: By, services: ApiServices) => Promise<Subject>,
+) {
+  return (
+    below: string,
+    act: (visit: By, services: ApiServices, subject: Subject) => Promise<unknown>,
+    done?: Done,
+  ): Page =>
+    page.form(below, permission, async (visit, services) => act(visit, services, await find(visit, services)), done);
 }
 
 function withoutPermission<By extends Visit>(accessOf: (handle: Handle<By>) => Access) {

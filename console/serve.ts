@@ -21,6 +21,7 @@ import { findEarlierOutcome, formToSend, once, statusOf } from './once.ts';
 import {
   type Cookie,
   type Done,
+  doneBy,
   everybody,
   isDone,
   type PageResult,
@@ -214,11 +215,13 @@ async function send(context: Context, visit: Visit, { database }: ApiServices, r
       return;
     case 'sent':
       return;
-    case 'redirect':
-      if (context.method === 'POST' && visit.session && !result.session && result.done !== null) {
-        setCookie(context, DONE_COOKIE, { token: result.done ?? 'saved' }, DONE_LIFETIME_SECONDS);
+    case 'redirect': {
+      const done = doneBy(result);
+      if (context.method === 'POST' && visit.session && !result.session && done !== null) {
+        setCookie(context, DONE_COOKIE, { token: done }, DONE_LIFETIME_SECONDS);
       }
       return leadTo(`${PREFIX}${result.path}`, visit);
+    }
     case 'leave':
       leadTo(result.url, visit);
   }
@@ -255,7 +258,7 @@ function pathBelow(token: string | undefined): string {
 /** What the form before this page did; null if no form was sent. */
 function justDone({ context }: Visit): Done | null {
   const token = context.method === 'GET' ? context.cookies.get(DONE_COOKIE) : undefined;
-  return token !== undefined && isDone(token) ? token : null;
+  return isDone(token) ? token : null;
 }
 
 function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {

@@ -16,8 +16,8 @@ import { FormError } from '../../form-problem.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { ButtonLink, Card, Copyable, FormButton } from '../../html/components.tsx';
 import {
-  type Done,
   requireFound,
+  formsOver,
   forMembersAndStaff,
   isStaffPage,
   type PageResult,
@@ -37,25 +37,15 @@ const MANAGE = ['develop', 'operate'] as const;
 export const keyPages = forMembersAndStaff((place) => {
   const list = place.page('/keys', MANAGE, showKeys);
   const key = place.page('/keys/{key_id}', MANAGE, showKey);
-  const change = (
-    below: string,
-    act: (visit: UserVisit, services: ApiServices, stored: ApiKey) => Promise<unknown>,
-    done?: Done,
-  ) =>
-    list.form(
-      `/{key_id}/${below}`,
-      MANAGE,
-      async (visit, services) => act(visit, services, await keyOf(visit, services)),
-      done,
-    );
+  const change = formsOver(list, MANAGE, keyOf);
   return [
     list,
     list.form('', MANAGE, create, showSecret),
     key,
     key.form('', MANAGE, save),
-    change('enable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: false })),
-    change('disable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: true })),
-    change('delete', (_visit, { database }, { id }) => deleteApiKey(database, id), 'deleted'),
+    change('/{key_id}/enable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: false })),
+    change('/{key_id}/disable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: true })),
+    change('/{key_id}/delete', (_visit, { database }, { id }) => deleteApiKey(database, id), 'deleted'),
   ];
 });
 

@@ -36,7 +36,7 @@ import { EndpointState } from '../../html/endpoint-state.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { type Done, requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { formsOver, requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../stored-fields.ts';
 import { Deliveries } from './deliveries.tsx';
 
@@ -48,6 +48,7 @@ const DELIVERIES_SHOWN = 20;
 
 const listPage = member.page(PATH, 'develop', list);
 const page = member.page(`${PATH}/{webhook_id}`, 'develop', show);
+const change = formsOver(page, 'develop', ownEndpoint);
 
 export const webhookPages = [
   listPage,
@@ -98,20 +99,6 @@ export const webhookPages = [
     'deleted',
   ),
 ];
-
-/** Defines a form on the page of an endpoint. */
-function change(
-  below: string,
-  act: (visit: MemberVisit, services: ApiServices, endpoint: WebhookEndpoint) => Promise<unknown>,
-  done?: Done,
-) {
-  return page.form(
-    below,
-    'develop',
-    async (visit, services) => act(visit, services, await ownEndpoint(visit, services)),
-    done,
-  );
-}
 
 async function create({ form, account }: MemberVisit, { database, encryption, checkWebhookAddress }: ApiServices) {
   const body = validateNew(entriesOf(form));

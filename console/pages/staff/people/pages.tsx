@@ -22,8 +22,8 @@ import { Card, Choice, Copyable, Empty, Field, Form, FormButton } from '../../..
 import { Chosen } from '../../../html/resource-table.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import {
-  type Done,
   requireFound,
+  formsOver,
   hasPermission,
   type PageResult,
   showPage,
@@ -35,6 +35,7 @@ import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
 const validate = createValidator(createUserSchema);
 
 const page = staff.page('/staff/people/{user_id}', 'read', showPerson);
+const change = formsOver(page, 'operate', customerOf);
 
 export const staffPeoplePages = [
   page,
@@ -66,20 +67,6 @@ export const staffPeoplePages = [
     return showLink(words.linkTitle, services.canSendMail ? words.mailed(user.email) : words.linkMade, link);
   }),
 ];
-
-/** Defines a form that changes the person. */
-function change(
-  path: string,
-  act: (visit: UserVisit, services: ApiServices, user: User) => Promise<unknown>,
-  done?: Done,
-) {
-  return page.form(
-    path,
-    'operate',
-    async (visit, services) => act(visit, services, await customerOf(visit, services)),
-    done,
-  );
-}
 
 function rename(visit: UserVisit, { database }: ApiServices, { id }: User): Promise<void> {
   const name = visit.form.text('name');
