@@ -1,12 +1,13 @@
 /** Asks before closing a month, and shows the amounts that closing freezes. */
 import { ACKNOWLEDGED_FINDING } from '../../../../api/routes/admin/months.ts';
-import { closableFrom, closeMonth } from '../../../../api/services/finance/close-month.ts';
+import { closableFrom } from '../../../../api/services/finance/close-month.ts';
 import { sumRevenue } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import {
   type AcknowledgedFinding,
   type MonthRefusal,
   type MonthTotals,
+  closeMonth,
   findClosedMonth,
   findMonthRefusal,
   listAcknowledged,
@@ -36,10 +37,8 @@ export const closingPages = [
     'moveMoney',
     async (visit, services) => {
       const month = monthIn(visit);
-      const refusal = await findMonthRefusal(services.closing, month);
-      if (refusal && !(await findClosedMonth(services.closing, month.name)))
-        throw new FormError(reasonOf(refusal, month, visit.texts));
-      return closeMonth(services.closing, month, visit.user.email);
+      const outcome = await closeMonth(services.closing, month, visit.user.email);
+      if ('refusal' in outcome) throw new FormError(reasonOf(outcome.refusal, month, visit.texts));
     },
     pathOfMonth,
   ),
