@@ -175,6 +175,8 @@ const STACK_PROVIDER_PATIENCE_MS = 5_000;
  */
 export function loadStackConfig(env: Environment = process.env) {
   const { values, given } = readVariables(env);
+  const { DATABASE_URL: databaseUrl, GENWAY_ADMIN_TOKEN: adminToken }: Partial<Values> = values;
+  const { GENWAY_KEY_PEPPER: keyPepper, GENWAY_ENCRYPTION_KEY: encryptionKey }: Partial<Values> = values;
   return {
     /** The state folder. */
     home: resolve(values.GENWAY_HOME),
@@ -189,18 +191,14 @@ export function loadStackConfig(env: Environment = process.env) {
       temporalUi: values.TEMPORAL_UI_PORT,
     },
     /** A database to use instead of the stack's own. */
-    databaseUrl: given.has('DATABASE_URL') ? values.DATABASE_URL : undefined,
+    databaseUrl,
     /** A Temporal server to use instead of the stack's own. */
     temporal: given.has('TEMPORAL_ADDRESS')
       ? { address: values.TEMPORAL_ADDRESS, uiUrl: values.TEMPORAL_UI_URL }
       : undefined,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
     /** Secrets to use instead of the generated ones. */
-    secrets: {
-      adminToken: given.has('GENWAY_ADMIN_TOKEN') ? values.GENWAY_ADMIN_TOKEN : undefined,
-      keyPepper: given.has('GENWAY_KEY_PEPPER') ? values.GENWAY_KEY_PEPPER : undefined,
-      encryptionKey: given.has('GENWAY_ENCRYPTION_KEY') ? values.GENWAY_ENCRYPTION_KEY : undefined,
-    },
+    secrets: { adminToken, keyPepper, encryptionKey },
     /** The seller on receipts and invoices. */
     seller: (values.GENWAY_SELLER ?? ['Genway on this machine']).join(' | '),
     shutdownGraceMs: given.has('GENWAY_SHUTDOWN_GRACE_S') ? values.GENWAY_SHUTDOWN_GRACE_S * 1000 : STACK_GRACE_MS,
@@ -217,11 +215,12 @@ export function loadFilesConfig(env: Environment = process.env) {
 
 /** @throws ConfigurationError naming every variable that is invalid */
 export function loadCommandConfig(env: Environment = process.env) {
-  const { values, given } = readVariables(env);
+  const { values } = readVariables(env);
+  const { GENWAY_ADMIN_TOKEN: adminToken }: Partial<Values> = values;
   return {
     baseUrl: values.GENWAY_ADMIN_URL ?? publicUrlOf(values),
     /** If undefined, the command uses the token of the running local stack. */
-    adminToken: given.has('GENWAY_ADMIN_TOKEN') ? values.GENWAY_ADMIN_TOKEN : undefined,
+    adminToken,
     /** The state folder of the local stack. */
     home: resolve(values.GENWAY_HOME),
   };
