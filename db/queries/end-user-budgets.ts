@@ -22,8 +22,8 @@ type BudgetRow = RowOf<StoredBudget>;
 
 /**
  * Sets or replaces the budget of an end user of an account. The spent amount is kept if the period stays the same;
- * another period starts now. The name is cut as in requests. A changed budget applies at once. A new budget applies once every process knows it, within
- * about three seconds.
+ * another period starts now. The name is cut as in requests. A changed budget applies at once. A new budget applies once
+ * every process knows it, within about three seconds.
  *
  * @returns null if the account already has the maximum number of budgets
  */

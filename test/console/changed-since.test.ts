@@ -138,7 +138,7 @@ describe('a form over fields that somebody else changed', () => {
     expect(text).to.include('未保存').and.include('现在是“GB3”').and.include('value="GB4"');
   });
 
-  it('is refused also after a refusal for a wrong entry', async () => {
+  it('such a form is refused also after a refusal for a wrong entry', async () => {
     const page = `${paths.member}/keys/${customer.keyId}`;
     await Promise.all([one.get(page), other.get(page)]);
     expect((await other.send(page, { ...UNLIMITED, rate_limit_rpm: 'fast' })).status).to.equal(400);
@@ -154,7 +154,7 @@ describe('a form over fields that somebody else changed', () => {
     expect(answers.map(({ status }) => status)).to.have.members([303, 409, 409, 409]);
   });
 
-  it('is refused if it does not say what it showed', async () => {
+  it('such a form is refused if it does not say what it showed', async () => {
     const page = `${paths.member}/keys/${customer.keyId}`;
     await one.get(page);
     expect((await one.send(page, { ...UNLIMITED, name: 'blind', shown: '' })).status).to.equal(409);

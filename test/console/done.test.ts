@@ -37,13 +37,13 @@ describe('the page after a form', () => {
     return ids.correction_id;
   }
 
-  it('says that a key was saved, or deleted', async () => {
+  it('the page says that a key was saved, or deleted', async () => {
     const key = `/console/accounts/${customer.accountId}/keys/${customer.keyId}`;
     expect(await noteAfter(ada, `${key}/disable`)).to.equal('Saved.');
     expect(await noteAfter(ada, `${key}/delete`)).to.equal('Deleted.');
   });
 
-  it('says that a test event was sent, in the language of the reader', async () => {
+  it('the page says that a test event was sent, in the language of the reader', async () => {
     const { id } = await createEndpoint(app.database, { id: customer.accountId });
     const endpoint = `/console/accounts/${customer.accountId}/webhooks/${id}`;
     expect(await noteAfter(bob, `${endpoint}/test`)).to.equal('Sent.');
@@ -55,7 +55,7 @@ describe('the page after a form', () => {
     await bob.get('/console/profile');
   });
 
-  it('says that a correction waits for a second person, was approved, rejected or withdrawn, or is booked', async () => {
+  it('the page says that a correction waits for a second person, was approved, rejected or withdrawn, or is booked', async () => {
     for (const [by, decision, note] of [
       [bob, 'approve', 'Approved.'],
       [bob, 'reject', 'Rejected.'],
@@ -69,7 +69,7 @@ describe('the page after a form', () => {
     expect(await noteAfter(ada, CORRECTIONS, { ...ids, ...asked })).to.equal('Booked.');
   });
 
-  it('says the same when the form arrives a second time', async () => {
+  it('the page says the same when the form arrives a second time', async () => {
     const { id } = await createEndpoint(app.database, { id: customer.accountId });
     const path = `/console/accounts/${customer.accountId}/webhooks/${id}/delete`;
     const form_id = crypto.randomUUID();

@@ -63,11 +63,11 @@ function readAnswer(socket: Socket): Promise<number> {
     const take = (chunk: Buffer): void => {
       if (status === 0) {
         head += chunk.toString('latin1');
-        const end = head.indexOf(END_OF_HEAD);
-        if (end === -1) return;
+        const headLength = head.indexOf(END_OF_HEAD);
+        if (headLength === -1) return;
         status = Number(head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length));
-        const length = /\r\ncontent-length: *(\d+)/i.exec(head.slice(0, end))?.[1];
-        bytesLeft = Number(length) - (head.length - end - END_OF_HEAD.length);
+        const length = /\r\ncontent-length: *(\d+)/i.exec(head.slice(0, headLength))?.[1];
+        bytesLeft = Number(length) - (head.length - headLength - END_OF_HEAD.length);
       } else bytesLeft -= chunk.byteLength;
       if (Number.isNaN(bytesLeft)) end(() => reject(new Error('the answer has no Content-Length')));
       else if (bytesLeft === 0) end(() => resolve(status));

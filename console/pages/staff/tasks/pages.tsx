@@ -22,9 +22,9 @@ import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { findFilteredAccount, modelIn, readIfFiltered } from '../../../part-filter.ts';
 import { periodOf } from '../../../period.ts';
+import { wordFor } from '../../../texts/texts.ts';
 import { Result } from '../../tasks/gallery.tsx';
 import { Deliveries } from '../deliveries.tsx';
-import { wordFor } from '../../../texts/texts.ts';
 import { authorshipOf } from '../reason.ts';
 import { TaskTable } from './list.tsx';
 
