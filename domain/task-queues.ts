@@ -3,9 +3,11 @@ export const TASK_QUEUES = {
   media: 'genway-media',
   /** For renders whose upstream answers with the files; a stopping worker waits for these renders. */
   renders: 'genway-renders',
+  /** For deliveries, and for the workflows of schedules: each queue with workflows costs a worker a thread. */
   webhooks: 'genway-webhooks',
   /** For test events, of which clients may send many. Their workflows run on `webhooks`. */
   webhookTests: 'genway-webhook-tests',
+  /** For the activities of schedules, whose workflows run on `webhooks`. */
   schedules: 'genway-schedules',
 } as const;
 

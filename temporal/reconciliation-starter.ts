@@ -16,7 +16,7 @@ export function createReconciliationStarter(client: Client): StartReconciliation
       await client.connection.withDeadline(Date.now() + START_DEADLINE_MS, () =>
         client.workflow.start<typeof reconciliation>('reconciliation', {
           workflowId: reconciliationId,
-          taskQueue: TASK_QUEUES.schedules,
+          taskQueue: TASK_QUEUES.webhooks,
           args: [{ reconciliationId }],
           staticSummary: 'Compare the books with each other and with Temporal',
         }),

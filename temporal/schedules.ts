@@ -41,7 +41,7 @@ export async function ensureSchedules(client: Client): Promise<void> {
         action: {
           type: 'startWorkflow',
           workflowType,
-          taskQueue: TASK_QUEUES.schedules,
+          taskQueue: TASK_QUEUES.webhooks,
           args: [...args],
           staticSummary: summary,
         },

@@ -78,7 +78,6 @@ export function workerSettings(
     },
     {
       ...quickly,
-      ...workflows,
       taskQueue: TASK_QUEUES.schedules,
       activities: { ...activities.reconciliation, ...activities.sweep },
       // One for a reconciliation, which reads the whole ledger, and one for the sweep.

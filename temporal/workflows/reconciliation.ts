@@ -2,6 +2,7 @@
 import { log, proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { ReconciliationActivities, ReconciliationSummary } from '../activities/reconciliation.ts';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
+import { TASK_QUEUES } from '../../domain/task-queues.ts';
 
 export interface ReconciliationInput {
   /** The id of a reconciliation that an operator requested; null for a scheduled one. */
@@ -9,11 +10,13 @@ export interface ReconciliationInput {
 }
 
 const { beginReconciliation } = proxyActivities<ReconciliationActivities>({
+  taskQueue: TASK_QUEUES.schedules,
   startToCloseTimeout: '30 seconds',
   summary: 'Record that the reconciliation has started',
 });
 
 const { compareBooks } = proxyActivities<ReconciliationActivities>({
+  taskQueue: TASK_QUEUES.schedules,
   startToCloseTimeout: '1 hour',
   heartbeatTimeout: '1 minute',
   retry: { initialInterval: '10 seconds', maximumInterval: '10 minutes' },

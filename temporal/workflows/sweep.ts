@@ -2,8 +2,10 @@
 import { proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { SweepActivities } from '../activities/sweep.ts';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
+import { TASK_QUEUES } from '../../domain/task-queues.ts';
 
 const { sweepTables } = proxyActivities<SweepActivities>({
+  taskQueue: TASK_QUEUES.schedules,
   startToCloseTimeout: '30 minutes',
   heartbeatTimeout: '1 minute',
   // The next scheduled sweep removes what this one leaves.
