@@ -68,7 +68,8 @@ export async function listen(
     (request, response) => {
       // Data after an unread body is ignored: it may be the rest of that body.
       if (ending.has(request.socket)) return;
-      if (!hasValidHost(request)) return refuseHost(request.socket, response);
+      const refusal = refusalOf(request);
+      if (refusal !== null) return refuseLast(request.socket, response, refusal);
       if (use.underWay(request.socket) > MAX_REQUESTS_UNDER_WAY) return cutOff(request.socket);
       void handler(request, response);
     },
@@ -238,18 +239,29 @@ const TOO_LARGE_REFUSAL: Refusal = {
 /** The `uri-host [ ":" port ]` of RFC 9110, section 7.2. The host may be empty. */
 const HOST = /^(?:\[[\w.:~!$&'()*+,;=-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
 
+const HOST_REFUSAL =
+  'The request needs exactly one Host header with a host name or an IP address, and optionally a port.';
+const CODING_REFUSAL =
+  'The body has a Transfer-Encoding that this server does not decode. Send a Content-Length, or Transfer-Encoding: chunked.';
+
+/** Why a request that Node accepts is ambiguous, in the words for its client; null for any other request. */
+function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage): string | null {
+  if (!hasValidHost(headers.host, rawHeaders, httpVersion)) return HOST_REFUSAL;
+  // RFC 9112, section 6.1. Node ignores every coding before the last, and would pass on compressed bytes as the body.
+  const coding = headers['transfer-encoding'];
+  return coding === undefined || coding.toLowerCase() === 'chunked' ? null : CODING_REFUSAL;
+}
+
 /** RFC 9112, section 3.2. Servers in front may route by another Host than the one that this server reads. */
-function hasValidHost({ headers: { host }, rawHeaders, httpVersion }: IncomingMessage): boolean {
+function hasValidHost(host: string | undefined, rawHeaders: readonly string[], httpVersion: string): boolean {
   if (host === undefined) return httpVersion !== '1.1';
   const count = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
   return count === 1 && HOST.test(host);
 }
 
 /** Answers after the requests before on the connection, and is the last answer. */
-function refuseHost(socket: Socket, response: ServerResponse): void {
-  const { headers, body } = envelope(
-    'The request needs exactly one Host header with a host name or an IP address, and optionally a port.',
-  );
+function refuseLast(socket: Socket, response: ServerResponse, message: string): void {
+  const { headers, body } = envelope(message);
   response.writeHead(400, headers).end(body);
   ending.add(socket);
 }

@@ -124,6 +124,7 @@ describe('an HTTP server with clients that occupy connections', () => {
   for (const [what, head] of [
     ['without a Host', 'GET / HTTP/1.1\r\n'],
     ['with two Hosts', 'GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n'],
+    ['with a compressed body', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n'],
     ['with two Hosts of HTTP/1.0', 'GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n'],
     ...['a b', 'user@x', 'x/y', 'x,y\\', 'x:80:80', 'x:port', '[::1', '<x>', '%zz', '\xff'].map(
       (host) => [`with the Host ${host}`, `GET / HTTP/1.1\r\nHost: ${host}\r\n`] as const,
