@@ -109,7 +109,7 @@ text:
   const until = (version: string) =>
     waitUntil(async () => expect((await usage()).at(-1)?.catalogue_version).to.equal(version), WAIT);
 
-  it('changes prices under load: no request fails, and each is charged at the price of its admission', async () => {
+  it('changes prices under load: no request fails, and each request pays the price of its admission', async () => {
     // contract 4.11:39
     const end = load();
     await until('2026-10-01');
@@ -123,7 +123,7 @@ text:
     ]);
   });
 
-  it('keeps the previous version in force under load when the file is invalid, and every process reports the reason', async () => {
+  it('leaves the previous version in force under load when it is invalid, and every process reports the reason', async () => {
     // contract 4.11:37 4.11:39
     const end = load();
     const right = catalogue;
@@ -150,7 +150,7 @@ text:
     await write('catalogue.yaml', () => right);
   });
 
-  it('is loaded by every process at SIGHUP, although the file changes between any two checks', async () => {
+  it('reaches every process at SIGHUP, although the file changes between any two checks', async () => {
     const end = load();
     const over = new AbortController();
     const restless = keepWriting(over.signal);
@@ -174,7 +174,7 @@ text:
     await write('catalogue.yaml', () => settled);
   }
 
-  it('is refused by every process at SIGHUP when it is invalid, and changes nothing', async () => {
+  it('changes nothing when it is invalid: every process refuses it at SIGHUP', async () => {
     const right = catalogue;
     await write('catalogue.yaml', (text) => versioned('wrong')(text).replace(`id: ${MODEL}`, 'idd: lost'));
     for (const process of [stack.api, stack.text, stack.worker]) process.hangUp();
@@ -226,7 +226,7 @@ text:
     }, WAIT);
   });
 
-  it('removes an upstream under load: its tasks complete there, and new ones use another', async () => {
+  it('removes an upstream under load: its tasks complete there, and new tasks use another upstream', async () => {
     const end = load();
     const create = async (): Promise<string> => {
       const body = { model: 'vidtwo-1.1', prompt: '[sim:render_ms=5000]', images: ['https://example.com/x.png'] };

@@ -51,7 +51,7 @@ suite(`the processes of the version before, over the database of this one${reaso
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('the processes are ready, finish tasks and answer text', async () => {
+  it('the processes become ready, finish tasks and answer text', async () => {
     for (const url of [stack.baseUrl, stack.textBaseUrl]) {
       expect((await call(`${url}/readyz`)).status, url).to.equal(200);
     }

@@ -197,7 +197,7 @@ describe('recovery', function () {
     );
   }
 
-  it('starts every task again in an empty Temporal, and refunds tasks that were not rendered in time', async () => {
+  it('starts every task again in an empty Temporal, and refunds tasks that miss their deadline', async () => {
     const stuck = await createTask(stack, told.apiKey, 'Has time left [sim:stuck]');
     const rendering = await createTask(stack, told.apiKey, 'Is rendered, and has none left [sim:stuck]');
     const given = await createTask(stack, told.apiKey, 'Failed, and nobody says whether it was cancelled [sim:stuck]');

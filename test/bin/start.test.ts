@@ -91,7 +91,7 @@ describe('a process', function () {
       .and.not.include('sk-secret');
   });
 
-  it('does not start with routes to upstreams that do not exist or cannot serve them', async () => {
+  it('does not start with routes to upstreams that are missing or cannot serve them', async () => {
     const providers = await file('others.yaml', {
       media: [
         ...SIMULATOR.media,
@@ -129,7 +129,7 @@ describe('a process', function () {
     );
   });
 
-  it('does not start with another encryption key or pepper than those of its database', async () => {
+  it('does not start with an encryption key or pepper that its database does not have', async () => {
     const { database } = testDatabase;
     const encryption = createEncryption(Buffer.alloc(32, 1));
     await recordSecrets(database, { encryption, keyPeppers: [Buffer.from(settings['GENWAY_KEY_PEPPER'] ?? '')] });
@@ -139,7 +139,7 @@ describe('a process', function () {
     await database('secret_marks').delete();
   });
 
-  it('is ready once its prices are recorded, even without a text request', async () => {
+  it('becomes ready once it has recorded its prices, even without a text request', async () => {
     const stack = await startTestStack();
     try {
       await stack.text.start();

@@ -114,7 +114,7 @@ describe('several text processes behind one port', function () {
     await eventually(() => !pids.some(runs));
   }
 
-  it('answer requests in turn, each with a row of its own among the processes', async () => {
+  it('answer requests in turn, and each records its own row in `processes`', async () => {
     await Promise.all(await beginStreams());
     const answering = () => new Set(lines.filter(({ route }) => route === PATH).map(({ pid }) => pid));
     await eventually(() => answering().size === PROCESSES);
@@ -143,13 +143,13 @@ describe('several text processes behind one port', function () {
     expect(serving()).to.deep.equal(before).and.have.length(PROCESSES);
   });
 
-  it('do not start when one of them cannot', async () => {
+  it('do not start when one of them fails to start', async () => {
     const { code, stderr } = await runProgram('text', [], environment);
     expect(code).to.equal(1);
     expect(stderr).to.include('EADDRINUSE');
   });
 
-  it('restart a killed process, while the others serve', async () => {
+  it('replace a killed process while the others serve', async () => {
     const [victim = 0] = serving();
     process.kill(victim, 'SIGKILL');
     await expectEnded([victim]);
@@ -158,7 +158,7 @@ describe('several text processes behind one port', function () {
     expect(runs(primary.pid)).to.equal(true);
   });
 
-  it('report the sums of all metrics from any of them, and no counter falls when a process dies', async () => {
+  it('report the sums of all metrics from each process, and no counter falls when a process dies', async () => {
     const before = await answered();
     for (let asked = 0; asked < 7; asked += 1) await ask();
     await eventually(async () => (await answered()) === before + 7);

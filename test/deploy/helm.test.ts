@@ -157,7 +157,7 @@ describeWithHelm('the chart', (tools) => {
       .map(({ metadata, spec }) => ({ name: metadata.name, pod: spec.template.spec }));
 
   for (const [title, values] of Object.entries(VALUES)) {
-    it(`the chart is valid Kubernetes, with settings that Genway reads: ${title}`, async function () {
+    it(`renders valid Kubernetes with settings that Genway reads: ${title}`, async function () {
       this.timeout(60_000);
       await helm('lint', '--strict', chart, '--values', await writeValues(values));
       const { text, resources } = await render(values);
@@ -178,7 +178,7 @@ describeWithHelm('the chart', (tools) => {
     });
   }
 
-  it('would not pass with a field that Kubernetes does not know', async () => {
+  it('the check of the chart refuses a field that Kubernetes does not know', async () => {
     const { text } = await render(VALUES['everything that watches it'] ?? {});
     for (const [field, other] of [
       ['maxUnavailable: 1', 'maximumUnavailable: 1'],
@@ -283,7 +283,7 @@ describeWithHelm('the chart', (tools) => {
 });
 
 describe('the version of the chart', () => {
-  it('is the version of package.json', () => {
+  it('equals the version of package.json', () => {
     const { version }: { version: string } = JSON.parse(read('package.json'));
     const versions: { version: string; appVersion: string } = parse(read('deploy/helm/genway/Chart.yaml'));
     expect([versions.version, versions.appVersion]).to.deep.equal([version, version]);

@@ -152,7 +152,7 @@ describe('genway config check', () => {
     }
   });
 
-  it('finds each resolution on sale for which the upstream of a route has no word', async () => {
+  it('finds each resolution on sale that the upstream of a route cannot render', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'genway-config-'));
     const path = join(folder, 'catalogue.yaml');
     const vendors = await readFile('catalogue/vendors.yaml', 'utf8');
@@ -168,13 +168,13 @@ describe('genway config check', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('reports that a file is checked alone, so that its routes lead nowhere yet', async () => {
+  it('reports that it did not compare routes with upstreams when it checks one file alone', async () => {
     const { printed, exitCode } = await config(['config', 'check', 'catalogue/vendors.yaml']);
     expect(printed).to.contain('Routes and upstreams were not compared: name both files.');
     expect(exitCode).to.equal(EXIT_CODES.right);
   });
 
-  it('compares a given file with the other one, which the environment names', async () => {
+  it('compares a given file with the other file, which the environment names', async () => {
     const environment = { GENWAY_PROVIDERS: join(MISTAKES, 'upstreams.yaml') };
     const { printed } = await config(['config', 'check', 'catalogue/vendors.yaml'], environment);
     expect(printed).to.contain('"media.videos[1].route.provider" must be a media upstream, not "kling": it may be fal');
@@ -251,7 +251,7 @@ describe('genway config init', () => {
     expect(await read('upstreams.yaml')).to.equal('mine');
   });
 
-  it('lists the known vendors when an unknown one is named', async () => {
+  it('lists the known vendors when the command names an unknown one', async () => {
     expect(await init('fal', 'fall').catch(String)).to.contain(
       'There is no vendor "fall". Name some of anthropic, ark',
     );
@@ -349,7 +349,7 @@ describe('genway config check --online', () => {
       expect(exitCode).to.equal(EXIT_CODES.right);
     });
 
-    it('names the models known to be retired where there is no complete list', async () => {
+    it('names the models known to be retired if the vendor has no complete list', async () => {
       for (const answer of [{ models: [] }, { models: [{ name: 'models/veo-9' }], nextPageToken: 'more' }, {}]) {
         listed = answer;
         const { printed } = await check('veo-3.1-generate-preview', 'veo-8');
@@ -360,12 +360,12 @@ describe('genway config check --online', () => {
     });
   });
 
-  it('succeeds when every key is accepted', async () => {
+  it('succeeds when the vendors accept every key', async () => {
     const { exitCode } = await online({ text: [{ name: 'one', base_url: vendor.url, api_key: 'key-good' }] });
     expect(exitCode).to.equal(EXIT_CODES.right);
   });
 
-  it('sends no request when the file is wrong', async () => {
+  it('sends no request when the file is invalid', async () => {
     const { printed, exitCode } = await online({ text: [{ name: 'one', base_url: vendor.url }] });
     expect(printed).to.contain('No upstream was checked');
     expect(exitCode).to.equal(EXIT_CODES.wrong);
@@ -429,7 +429,7 @@ describe('genway config diff', () => {
     ]);
   });
 
-  it('refuses changed media and text prices under a version that has been sold', async () => {
+  it('refuses changed media and text prices under a version that is already on sale', async () => {
     await recordPrices(app);
     const { printed, exitCode } = await diff(DEARER_VIDEO, CHEAPER_TEXT);
     expect(exitCode).to.equal(EXIT_CODES.wrong);
@@ -438,7 +438,7 @@ describe('genway config diff', () => {
     expect(await diff(NEW_VERSION, DEARER_VIDEO)).to.include({ exitCode: EXIT_CODES.right });
   });
 
-  it('shows costs beside prices, and refuses another cost of text under a version that has one', async () => {
+  it('shows costs beside prices, and refuses to change the cost of text under a version that has a cost', async () => {
     // contract 4.11:38
     const cost = "cost: { input: '0.1', output: '0.4', cached_input: '0.01', cache_write: '0.1' }";
     const costs = [
@@ -505,9 +505,9 @@ list:
     ['a value of a map that is merged in', ['list', 0, 'size', 'width'], 'value', '2:18'],
     ['a value of an alias', ['list', 1, 'size', 'width'], 'value', '2:18'],
     ['an item of a list', ['list', 1], 'value', '6:5'],
-    ['a field that there is not, by what should hold it', ['list', 0, 'colour'], 'value', '4:5'],
+    ['a missing field, at the object that lacks it', ['list', 0, 'colour'], 'value', '4:5'],
   ] as const) {
-    it(`the place of ${what} is found`, () => {
+    it(`the check finds the line and column of ${what}`, () => {
       const { line, column } = file.finding(path, 'x', { at });
       expect(`${line}:${column}`).to.equal(place);
     });

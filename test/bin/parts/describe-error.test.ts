@@ -3,8 +3,8 @@ import { describeError } from '../../../bin/parts/describe-error.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { OperatorError } from '../../../domain/operator-error.ts';
 
-describe('an explanation', () => {
-  it('is the sentence of an error that was written for people', () => {
+describe('the explanation of an error', () => {
+  it('repeats the message of an error that was written for people', () => {
     expect(describeError(new OperatorError('Set it.'))).to.equal('Set it.');
     expect(describeError(new ServiceError('processing_unavailable', 'Try again.'))).to.equal('Try again.');
   });
@@ -18,7 +18,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('shows the place of a bug', () => {
+  it('shows the stack trace of a bug', () => {
     expect(describeError(new TypeError('x is not a function'))).to.match(
       /^This is a bug in Genway:\nTypeError: x is not a function\n {4}at /,
     );

@@ -16,7 +16,7 @@ describe('the log of a process while the database is unavailable', () => {
     return { log, lines };
   }
 
-  it('has a line when the outage starts, and one with the counts when it ends', async () => {
+  it('reports the start of the outage, and its end with the counts', async () => {
     const { log, lines } = open({ overAfterMs: 40 });
     log.error({ err: AWAY, request_id: 'req_1' }, 'request failed');
     for (let count = 0; count < 100; count += 1) log.error({ err: AWAY }, 'request failed');
@@ -33,14 +33,14 @@ describe('the log of a process while the database is unavailable', () => {
     expect(lines, 'another outage').to.have.length(3);
   });
 
-  it('has another line at intervals during the outage', async () => {
+  it('reports the outage again at intervals', async () => {
     const { log, lines } = open({ overAfterMs: 60_000, reportEveryMs: 20 });
     log.error({ err: AWAY }, 'request failed');
     await waitUntil(async () => expect(lines).to.have.length.above(1), { timeoutMs: 20_000, pauseMs: 5 });
     expect(lines[1]).to.include({ msg: 'the database is still unreachable' });
   });
 
-  it('still has every line about anything else', () => {
+  it('keeps every line about other subjects', () => {
     const { log, lines } = open({ overAfterMs: 60_000 });
     for (const err of [AWAY, new Error('a mistake'), new Error('a mistake')]) log.error({ err }, 'request failed');
     for (let count = 0; count < 2; count += 1) log.info({ err: AWAY, status: 503 }, 'request');

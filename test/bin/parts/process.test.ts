@@ -25,7 +25,7 @@ describe('the log of a process', () => {
     expect(JSON.parse(lines[0] ?? '')).to.have.nested.property('error.message', 'the upstream took too long');
   });
 
-  it('holds no credentials, and not the rows that PostgreSQL quotes in its errors', () => {
+  it('contains no credentials, and no rows that PostgreSQL quotes in its errors', () => {
     expect(lines[1]).to.include('request failed').and.to.include('refused');
     expect(lines[1]).to.not.match(/a secret (wish|header|key|secret)/);
   });

@@ -32,7 +32,7 @@ describe('a child process', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('a program that cannot be run is an error', async () => {
+  it('fails to start when its program does not exist', async () => {
     const error = await rejectionOf(startProcess({ command: '/nowhere/nothing', args: [], output: () => {} }));
     expect(error).to.have.property('code', 'ENOENT');
   });
@@ -43,7 +43,7 @@ describe('a child process', () => {
     expect(await child.exited).to.equal('SIGTERM');
   });
 
-  it('is killed when it does not stop within its grace', async () => {
+  it('dies by SIGKILL when it does not stop within its grace', async () => {
     const lines: string[] = [];
     const deaf = nodeProcess(`process.on('SIGTERM', () => {}); console.log('deaf'); ${FOR_EVER}`, (line) =>
       lines.push(line),
@@ -54,7 +54,7 @@ describe('a child process', () => {
     expect(await child.exited).to.equal('SIGKILL');
   });
 
-  it('can be stopped and killed after it has ended', async () => {
+  it('accepts a stop and a kill after its end', async () => {
     const child = await startProcess(nodeProcess(''));
     await child.exited;
     await child.stop(60_000);

@@ -9,7 +9,7 @@ describe('the demo accounts', () => {
   const home = useTestFolder();
   const app = useTestApp({ settings: { secondApprovalAbove: 0n } });
 
-  it('are funded even where every amount needs two people, and are the same at the next start', async () => {
+  it('receive their credit even if every amount needs a second approval, and stay the same at the next start', async () => {
     const accounts = await ensureDemoAccounts(home, app, app.databaseUrl);
     const balanceOf = async ({ account_id: id }: { account_id: string }) => {
       const { fundedAvailable, signupAvailable } = await reloadAccount(app.database, { id });

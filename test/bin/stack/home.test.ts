@@ -45,7 +45,7 @@ describe('the state folder', () => {
       .and.contains('GENWAY_HOME');
   });
 
-  it('the state folder is refused with the name of the variable if it cannot be written to', async () => {
+  it('names its variable when the stack cannot write to it', async () => {
     const file = join(home, 'file');
     await writeFile(file, '');
     for (const folder of [file, join(file, 'below')]) {
@@ -56,7 +56,7 @@ describe('the state folder', () => {
     }
   });
 
-  it('is free again when its stack was killed', async () => {
+  it('accepts another stack after a kill of its stack', async () => {
     const gone = spawn(process.execPath, ['--eval', '']);
     const pid = gone.pid ?? 0;
     const started = await processStart(pid);
@@ -70,7 +70,7 @@ describe('the state folder', () => {
     await pidFile.remove();
   });
 
-  it('is cleared of processes that a crash left behind', async () => {
+  it('a new stack stops the processes that a crash left behind in the state folder', async () => {
     const orphan = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
     const pid = orphan.pid ?? 0;
     await writePids({ api: { pid, started: await processStart(pid) } });
@@ -81,7 +81,7 @@ describe('the state folder', () => {
     expect(reports).to.deep.equal([`stopping api (process ${pid}), left behind by a crash`]);
   });
 
-  it('does not end a process that has the pid of an old one', async () => {
+  it('a new stack does not stop a process that merely has the pid of an old process', async () => {
     const stranger = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
     await writePids({ api: { pid: stranger.pid, started: 'long ago' } });
     await claimHome(home, () => {});
@@ -93,7 +93,7 @@ describe('the state folder', () => {
 });
 
 describe('the ports', () => {
-  it('ports are refused with the name of the variable when they are taken', async () => {
+  it('the start refuses a port that is in use, and names its variable', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -105,11 +105,11 @@ describe('the ports', () => {
     server.close();
   });
 
-  it('free ports are outside the range of outgoing connections', async () => {
+  it('free ports lie outside the range of outgoing connections', async () => {
     expect(await findFreePort()).to.be.below(32_768);
   });
 
-  it('ports are refused when two are the same', async () => {
+  it('the start refuses two equal ports, and names both variables', async () => {
     const port = await findFreePort();
     expect(await rejectionOf(checkPorts({ GENWAY_API_PORT: port, GENWAY_TEXT_PORT: port })))
       .to.have.property('message')

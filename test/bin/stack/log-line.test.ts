@@ -7,7 +7,7 @@ describe('a log line in the terminal', () => {
     expect(formatLogLine('api', JSON.stringify(entry))).to.equal('api       00:00:00.000 warn  slow port=80 path=/x');
   });
 
-  it('is one line without control characters, whatever its content', () => {
+  it('stays one line without control characters, whatever its content', () => {
     const entry = { level: 40, time: 0, user_agent: 'a\napi  forged\u001b[2K', msg: 'x\r\u009b31m\u202e' };
     const line = formatLogLine('api', JSON.stringify(entry));
     expect(line).to.equal(

@@ -140,7 +140,7 @@ describe('npm start', function () {
     expect((await stat(join(home, 'demo.json'))).mode & 0o777).to.equal(0o600);
   });
 
-  it('has accounts for every case', async () => {
+  it('creates demo accounts with funded credit, with signup credit and without credit', async () => {
     expect(await balanceOf('funded')).to.deep.equal({ topped_up: true, funded: 1_000, signup: 0 });
     expect(await balanceOf('second')).to.deep.equal({ topped_up: true, funded: 1_000, signup: 0 });
     expect(await balanceOf('free')).to.deep.equal({ topped_up: false, funded: 0, signup: 5 });
@@ -189,14 +189,14 @@ describe('npm start', function () {
     await rm(other.GENWAY_HOME, { recursive: true });
   });
 
-  it('restarts a process that was killed', async () => {
+  it('restarts a killed process', async () => {
     const before = pidOf('simulator');
     process.kill(before, 'SIGKILL');
     await waitUntil(async () => expect(pidOf('simulator')).not.to.equal(before), { timeoutMs: TIMEOUT_MS });
     await waitUntil(() => fetch(readDemo(place).simulator_url), { timeoutMs: TIMEOUT_MS });
   });
 
-  it('stops everything on SIGTERM, the processes that accept work first, and deletes demo.json', async () => {
+  it('stops everything on SIGTERM, first the processes that accept work, and deletes demo.json', async () => {
     const pids = PROCESSES.map(pidOf);
     await stack.stop(TIMEOUT_MS);
     expect(await stack.exited).to.equal(0);

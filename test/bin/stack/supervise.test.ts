@@ -37,7 +37,7 @@ function createStage() {
 }
 
 describe('supervision', () => {
-  it('restarts a process that ended unexpectedly, and reports why', async () => {
+  it('restarts a process that ends unexpectedly, and reports the reason', async () => {
     const { options, started, pids, reports } = createStage();
     const supervised = await supervise(options);
     started[0]?.end('SIGKILL');
@@ -74,7 +74,7 @@ describe('supervision', () => {
     await supervised.stop();
   });
 
-  it('starts nothing after it was stopped', async () => {
+  it('starts nothing after a stop', async () => {
     const { options, started, reports } = createStage();
     const supervised = await supervise(options);
     await supervised.stop();
@@ -82,7 +82,7 @@ describe('supervision', () => {
     expect(reports).to.deep.equal([]);
   });
 
-  it('ends at once when it is stopped during the wait before a start', async () => {
+  it('ends at once when a stop arrives during the wait before a start', async () => {
     const { options, started, reports } = createStage();
     const supervised = await supervise(options);
     started[0]?.end('1');

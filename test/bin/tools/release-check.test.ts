@@ -6,7 +6,7 @@ import { findChangelogProblem, findLicenceProblems, type LockedPackage } from '.
 const read = (file: string): string => readFileSync(join(import.meta.dirname, '../../..', file), 'utf8');
 
 describe('the check of a release', () => {
-  it('permits the licence of every production package', () => {
+  it('accepts the licence of every production package', () => {
     const { packages }: { packages: Record<string, LockedPackage> } = JSON.parse(read('package-lock.json'));
     expect(findLicenceProblems(packages)).to.deep.equal([]);
   });

@@ -22,13 +22,13 @@ describe('the needs of a test file', () => {
     ['test/temporal/workflows/crashes.test.ts', 'system', ['database', 'programs', 'temporal', 'workflowBundle']],
   ];
   for (const [file, tier, services] of samples) {
-    it(`are ${services.join(', ') || 'no services'}, in the tier ${tier}: ${file}`, () => {
+    it(`include ${services.join(', ') || 'no services'} and the tier ${tier}: ${file}`, () => {
       const needs = readTestNeeds(file);
       expect([needs.tier, [...needs.services].sort()]).to.deep.equal([tier, services]);
     });
   }
 
-  it('load no PostgreSQL, Temporal, processes or sockets for the unit tier, which is at least a quarter of all files', () => {
+  it('files of the unit tier load no PostgreSQL, Temporal, processes or sockets, and make up at least a quarter of all files', () => {
     const unit = files.filter((file) => readTestNeeds(file).tier === 'unit');
     const loads = ({ isTypeOnly, isDynamic }: Import): boolean => !isTypeOnly && !isDynamic;
     const loaded = new Set(unit.flatMap((file) => findTransitiveImports(file, loads).map(({ from }) => from)));
