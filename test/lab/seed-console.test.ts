@@ -5,7 +5,7 @@ import { reconcile } from '../../db/reconciliation/reconcile.ts';
 import { useTestDatabase } from '../support/database.ts';
 import { NOTHING_OUTSIDE } from '../support/reconciliation.ts';
 
-describe('lab/bench/console/seed', () => {
+describe('the seed of the benchmark of the console', () => {
   const test = useTestDatabase({ limits: REPORT_LIMITS });
 
   it('fills a database whose balances are consistent', async () => {

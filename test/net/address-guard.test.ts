@@ -44,7 +44,7 @@ async function failureOf(promise: Promise<unknown>): Promise<string> {
   return 'none';
 }
 
-describe('net/address-guard', () => {
+describe('the address guard', () => {
   const opened: (() => Promise<void>)[] = [];
 
   afterEach(async () => {
@@ -96,7 +96,7 @@ describe('net/address-guard', () => {
   });
 
   describe('names', () => {
-    it('are connected at one of their addresses, with the certificate checked against the name', async () => {
+    it('lead to a connection with one of their addresses, and the certificate must match the name', async () => {
       const { port } = await receiver((_incoming, answer) => answer.end('ok'), startTlsReceiver);
       const { resolve, questions } = resolverOf(['127.0.0.1']);
       const trusting = client({ resolve, certificateAuthorities: RECEIVER_AUTHORITY });
@@ -109,7 +109,7 @@ describe('net/address-guard', () => {
       );
     });
 
-    it('are connected at the next address when one does not answer', async () => {
+    it('lead to the next address when one does not answer', async () => {
       const { port } = await receiver((_incoming, answer) => answer.end('ok'));
       const { resolve } = resolverOf(['::1', '127.0.0.1']);
       const response = await client({ resolve }).request(`http://service.example:${port}/`, LIMITS);
@@ -128,7 +128,7 @@ describe('net/address-guard', () => {
       ['2606:4700:4700::1111', '8.8.8.8', 'fd00::1'],
       [],
     ]) {
-      it(`are refused when they lead to [${addresses.join(', ')}], without a connection`, async () => {
+      it(`cause a refusal without a connection when they lead to [${addresses.join(', ')}]`, async () => {
         const server = await receiver((_incoming, answer) => answer.end(), startTlsReceiver);
         const strict = client({ allowPrivateAddresses: false, resolve: resolverOf(addresses).resolve });
         expect(await failureOf(strict.request(server.url, LIMITS))).to.equal('AddressRefusedError');
@@ -136,7 +136,7 @@ describe('net/address-guard', () => {
       });
     }
 
-    it('are refused without the address that they lead to', async () => {
+    it('cause a refusal that does not show the private address', async () => {
       for (const address of ['10.0.0.5', 'fd00::5']) {
         const strict = client({ allowPrivateAddresses: false, resolve: resolverOf([address]).resolve });
         const failure = await strict.request('https://inside.example/', LIMITS).catch((error: unknown) => error);
@@ -145,7 +145,7 @@ describe('net/address-guard', () => {
       }
     });
 
-    it('are resolved once per connection, so that nothing can change between check and use', async () => {
+    it('resolve once per connection, so that no address can change between check and use', async () => {
       const { port } = await receiver((_incoming, answer) => answer.end('ok'));
       const { resolve, questions } = resolverOf(['127.0.0.1'], ['10.0.0.1']);
       const response = await client({ resolve }).request(`http://rebind.example:${port}/`, LIMITS);
@@ -153,7 +153,7 @@ describe('net/address-guard', () => {
       expect(questions).to.have.length(1);
     });
 
-    it('are checked again when they have moved to a private address by the next connection', async () => {
+    it('cause a refusal at the next connection when they have moved to a private address', async () => {
       // contract 8.4:3
       const { port } = await receiver((_incoming, answer) => answer.writeHead(200, { connection: 'close' }).end('ok'));
       const { resolve, questions } = resolverOf(['127.0.0.1'], ['10.0.0.1']);
@@ -164,14 +164,14 @@ describe('net/address-guard', () => {
       expect(questions).to.have.length(2);
     });
 
-    it('fail with the resolver’s error if they do not exist', async () => {
+    it('cause the resolver’s error if they do not exist', async () => {
       const missing = client({ resolve: resolveNothing }).request('https://none.example/', LIMITS);
       expect(await failureOf(missing)).to.equal('RangeError');
     });
   });
 
   describe('the connected socket', () => {
-    it('is refused, before any byte of the request, unless it is connected to a public address', async () => {
+    it('gets no byte of the request unless it leads to a public address', async () => {
       // contract 8.4:3
       let requests = 0;
       const { port } = await receiver(() => (requests += 1));
@@ -190,7 +190,7 @@ describe('net/address-guard', () => {
       expect(requests).to.equal(0);
     });
 
-    it('is guarded for users of the bare dispatcher too, also for an address in the link and for plain http', async () => {
+    it('needs a public address even for users of the bare dispatcher, for an address in the link, and for plain http', async () => {
       const server = await receiver((_incoming, answer) => answer.end());
       const { port } = server;
       const { dispatcher } = client({ allowPrivateAddresses: false });
@@ -202,14 +202,14 @@ describe('net/address-guard', () => {
   });
 
   describe('redirects', () => {
-    it('are returned unchanged when none are allowed', async () => {
+    it('reach the caller unchanged when the caller allows none', async () => {
       const { url } = await receiver(countdown);
       const response = await client().request(`${url}/1`, LIMITS);
       expect([response.status, response.headers['location']]).to.eql([302, '/0']);
       await response.body.cancel();
     });
 
-    it('are followed up to the number allowed, and not beyond', async () => {
+    it('end with an error above the number that the caller allows', async () => {
       const { url } = await receiver(countdown);
       const response = await client().request(`${url}/3`, { ...LIMITS, redirects: 3 });
       expect(await new Response(response.body).text()).to.equal('arrived ');
@@ -219,14 +219,14 @@ describe('net/address-guard', () => {
       );
     });
 
-    it('are not followed for a POST, whose body belongs to the first address', async () => {
+    it('reach the caller unchanged for a POST, whose body belongs to the first address', async () => {
       const { url } = await receiver(countdown);
       const response = await client().request(`${url}/1`, { ...LIMITS, method: 'POST', body: 'x', redirects: 3 });
       expect(response.status).to.equal(302);
       await response.body.cancel();
     });
 
-    it('keep credentials on the same origin and drop them on the way to another', async () => {
+    it('keep credentials on the same origin, and drop them on another origin', async () => {
       const target = await receiver(countdown);
       const { url } = await receiver((_incoming, answer) =>
         answer.writeHead(307, { location: `${target.url}/0` }).end(),
@@ -248,7 +248,7 @@ describe('net/address-guard', () => {
       'http://user:password@127.0.0.1/',
       'http://',
     ]) {
-      it(`to ${location} are refused`, async () => {
+      it(`cause a refusal when they lead to ${location}`, async () => {
         const { url } = await receiver((_incoming, answer) => answer.writeHead(301, { location }).end());
         const failure = await failureOf(client().request(url, { ...LIMITS, redirects: 3 }));
         expect(failure).to.equal('AddressRefusedError');
@@ -257,7 +257,7 @@ describe('net/address-guard', () => {
   });
 
   describe('limits', () => {
-    it('fail a body above the maximum size, and accept one of exactly that size', async () => {
+    it('fail a body above the maximum size, and accept a body of exactly that size', async () => {
       const { url } = await receiver((_incoming, answer) => answer.end(Buffer.alloc(1000)));
       const exact = await client().request(url, { ...LIMITS, maxBytes: 1000 });
       expect((await new Response(exact.body).arrayBuffer()).byteLength).to.equal(1000);
@@ -281,7 +281,7 @@ describe('net/address-guard', () => {
       expect(await failureOf(client().request(url, { ...LIMITS, timeoutMs: 50 }))).to.equal('TimeoutError');
     });
 
-    it('end an exchange whose name is never resolved', async () => {
+    it('end an exchange whose name never resolves', async () => {
       const waiting = client({ resolve: resolveNever }).request('https://slow.example/', { ...LIMITS, timeoutMs: 50 });
       expect(await failureOf(waiting)).to.equal('TimeoutError');
     });
@@ -292,14 +292,14 @@ describe('net/address-guard', () => {
       expect(await failureOf(new Response(response.body).text())).to.equal('BodyTimeoutError');
     });
 
-    it('close the connection of a body that is cancelled', async () => {
+    it('close the connection when the caller cancels the body', async () => {
       const server = await receiver((_incoming, answer) => answer.write('start'));
       const response = await client().request(server.url, LIMITS);
       await response.body.cancel();
       await server.allClosed();
     });
 
-    it('follow the signal of the caller, before the answer and during the body', async () => {
+    it('end an exchange at the signal of the caller, before the answer and during the body', async () => {
       const { url } = await receiver((incoming, answer) => {
         if (incoming.url === '/body') answer.write('start');
       });

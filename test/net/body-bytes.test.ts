@@ -15,7 +15,7 @@ const bodies = fc.array(
 );
 
 describe('the bytes of bodies', () => {
-  it('are unchanged for any pieces, also while other bodies arrive and are given up', () => {
+  it('stay unchanged for any pieces, even while other bodies arrive and break off', () => {
     fc.assert(
       fc.property(bodies, (sent) => {
         const coming = sent.map(() => new BodyBytes());

@@ -51,7 +51,7 @@ describe('the resolver of untrusted names', () => {
     }
   });
 
-  it('leaves the threads of the process to files while 100 names are slow', async () => {
+  it('leaves the threads of the process free for files while 100 names are slow', async () => {
     const silent = createSocket('udp4').bind(0, '127.0.0.1');
     await once(silent, 'listening');
     const resolver = new Resolver({ timeout: 5_000, tries: 1 });

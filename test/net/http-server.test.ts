@@ -58,7 +58,7 @@ describe('an HTTP server that stops', () => {
     await server.stop(GRACE_MS);
   });
 
-  it('cuts off requests that have not ended within the grace', async () => {
+  it('cuts off requests that exceed the grace', async () => {
     const answer = fetch(`http://127.0.0.1:${server.port}`);
     await arrived;
     const [failure] = await Promise.all([rejectionOf(answer), server.stop(10)]);
@@ -130,7 +130,7 @@ describe('an HTTP server with clients that occupy connections', () => {
       (host) => [`with the Host ${host}`, `GET / HTTP/1.1\r\nHost: ${host}\r\n`] as const,
     ),
   ] as const) {
-    it(`refuses a request ${what} with 400 and the common envelope`, async () => {
+    it(`answers a request ${what} with 400 and the common envelope`, async () => {
       // contract 1:13
       const answered = once(socket, 'data');
       socket.write(`${head}\r\n`, 'latin1');
@@ -141,7 +141,7 @@ describe('an HTTP server with clients that occupy connections', () => {
     });
   }
 
-  it('answers the requests before one with an invalid Host, and none after it', async () => {
+  it('answers the requests before a request with an invalid Host, and none after it', async () => {
     socket.write(`${requestTo('/')}GET / HTTP/1.1\r\nHost: a b\r\n\r\n${requestTo('/')}`);
     expect([...(await read()).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).to.deep.equal(['200', '400']);
     expect(handled).to.equal(1);
@@ -169,7 +169,7 @@ describe('an HTTP server with clients that occupy connections', () => {
     expect(handled).to.equal(0);
   });
 
-  it('takes a client that closes its sending side for one that left', async () => {
+  it('treats a client that closes its sending side as disconnected', async () => {
     // contract 8.2:10
     const whole = read();
     socket.end(requestTo('/slow'));
@@ -189,7 +189,7 @@ describe('an HTTP server with clients that occupy connections', () => {
     expect(socket.bytesRead).to.be.below(answer.length);
   });
 
-  it('waits for an answer that takes longer than a client may take to read', async () => {
+  it('waits for an answer that takes longer than the time limit for reading clients', async () => {
     socket.write(requestTo('/slow').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
     expect(await read()).to.match(/an answer$/);
   });

@@ -5,7 +5,7 @@ import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 const MAIL = { to: 'ada@example.com', subject: 'Hello', text: 'A line.\n' };
 const FROM = 'Genway <genway@example.com>';
 
-describe('net/mailer', () => {
+describe('the mailer', () => {
   const servers: TestMailServer[] = [];
   afterEach(async () => {
     for (const server of servers.splice(0)) await server.stop();
@@ -78,7 +78,7 @@ describe('net/mailer', () => {
     expect(await failureOf('smtp://127.0.0.1:9')).to.include({ isFinal: false });
   });
 
-  it('sends to one address, whatever it contains', async () => {
+  it('sends each mail to one address, whatever the address contains', async () => {
     const server = await serve();
     const mailer = createMailer({ smtpUrl: `smtp://127.0.0.1:${server.port}`, from: FROM });
     for (const to of ['a@example.com,b@example.com', 'a@example.com\r\nBcc: b@example.com', 'x <b@example.com>']) {

@@ -78,7 +78,7 @@ const NOT_PUBLIC = [
   '[2606:4700::1]',
 ];
 
-describe('net/public-address', () => {
+describe('the check of addresses', () => {
   for (const address of PUBLIC) {
     it(`treats ${address} as public`, () => expect(isPublicAddress(address)).to.equal(true));
   }
@@ -92,12 +92,12 @@ describe('net/public-address', () => {
     expect(['127.1', '10.0.0.1', '8.8.8.8', '::', '::ffff:127.0.0.1', '::1%lo'].filter(isLoopbackAddress)).to.eql([]);
   });
 
-  it('never calls an IPv6 address public that carries an IPv4 address in its last 32 bits under a known prefix', () => {
+  it('never treats an IPv6 address as public that has an IPv4 address in its last 32 bits under a known prefix', () => {
     const prefixes = fc.constantFrom('::', '::ffff:', '::ffff:0:', '64:ff9b::', '64:ff9b:1::');
     fc.assert(fc.property(prefixes, fc.ipV4(), (prefix, inner) => !isPublicAddress(prefix + inner)));
   });
 
-  it('never calls an address both public and of this machine', () => {
+  it('never treats an address both as public and as an address of this machine', () => {
     const addresses = fc.oneof(fc.ipV4(), fc.ipV6());
     fc.assert(fc.property(addresses, (address) => !(isPublicAddress(address) && isLoopbackAddress(address))));
   });

@@ -132,7 +132,7 @@ const REFUSED = [
   'https://example.com%00.internal/',
 ];
 
-describe('net/public-url', () => {
+describe('the check of links', () => {
   for (const text of ACCEPTED) {
     it(`accepts ${text}`, () => expect(assertPublicHttpsUrl(text)).to.be.instanceOf(URL));
   }
@@ -170,7 +170,7 @@ describe('net/public-url', () => {
     );
   });
 
-  it('answers any text with a link or a refusal', () => {
+  it('turns any text into a link or a refusal', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         try {

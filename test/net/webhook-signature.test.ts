@@ -12,14 +12,14 @@ function received(changes: Partial<Parameters<typeof verifySignature>[0]> = {}) 
   return { secret: SECRET, timestamp: String(NOW_SECONDS), signature, body: BODY, nowSeconds: NOW_SECONDS, ...changes };
 }
 
-describe('net/webhook-signature', () => {
-  it('the signature is the hex HMAC-SHA256 over timestamp, full stop and raw body, keyed with the secret as shown', () => {
+describe('webhook signatures', () => {
+  it('use the hex HMAC-SHA256 over timestamp, full stop and raw body, with the shown secret as key', () => {
     // contract 6:8
     const expected = createHmac('sha256', SECRET).update(`${NOW_SECONDS}.${BODY}`).digest('hex');
     expect(signDelivery({ secret: SECRET, timestampSeconds: NOW_SECONDS, body: BODY })).to.equal(expected);
   });
 
-  it('makes the Standard Webhooks headers of the example that its libraries are tested with', () => {
+  it('match the Standard Webhooks headers of the example in the tests of its libraries', () => {
     // contract 6:9 6:10
     const headers = deliveryHeaders({
       secret: SECRET,
@@ -37,7 +37,7 @@ describe('net/webhook-signature', () => {
     expect(headers['user-agent']).to.equal('Genway-Webhooks/1');
   });
 
-  it('accepts signed payloads of any bytes', () => {
+  it('verify for payloads of any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.nat(4_000_000_000), (body, timestampSeconds) => {
         const secret = newWebhookSecret();
@@ -50,7 +50,7 @@ describe('net/webhook-signature', () => {
     );
   });
 
-  it('accepts a timestamp up to 5 minutes away and refuses one further away', () => {
+  it('verify for a timestamp up to 5 minutes away, and fail beyond', () => {
     for (const seconds of [-300, -1, 0, 299, 300]) {
       expect(verifySignature(received({ nowSeconds: NOW_SECONDS + seconds })), String(seconds)).to.equal(true);
     }
@@ -59,7 +59,7 @@ describe('net/webhook-signature', () => {
     }
   });
 
-  it('refuses another secret, another timestamp and an invalid signature', () => {
+  it('fail for another secret, another timestamp and an invalid signature', () => {
     const wrong = [
       { secret: newWebhookSecret() },
       { timestamp: String(NOW_SECONDS + 1) },
@@ -78,7 +78,7 @@ describe('net/webhook-signature', () => {
     }
   });
 
-  it('has secrets of 32 random bytes', () => {
+  it('use secrets of 32 random bytes', () => {
     const secrets = Array.from({ length: 50 }, newWebhookSecret);
     expect(new Set(secrets)).to.have.length(50);
     for (const secret of secrets) {

@@ -31,7 +31,7 @@ describe('a drill', function () {
   });
   after(() => rm(home, { recursive: true, force: true }));
 
-  it('survives every kind of kill, and other faults, under load, without a loss, a duplicate or a leftover', async () => {
+  it('Genway survives every kind of kill and other faults under load without a loss, a duplicate or a leftover', async () => {
     const lines: string[] = [];
     const results = await runDrill(
       {

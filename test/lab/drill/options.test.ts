@@ -3,7 +3,7 @@ import { parseOptions } from '../../../lab/drill/options.ts';
 import { FAULT_NAMES } from '../../../lab/drill/faults/kinds.ts';
 
 describe('the options of a drill', () => {
-  it('are ten minutes with eighty faults by a new seed by default', () => {
+  it('default to ten minutes with eighty faults and a new seed', () => {
     expect(parseOptions([], 42)).to.deep.include({ durationMs: 600_000, faults: 80, isCluster: false, seed: 42 });
   });
 
@@ -12,14 +12,14 @@ describe('the options of a drill', () => {
     expect(new Set(kinds)).to.deep.equal(new Set(FAULT_NAMES));
   });
 
-  it('exclude the faults that only a cluster can have', () => {
+  it('exclude faults that the chosen servers cannot have', () => {
     expect(parseOptions([], 42).kinds).to.include('restore').and.not.include('failover');
     expect(parseOptions(['--cluster'], 42).kinds)
       .to.include('failover')
       .and.not.include('restore');
   });
 
-  it('can be set', () => {
+  it('set the duration, the seed, the number of faults and their kinds', () => {
     const options = parseOptions(['--minutes', '4', '--seed', '7', '--faults', '100', '--only', 'api,silence'], 42);
     expect(options).to.deep.include({ durationMs: 240_000, faults: 100, kinds: ['api', 'silence'], seed: 7 });
   });

@@ -12,7 +12,7 @@ const drills = fc.record({
 });
 
 describe('the plan of a drill', () => {
-  it('has all of its faults, in order and within its time', () => {
+  it('contains all of its faults, in order and within its time', () => {
     fc.assert(
       fc.property(drills, ({ seed, faults, durationMs }) => {
         const plan = planFaults(createRandom(seed), { faults, durationMs, kinds: FAULT_NAMES });
@@ -24,7 +24,7 @@ describe('the plan of a drill', () => {
     );
   });
 
-  it('has every kind once before one occurs again, and the kinds that come first or take minutes only once', () => {
+  it('contains every kind once before it repeats one, and the kinds that come first or take minutes only once', () => {
     fc.assert(
       fc.property(drills, ({ seed, faults, durationMs }) => {
         const plan = planFaults(createRandom(seed), { faults, durationMs, kinds: FAULT_NAMES });
@@ -39,7 +39,7 @@ describe('the plan of a drill', () => {
     );
   });
 
-  it('has only the named kinds', () => {
+  it('contains only the named kinds', () => {
     const plan = planFaults(createRandom(1), { faults: 30, durationMs: 60_000, kinds: ['api', 'silence'] });
     expect(new Set(plan.map(({ kind }) => kind))).to.deep.equal(new Set(['api', 'silence']));
   });
@@ -53,7 +53,7 @@ describe('the plan of a drill', () => {
     }
   });
 
-  it('is the same for the same seed', () => {
+  it('stays the same for the same seed', () => {
     const settings = { faults: 50, durationMs: 60_000, kinds: FAULT_NAMES };
     expect(planFaults(createRandom(9), settings)).to.deep.equal(planFaults(createRandom(9), settings));
   });

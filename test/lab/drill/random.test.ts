@@ -5,7 +5,7 @@ import { createRandom } from '../../../lab/drill/random.ts';
 const seed = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 
 describe('the random numbers of a drill', () => {
-  it('are the same for the same seed', () => {
+  it('stay the same for the same seed', () => {
     fc.assert(
       fc.property(seed, (value) => {
         const [one, other] = [createRandom(value), createRandom(value)];

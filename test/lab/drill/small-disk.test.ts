@@ -17,7 +17,7 @@ describe('the small disk of a drill', () => {
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
 
-  it('accepts nothing while it is full, and exists only where it can be mounted', async () => {
+  it('accepts no write while it is full, and exists only on machines that can mount it', async () => {
     const folder = join(home, 'disk');
     const disk = await mountSmallDisk(folder);
     if (disk === null) {

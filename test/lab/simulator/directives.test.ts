@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { BadDirectiveError, oneOf, parseDirectives, wholeNumber } from '../../../lab/simulator/directives.ts';
 
 describe('directives', () => {
-  it('are read with and without values from anywhere in a text', () => {
+  it('stand anywhere in a text, with or without a value', () => {
     const directives = parseDirectives('a boat [sim:render_ms=20,stuck] at sea [sim: fail = bad_request ]');
     expect([...directives]).to.deep.equal([
       ['render_ms', '20'],
@@ -12,7 +12,7 @@ describe('directives', () => {
     ]);
   });
 
-  it('let the later of two directives with one name count', () => {
+  it('override an earlier directive with the same name', () => {
     expect(parseDirectives('[sim:say=a] [sim:say=b]').get('say')).to.equal('b');
   });
 
@@ -20,11 +20,11 @@ describe('directives', () => {
     expect(parseDirectives('[sim:say=a=b]').get('say')).to.equal('a=b');
   });
 
-  it('are not found in ordinary text', () => {
+  it('do not occur in ordinary text', () => {
     fc.assert(fc.property(fc.string(), (text) => parseDirectives(text.replaceAll('[sim:', '')).size === 0));
   });
 
-  it('all directives are found', () => {
+  it('the parser finds every directive of a list', () => {
     const word = fc.stringMatching(/^[a-z_]{1,12}$/);
     fc.assert(
       fc.property(fc.dictionary(word, word, { minKeys: 1 }), (wanted) => {
@@ -34,18 +34,18 @@ describe('directives', () => {
     );
   });
 
-  it('are refused with an invalid number', () => {
+  it('the simulator refuses a directive with an invalid number', () => {
     for (const value of ['', 'soon', '-1', '1.5', '1e3']) {
       expect(() => wholeNumber(parseDirectives(`[sim:render_ms=${value}]`), 'render_ms')).to.throw(BadDirectiveError);
     }
   });
 
-  it('are refused with a word that is not on the list', () => {
+  it('the simulator refuses a directive with a word that is not on the list', () => {
     const directives = parseDirectives('[sim:result=mising]');
     expect(() => oneOf(directives, 'result', ['missing', 'slow'])).to.throw(BadDirectiveError, 'missing, slow');
   });
 
-  it('are distinguished as absent or invalid', () => {
+  it('an absent directive has no value, unlike an invalid one', () => {
     expect(wholeNumber(parseDirectives(''), 'render_ms')).to.equal(undefined);
     expect(oneOf(parseDirectives(''), 'result', ['slow'])).to.equal(undefined);
   });

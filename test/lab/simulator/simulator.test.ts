@@ -36,7 +36,7 @@ describe('the simulator', () => {
     expect(response.status).to.equal(400);
   });
 
-  it('refuses to listen on a port that is taken', async () => {
+  it('refuses to listen on a port that is in use', async () => {
     const second = createSimulator();
     const error = await rejectionOf(second.listen(Number(new URL(baseUrl).port), '127.0.0.1'));
     expect(error).to.have.property('code', 'EADDRINUSE');
@@ -59,7 +59,7 @@ describe('the simulator', () => {
     expect(await pending).to.be.instanceOf(TypeError);
   });
 
-  describe('request log', () => {
+  describe('the log of requests', () => {
     it('shows method, path with query, headers and body, newest first', async () => {
       await post('/first?a=1', '{"n":1}');
       await fetch(`${baseUrl}/second`, { headers: { 'x-test': 'yes' } });
@@ -79,7 +79,7 @@ describe('the simulator', () => {
       expect(await latestRequests('10')).to.deep.equal([]);
     });
 
-    it('the log of requests is bounded: it keeps the start of a long body, and the latest of many', async () => {
+    it('keeps the start of a long body, and only the latest requests', async () => {
       for (let n = 0; n < 40; n++) await (await post(`/long/${n}`, 'x'.repeat(2 * 2 ** 20))).body?.cancel();
       const latest = await latestRequests('40');
       expect(latest.length).to.be.within(10, 32);

@@ -22,7 +22,7 @@ async function idle(): Promise<Killable> {
 }
 
 describe('a member of a stack', () => {
-  it('is brought back after it was killed, and the outage is on record', async () => {
+  it('returns after a kill, and records the outage', async () => {
     const pids: number[] = [];
     const { member } = await startIdler(async () => {
       const running = await idle();
@@ -38,7 +38,7 @@ describe('a member of a stack', () => {
     await member.stop();
   });
 
-  it('a member is started until it stays', async () => {
+  it('starts again until a start succeeds', async () => {
     let starts = 0;
     const { member } = await startIdler(async () => {
       starts += 1;
@@ -50,7 +50,7 @@ describe('a member of a stack', () => {
     await member.stop();
   });
 
-  it('is reported when it ends unexpectedly, and is started again', async () => {
+  it('reports its own unexpected end, and starts again', async () => {
     const processes: Killable[] = [];
     const { member, lines } = await startIdler(async () => {
       const running = await idle();
@@ -70,7 +70,7 @@ describe('a member of a stack', () => {
     await member.stop();
   });
 
-  it('is not brought back once it was stopped', async () => {
+  it('stays down after a stop', async () => {
     let starts = 0;
     const { member } = await startIdler(async () => {
       starts += 1;

@@ -7,7 +7,7 @@ const period = fc
   .map(([fromMs, length]): Period => ({ fromMs, untilMs: fromMs + length }));
 
 describe('the periods of a drill', () => {
-  it('are the gaps between moments, which add up to the whole', () => {
+  it('fill the gaps between moments, and add up to the whole', () => {
     fc.assert(
       fc.property(period, fc.array(fc.integer({ min: 0, max: 100 })), (whole, moments) => {
         const gaps = gapsBetween(moments, whole);
@@ -19,7 +19,7 @@ describe('the periods of a drill', () => {
     );
   });
 
-  it('are common to lists where each list has one', () => {
+  it('belong to the common periods of lists wherever each list has a period', () => {
     const isIn = (list: readonly Period[], at: number): boolean =>
       list.some(({ fromMs, untilMs }) => fromMs <= at && at < untilMs);
     fc.assert(
@@ -30,7 +30,7 @@ describe('the periods of a drill', () => {
     );
   });
 
-  it('are covered by others, each moment counted once', () => {
+  it('count each moment that other periods cover once', () => {
     fc.assert(
       fc.property(period, fc.array(period), (whole, others) => {
         const moments = Array.from({ length: lengthOf(whole) }, (_, index) => whole.fromMs + index);

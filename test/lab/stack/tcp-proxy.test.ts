@@ -60,7 +60,7 @@ describe('the TCP proxy of drills', () => {
     return String(data);
   }
 
-  it('passes the data on when a silence ends, and breaks no connection', async () => {
+  it('passes all data on when a silence ends, and breaks no connection', async () => {
     const client = await open();
     await say(client, 'before');
     proxy.silence();
@@ -71,7 +71,7 @@ describe('the TCP proxy of drills', () => {
     expect(await answered).to.equal('meanwhile');
   });
 
-  it('passes on the data that the client sent before it left in a silence', async () => {
+  it('passes on the data that a client sent before it disconnected during a silence', async () => {
     const client = await open();
     await say(client, 'before');
     proxy.silence();
@@ -82,7 +82,7 @@ describe('the TCP proxy of drills', () => {
     await untilHeard('late');
   });
 
-  it('still passes requests to the server while answers are swallowed', async () => {
+  it('passes requests to the server while it drops the answers', async () => {
     const client = await open();
     await say(client, 'before');
     proxy.swallowAnswers();
@@ -94,7 +94,7 @@ describe('the TCP proxy of drills', () => {
     expect(client.bytesRead).to.equal('before'.length);
   });
 
-  it('resets new connections while it refuses them, and takes them again', async () => {
+  it('resets new connections during a refusal, and accepts them afterwards', async () => {
     proxy.refuseNew();
     const refused = connect(proxy.port, '127.0.0.1');
     refused.on('error', () => {});
@@ -103,7 +103,7 @@ describe('the TCP proxy of drills', () => {
     expect(await say(await open(), 'again')).to.equal('again');
   });
 
-  it('delays both ways', async () => {
+  it('delays data in both directions', async () => {
     const client = await open();
     proxy.delay(50);
     const startedAt = performance.now();

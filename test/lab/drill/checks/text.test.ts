@@ -31,7 +31,7 @@ describe('the check of allowances in a drill', () => {
   const failuresIn = async (database: Database): Promise<readonly string[]> =>
     (await checkAllowances({ database })).failures;
 
-  it('finds nothing when each allowance is spent, released and closed', async () => {
+  it('reports nothing when each allowance has its charges, its release and its end', async () => {
     const { database } = testDatabase;
     const kinds = await database('transfers').whereNotNull('allowance_id').distinct('kind').pluck('kind');
     expect(kinds).to.have.members(['allowance', 'charge', 'release']);

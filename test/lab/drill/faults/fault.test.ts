@@ -6,7 +6,7 @@ import { quietStage } from '../../../support/drill.ts';
 const random = createRandom(1);
 
 describe('a fault of a drill', () => {
-  it('hits no process that another fault is hitting', async () => {
+  it('affects no process that another fault affects', async () => {
     const stage = quietStage();
     const victims = ['one', 'other'].map((name) => ({ name, isUp: () => true }));
     let under = 0;
@@ -33,7 +33,7 @@ describe('a fault of a drill', () => {
     expect(stage.struck).to.deep.equal(new Set());
   });
 
-  it('waits until a process runs that it can hit', async () => {
+  it('waits until a process runs that it can affect', async () => {
     let isUp = false;
     const victim = { name: 'sleeper', isUp: () => isUp };
     const struck = strikeOne(

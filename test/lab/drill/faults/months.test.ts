@@ -6,10 +6,10 @@ import { useTestDatabase } from '../../../support/database.ts';
 import { createAccount, reloadAccount } from '../../../support/factories.ts';
 import { quietStage } from '../../../support/drill.ts';
 
-describe('a month of a drill', () => {
+describe('the detachment of months in a drill', () => {
   const testDatabase = useTestDatabase();
 
-  it('loses the empty tables, and no row', async () => {
+  it('removes the empty tables, and no row', async () => {
     const { database, url } = testDatabase;
     const strike = () => MONTHS.strike(quietStage({ databaseUrl: url }), createRandom(1), 0);
     expect(await isMissingPartitions(database)).to.equal(false);

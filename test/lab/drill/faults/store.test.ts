@@ -22,7 +22,7 @@ describe('the outage of the store in a drill', () => {
 
   // Seeds of both kinds of outage.
   for (const seed of [1, 2, 3, 4]) {
-    it(`lets nothing be written while it lasts, and keeps the stored files: seed ${seed}`, async () => {
+    it(`refuses every write while it lasts, and keeps the stored files: seed ${seed}`, async () => {
       const { folder: directory } = stage.stores;
       await mkdir(directory);
       await writeFile(join(directory, 'kept.txt'), 'kept');

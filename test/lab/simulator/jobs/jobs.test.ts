@@ -82,7 +82,7 @@ describe('the simulated job protocol', () => {
     expect(JSON.stringify(job)).not.to.contain('secret plan');
   });
 
-  it('reports no end of a running job', async () => {
+  it('reports no end time of a running job', async () => {
     await start();
     await submit('task_1', { prompt: '[sim:stuck]' });
     expect((await listed('/_sim/jobs?key=task_1'))[0]).to.include({ status: 'running', ended_at: null });
@@ -96,7 +96,7 @@ describe('the simulated job protocol', () => {
     expect(await listed('/_sim/jobs?key=task_4')).to.deep.equal([]);
   });
 
-  it('forgets the oldest jobs when there are too many', async () => {
+  it('drops the oldest jobs above its limit', async () => {
     await start({ maxJobs: 2 });
     const first = await submit('task_1');
     for (const key of ['task_2', 'task_3']) await submit(key);

@@ -50,13 +50,13 @@ describe('renderPng', () => {
     });
   }
 
-  it('renders the largest picture that can be requested', async () => {
+  it('renders the largest picture that a client can request', async () => {
     const chunks = chunksOf(await renderPng({ width: 3840, height: 2160, transparent: true }));
     const data = Buffer.concat(chunks.filter(({ type }) => type === 'IDAT').map((chunk) => chunk.data));
     expect(inflateSync(data)).to.have.length((3840 * 4 + 1) * 2160);
   });
 
-  it('the image is opaque, without an alpha channel, by default', async () => {
+  it('makes an opaque picture without an alpha channel by default', async () => {
     const header = chunksOf(await renderPng({ width: 64, height: 64, transparent: false }))[0]?.data;
     expect(header?.readUInt8(9)).to.equal(2);
   });

@@ -31,15 +31,15 @@ for (const format of WIRE_FORMAT_NAMES) {
         expect(answer.usage.output).to.equal(5);
       });
 
-      it('answers with the words of a directive', async () => {
+      it('answers with the text of a directive', async () => {
         expect((await ask('[sim:say=Good_day,_you] x')).text).to.equal('Good day');
       });
 
-      it('follows the last of several directives, in any place', async () => {
+      it('follows the last of several directives, anywhere in the prompt', async () => {
         expect((await ask('[sim:say=late]', { system: '[sim:say=early,cached=3]' })).text).to.equal('late');
       });
 
-      it('reasons first if the model does, unless the request turns it off', async () => {
+      it('starts with reasoning if the model reasons, unless the request turns reasoning off', async () => {
         for (const model of THINKING_MODELS) expect((await ask('Hi', { model })).reasoning, model).to.match(/^Let me/);
         expect((await ask('Hi', { model: MODEL })).reasoning).to.equal('');
         expect((await ask('[sim:reasoning=0]', { model: 'texti-k3' })).reasoning).to.equal('');
@@ -71,7 +71,7 @@ for (const format of WIRE_FORMAT_NAMES) {
         expect(third - second).to.equal(second - first);
       });
 
-      it('reports a long prompt that was sent before as cached', async () => {
+      it('reports a repeated long prompt as cached', async () => {
         const system = `${format} ${stream} ${'many words '.repeat(200)}`;
         const first = await ask('One', { system });
         const second = await ask('Two', { system });

@@ -92,7 +92,7 @@ for (const format of WIRE_FORMATS) {
 }
 
 describe('simulated messages', () => {
-  it('need the version header', async () => {
+  it('require the version header', async () => {
     const [format] = WIRE_FORMATS.filter(({ name }) => name === 'messages');
     if (format === undefined) throw new Error('the format is not in the table');
     const simulator = createSimulator();

@@ -29,7 +29,7 @@ describe('requests for simulated text', () => {
     [responses, { input: [{ type: 'function_call_output', call_id: 'call_9', output: 'x' }] }],
     [messages, { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_9' }] }] }],
   ] as const) {
-    it(`are refused when they answer a call that was not made, ${format.name}`, async () => {
+    it(`get 400 when they answer a tool call that the model did not make, ${format.name}`, async () => {
       const { status, text } = await ask(format, fields);
       expect([status, text.includes('call_9')]).to.deep.equal([400, true]);
     });
@@ -45,7 +45,7 @@ describe('requests for simulated text', () => {
     [messages, { messages: [{ role: 'tool', content: 'x' }] }],
     [native, { contents: [] }],
   ] as const) {
-    it(`are refused as the service refuses them, ${format.name}, ${JSON.stringify(fields)}`, async () => {
+    it(`get 400 if the vendor would refuse them, ${format.name}, ${JSON.stringify(fields)}`, async () => {
       expect((await ask(format, fields)).status).to.equal(400);
     });
   }
@@ -58,7 +58,7 @@ describe('requests for simulated text', () => {
     }
   });
 
-  it('get one call when they allow no more', async () => {
+  it('get one tool call when they allow no more', async () => {
     const prompt = '[sim:tools=a+b]';
     const serial = await ask(chat, { parallel_tool_calls: false }, prompt);
     expect(serial.text).to.contain('"name":"a"').and.not.to.contain('"name":"b"');
@@ -67,7 +67,7 @@ describe('requests for simulated text', () => {
     expect(single.text).to.contain('"name":"a"').and.not.to.contain('"name":"b"');
   });
 
-  it('get no thoughts in the native format unless requested', async () => {
+  it('get no thoughts in the native format unless they request thoughts', async () => {
     const prompt = '[sim:reasoning=3]';
     for (const stream of [false, true]) {
       const { text } = await ask(native, {}, prompt, stream);
@@ -75,7 +75,7 @@ describe('requests for simulated text', () => {
     }
   });
 
-  it('get no usage in a chat stream unless requested', async () => {
+  it('get no usage in a chat stream unless they request usage', async () => {
     const without = await ask(chat, {}, 'Hi', true);
     expect(without.text).not.to.contain('usage');
     const asked = await ask(chat, { stream_options: { include_usage: true } }, 'Hi', true);
@@ -141,12 +141,12 @@ describe('requests for simulated text', () => {
     ]);
   });
 
-  it('are refused when they stream natively without server-sent events', async () => {
+  it('get an error when they stream natively without server-sent events', async () => {
     const plain: WireFormat = { ...native, path: () => '/v1beta/models/m:streamGenerateContent' };
     expect((await ask(plain, {}, 'Hi', true)).status).to.equal(400);
   });
 
-  it('requests above 64 MB are refused', async () => {
+  it('get an error above 64 MB', async () => {
     const answer = await ask(chat, { padding: 'x'.repeat(64 * 2 ** 20) });
     expect(answer.status).to.equal(413);
   });

@@ -61,7 +61,7 @@ describe('the example of a JSON schema', () => {
     expect(exampleOf({ $ref: '#' })).to.equal('example');
   });
 
-  it('exists for any schema', () => {
+  it('the simulator finds an example for any schema', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (schema) => {
         expect(() => JSON.stringify(exampleOf(schema))).not.to.throw();

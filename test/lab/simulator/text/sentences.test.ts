@@ -11,7 +11,7 @@ describe('plain sentences', () => {
     );
   });
 
-  it('mean calls with any arguments, unchanged', () => {
+  it('request tool calls with any arguments, unchanged', () => {
     const call = fc.record({
       name: fc.stringMatching(/^[\w.-]{1,20}$/),
       arguments: fc.dictionary(fc.string(), fc.jsonValue()),
@@ -25,13 +25,13 @@ describe('plain sentences', () => {
     );
   });
 
-  it('are distinguished by which starts first', () => {
+  it('take effect by the one that starts first', () => {
     expect(readPlainWish('Say exactly: Call a with {}')).to.have.property('kind', 'say');
     expect(readPlainWish('Call a with {"b":"Say exactly: c"}')).to.have.property('kind', 'call');
   });
 
   for (const message of ['Hello', 'Call me with a friend', 'Call a with {', 'Call a with {b}', 'recall a with {}']) {
-    it(`no plain sentence is found in "${message}"`, () => {
+    it(`the simulator finds no plain sentence in "${message}"`, () => {
       expect(readPlainWish(message)).to.equal(null);
     });
   }
