@@ -58,7 +58,7 @@ function maxConnections(service: string): number {
 }
 
 describe('docker-compose.temporal.yml', () => {
-  it('the file is a valid compose file by the specification', () => {
+  it('conforms to the specification of compose files', () => {
     const { $schema: _, ...schema }: Record<string, unknown> = JSON.parse(read('test/fixtures/compose-spec.json'));
     const ajv = new Ajv({ strict: false, allErrors: true });
     formats.default(ajv);
@@ -103,7 +103,7 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
-  it('has no default for a secret', () => {
+  it('sets no default for a secret', () => {
     for (const [, name = '', rest] of text.matchAll(/(?<!\$)\$\{(\w+)([^}]*)\}/g)) {
       const secret = variables.get(name)?.kind.hidden || name.endsWith('_PASSWORD');
       if (secret) expect(`${name}${rest}`).to.match(/^\w+:(\?.+|-)$/);
@@ -163,7 +163,7 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
-  it("gives each process a longer stop timeout than the process's own grace", () => {
+  it('gives each process a stop timeout that is longer than the grace of the process', () => {
     const secondsOf = (name: 'GENWAY_SHUTDOWN_GRACE_S' | 'GENWAY_RENDER_GRACE_S') =>
       Number(VARIABLE_GROUPS.Running[name].defaultText);
     for (const [name, { stop_grace_period: period }] of ownServices) {
@@ -173,7 +173,7 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
-  it('has one version of Temporal, and the PostgreSQL that Genway is developed with', () => {
+  it('uses one version of Temporal, and the PostgreSQL of the development stack', () => {
     const versions = (image: string) => services.flatMap(([, service]) => service.image?.split(`${image}:`)[1] ?? []);
     expect(new Set([...versions('temporalio/server'), ...versions('temporalio/admin-tools')]).size).to.equal(1);
     const { dependencies }: { dependencies: Record<string, string> } = JSON.parse(read('package.json'));
@@ -191,7 +191,7 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
-  it('starts with any profiles, such as without its own Temporal server', () => {
+  it('starts with any profiles, for example without its own Temporal server', () => {
     for (const [name, { depends_on: dependencies = {}, profiles = [] }] of services) {
       for (const [other, { required = true }] of Object.entries(dependencies)) {
         const others = compose.services[other]?.profiles;
@@ -216,7 +216,7 @@ describe('docker-compose.temporal.yml', () => {
     expect(caddyfile.match(/^\$\{\w+(:-[^}]*)?\} \{\n {2}import genway\n/gm)).to.have.length(2);
   });
 
-  it('has enough connections for the documented scales', () => {
+  it('allows enough connections for the documented scales', () => {
     const scales = [...text.matchAll(/--scale (\w+)=(\d+)/g)].map(
       ([, name = '', count]) => [name, Number(count)] as const,
     );

@@ -40,7 +40,7 @@ describe('configuration', () => {
     expect(config.storage.kind).to.equal('local');
   });
 
-  it('lets the default limit of reading on exceed the slowest answer of the catalogue', async () => {
+  it('reads by default longer for disconnected clients than the slowest answer of the catalogue takes', async () => {
     const slowTokensPerSecond = 20;
     const longest = Math.max(...[...loadCatalogue().textModels.values()].map((model) => model.outputTokenLimit));
     expect(loadConfig(REQUIRED).text.readOnMs).to.be.at.least((longest / slowTokensPerSecond) * 1000);
@@ -112,7 +112,7 @@ describe('configuration', () => {
     });
   }
 
-  it('reads every port as the number that was written', () => {
+  it('reads every port as a number', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 65_535 }), (port) => {
         expect(loadConfig({ ...REQUIRED, GENWAY_TEXT_PORT: String(port) }).text.port).to.equal(port);
@@ -149,7 +149,7 @@ describe('configuration', () => {
     );
   });
 
-  it('speaks TLS to Temporal when there is an API key', () => {
+  it('uses TLS to Temporal when there is an API key', () => {
     expect(loadConfig({ ...REQUIRED, TEMPORAL_API_KEY: 'key' }).temporal.tls).to.deep.equal({
       serverCaCertPath: undefined,
       client: undefined,
@@ -163,7 +163,7 @@ describe('configuration', () => {
     expect(loadStackConfig({}).databaseUrl).to.equal(undefined);
   });
 
-  it('lets the local stack run its own server unless one is configured', () => {
+  it('lets the local stack run its own server unless the environment names one', () => {
     expect(loadStackConfig({}).temporal).to.equal(undefined);
     expect(loadStackConfig({ TEMPORAL_ADDRESS: 'temporal:7233' }).temporal?.address).to.equal('temporal:7233');
   });
@@ -175,7 +175,7 @@ describe('configuration', () => {
     });
   });
 
-  it('every setting is documented accurately', async () => {
+  it('docs/configuration.md describes every setting accurately', async () => {
     expect(await readFile(CONFIGURATION_DOCS, 'utf8')).to.equal(await renderConfigurationDocs());
   });
 });

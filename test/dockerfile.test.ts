@@ -70,7 +70,7 @@ function matchesGlob(path: string, file: string): boolean {
 }
 
 describe('the Dockerfile', () => {
-  it('copies only files that exist and are not ignored, from stages that are built before', () => {
+  it('copies only files that exist and that Docker does not ignore, from earlier stages', () => {
     const seen: string[] = [];
     for (const { name, instructions: own } of stages) {
       for (const { text } of own.filter((instruction) => instruction.name === 'COPY')) {
@@ -94,7 +94,7 @@ describe('the Dockerfile', () => {
     expect(Object.keys(scripts)).to.include.members(named);
   });
 
-  it('has every file in the image that processes read and that the compiler does not write', () => {
+  it('copies every file that processes read and that the compiler does not write', () => {
     const { exclude }: { exclude: string[] } = JSON.parse(read('tsconfig.build.json'));
     const product = new Set(
       tracked.filter((file) => /\.tsx?$/.test(file) && file.includes('/')).map((file) => file.split('/')[0] ?? ''),
@@ -121,7 +121,7 @@ describe('the Dockerfile', () => {
     }
   });
 
-  it('gives processes the Node options with which the laboratory measures them', () => {
+  it('gives processes the Node options of the benchmarks', () => {
     for (const image of images) expect(textsOf(image, 'ENV').join(' ')).to.include(`NODE_OPTIONS=${NODE_OPTIONS}`);
   });
 
@@ -147,7 +147,7 @@ describe('the Dockerfile', () => {
     ]);
   });
 
-  it('has one version of Node, which package.json permits', () => {
+  it('uses one version of Node, which package.json permits', () => {
     const { engines }: { engines: { node: string } } = JSON.parse(read('package.json'));
     const majors = new Set(stages.flatMap(({ from }) => /^node:(\d+)-slim$/.exec(from)?.[1] ?? []));
     expect(majors.size).to.equal(1);

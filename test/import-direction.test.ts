@@ -109,7 +109,7 @@ describe('the direction of imports', () => {
     expect(offenders.map(show)).to.deep.equal([]);
   });
 
-  it('keeps the laboratory and the tests out of the product', () => {
+  it('keeps the lab and the tests out of the product', () => {
     const product = Object.keys(LAYERS).filter((name) => !name.startsWith('lab/'));
     const offenders = [...product, 'bin']
       .flatMap(sourceFiles)
@@ -125,12 +125,12 @@ describe('the direction of imports', () => {
     expect(reached).to.include('domain/money.ts');
   });
 
-  it('has no cycles, not even through types', () => {
+  it('allows no cycles, not even through types', () => {
     const circle = findCircle([...Object.keys(LAYERS), 'lab', 'bin', 'test'].flatMap(sourceFiles));
     expect(circle ?? []).to.deep.equal([]);
   });
 
-  it('finds imports in every form', () => {
+  it('covers imports in every form', () => {
     const found = importsOf(relative(root, import.meta.filename)).map(({ from }) => from);
     expect(found).to.deep.equal(['node:fs', 'node:path', 'chai', '../bin/tools/imports.ts']);
     expect(importsOf('bin/stack/temporal-server.ts').map(({ from }) => from)).to.include('./find-temporal-server.ts');
@@ -139,7 +139,7 @@ describe('the direction of imports', () => {
 });
 
 describe('the environment', () => {
-  it('is read only by config.ts, by programs that run before it and by the packages for clients', () => {
+  it('has only these readers: config.ts, programs that run before it and the packages for clients', () => {
     const offenders = [...Object.keys(LAYERS), 'bin']
       .flatMap(sourceFiles)
       .filter((file) => file !== 'bin/bootstrap.mjs' && !file.startsWith('clients/'))

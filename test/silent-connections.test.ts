@@ -8,7 +8,7 @@ const RECOVERED_MS = 10_000;
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
 const QUESTION = { model: 'textg-6-sol', messages: [{ role: 'user', content: 'Say exactly: hello' }] };
 
-describe('when every connection to the database goes silent and new ones work', () => {
+describe('when every connection to the database goes silent and new connections work', () => {
   let stack: TestStack;
   let proxy: TcpProxy;
   let key: string;
@@ -55,7 +55,7 @@ describe('when every connection to the database goes silent and new ones work', 
     );
   }
 
-  it('creates, balances and text are answered again within 10 s', async function () {
+  it('Genway answers creates, balances and text again within 10 s', async function () {
     this.timeout(180_000);
     expect(proxy.connections()).to.be.above(3);
     proxy.silence();
@@ -80,7 +80,7 @@ describe('when every connection to the database goes silent and new ones work', 
     expect((await fetch(`${stack.baseUrl}/readyz`)).status).to.equal(200);
   });
 
-  it('a worker continues with the tasks that wait for it', async function () {
+  it('a worker continues with its waiting tasks', async function () {
     this.timeout(90_000);
     const before = await Promise.all(Array.from({ length: 8 }, () => create()));
     proxy.silence();

@@ -60,7 +60,7 @@ for (const [where, aheadMs] of [
       expect(isSigned, JSON.stringify(request?.headers)).to.equal(true);
     });
 
-    it('date tasks, their deadlines and text requests by the database, and delay nothing', async function () {
+    it('date tasks, their deadlines and text requests by the clock of the database, and delay nothing', async function () {
       this.timeout(180_000);
       const created = await call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO });
       const { id } = created.body.data;

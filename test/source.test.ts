@@ -9,9 +9,12 @@ const TIMEOUT_MS = 600_000;
 
 /** The types are checked with a cache: a second run checks only what has changed. */
 const checks: readonly [string, readonly [string, ...string[]]][] = [
-  ['has no type errors', ['tsc', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/types.tsbuildinfo']],
-  ['has nothing that the linter finds', ['oxlint', '--type-aware', '--deny-warnings']],
-  ['is formatted', ['oxfmt', '--check', '.']],
+  [
+    'passes the type check without errors',
+    ['tsc', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/types.tsbuildinfo'],
+  ],
+  ['passes the linter without findings', ['oxlint', '--type-aware', '--deny-warnings']],
+  ['follows the format of oxfmt', ['oxfmt', '--check', '.']],
 ];
 
 describe('the source', () => {

@@ -209,7 +209,7 @@ describe('the address guard', () => {
       await response.body.cancel();
     });
 
-    it('end with an error above the number that the caller allows', async () => {
+    it('lead to the last address up to the number that the caller allows, and to an error beyond', async () => {
       const { url } = await receiver(countdown);
       const response = await client().request(`${url}/3`, { ...LIMITS, redirects: 3 });
       expect(await new Response(response.body).text()).to.equal('arrived ');

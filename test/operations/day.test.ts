@@ -117,7 +117,7 @@ describe('a day of an operator', function () {
     };
   }
 
-  it('matches docs/day.md', async () => {
+  it('prints the commands and outputs of docs/day.md', async () => {
     await fillFilesWithMistakes();
     await correctThem();
     await start(stack.api, stack.text, stack.worker);

@@ -101,7 +101,7 @@ describe('the content of an account', function () {
     return found;
   }
 
-  it('is found nowhere after its erasure, and the balances are unchanged', async () => {
+  it('occurs nowhere after its erasure, and the balances stay unchanged', async () => {
     // contract 4.11:61
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
     const receiver = await startRecordingReceiver((response) => response.end());
@@ -171,7 +171,7 @@ describe('the content of an account', function () {
     expect((await fetch(tasks[0]?.output?.r2_url ?? '')).status).to.equal(404);
   });
 
-  it('is erased when its lifetime has passed, and newer content stays', async () => {
+  it('disappears when its lifetime has passed, and newer content stays', async () => {
     // contract 4.11:61
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
     const path = `${stack.baseUrl}/admin/v1/accounts/${accountId}`;
@@ -193,7 +193,7 @@ describe('the content of an account', function () {
     expect(await content(accountId)).to.include({ uploads_left: 0 });
   });
 
-  it('the content of other accounts stays, and a running task is erased once it is final', async () => {
+  it('the content of other accounts stays, and the content of a running task disappears once the task is final', async () => {
     // contract 4.11:61
     const [one, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
     const kept = await order(other.apiKey);
@@ -210,7 +210,7 @@ describe('the content of an account', function () {
     expect((await taskWhenFinal(stack, other.apiKey, kept.id)).output?.media).to.have.length(1);
   });
 
-  it('cannot be changed in any other way', async () => {
+  it('admits no other change', async () => {
     const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
     const task = await order(apiKey);
     const change = (columns: object) => rejectionOf(stack.database('tasks').where({ id: task.id }).update(columns));

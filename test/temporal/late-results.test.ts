@@ -40,7 +40,7 @@ describe('a result that arrives after the refund', function () {
     return call(`${stack.baseUrl}/v1/tasks/${taskId}/claim`, { key, method: 'POST' });
   }
 
-  it('is offered, claimed once however often it is requested, and charged as a new task', async () => {
+  it('becomes one new, charged task, however often its owner claims it', async () => {
     // contract 4.4:7 4.4:8 6:24
     const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
     const receiver = await startRecordingReceiver((response) => response.end());
@@ -67,7 +67,7 @@ describe('a result that arrives after the refund', function () {
     expect((await balanceOf(apiKey)).available_usd).to.equal(49.5);
   });
 
-  it('is refused without the balance for it, and stays on offer', async () => {
+  it('stays on offer after a claim without sufficient balance', async () => {
     // contract 4.4:8
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 0.6 });
     const late = await lateTask(apiKey);
@@ -83,7 +83,7 @@ describe('a result that arrives after the refund', function () {
     expect((await claim(apiKey, late.id)).status).to.equal(200);
   });
 
-  it('cannot be claimed by others, by a key without access to its model, when there is none, or when its time has passed', async () => {
+  it('refuses a claim by another account, by a key without access to its model, of a task without a late result, or after its time has passed', async () => {
     // contract 4.4:7 4.4:8
     const [owner, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
     const late = await lateTask(owner.apiKey);

@@ -11,7 +11,7 @@ function endingIn(name: string): RecordedEnding | null {
 }
 
 describe('the outcome that a history records', () => {
-  it('has the files, the settlement and the deliveries of a task that succeeded', () => {
+  it('contains the files, the settlement and the deliveries of a succeeded task', () => {
     const recorded = endingIn('task-with-webhooks');
     expect(recorded?.ending.status).to.equal('succeeded');
     expect(recorded).to.have.nested.property('ending.output[0].mimeType', 'video/mp4');
@@ -19,7 +19,7 @@ describe('the outcome that a history records', () => {
     expect(recorded?.deliveryIds).to.have.length(1);
   });
 
-  it('has the message that the client reads of a task that failed', () => {
+  it('contains the message for the client of a failed task', () => {
     expect(endingIn('task-processing-timeout')?.ending).to.deep.equal({
       status: 'failed',
       failure: {
@@ -29,7 +29,7 @@ describe('the outcome that a history records', () => {
     });
   });
 
-  it('is null for a workflow that made no task final', () => {
+  it('does not exist for a workflow that made no task final', () => {
     expect(endingIn('task-final-before-it-began')).to.equal(null);
     expect(endingIn('delivery-delivered')).to.equal(null);
   });

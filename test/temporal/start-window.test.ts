@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createStartWindow, type StartWindow } from '../../temporal/start-window.ts';
 
-describe('the room for tasks that are started ahead', () => {
+describe('the start window', () => {
   let nowMs: number;
   let window: StartWindow;
   let count: number;
@@ -21,7 +21,7 @@ describe('the room for tasks that are started ahead', () => {
     return taskIds.length;
   }
 
-  it('admits a few tasks at first, and none while these are not started', () => {
+  it('admits a few tasks at first, and none until these start', () => {
     for (let left = window.freeSlots(); left > 0; left -= 1) {
       expect(window.freeSlots()).to.equal(left);
       window.add(`task ${left}`);
@@ -29,13 +29,13 @@ describe('the room for tasks that are started ahead', () => {
     expect(window.freeSlots()).to.equal(0);
   });
 
-  it('grows while tasks start quickly, so that nothing limits a large cluster', () => {
+  it('grows while tasks start quickly, so that it does not limit a large cluster', () => {
     const started = Array.from({ length: 1_000 }, () => round(50));
     expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
     expect(started.at(-1)).to.be.at.least(100);
   });
 
-  it('does not grow while it is not used up', () => {
+  it('does not grow while it has free slots', () => {
     const before = window.freeSlots();
     for (let time = 0; time < 100; time += 1) {
       window.add('one');
@@ -44,13 +44,13 @@ describe('the room for tasks that are started ahead', () => {
     expect(window.freeSlots()).to.equal(before);
   });
 
-  it('shrinks by half while tasks start late, down to one', () => {
+  it('halves while tasks start late, down to one slot', () => {
     for (let time = 0; time < 28; time += 1) round(50);
     const started = Array.from({ length: 8 }, () => round(2_000));
     expect(started).to.deep.equal([32, 16, 8, 4, 2, 1, 1, 1]);
   });
 
-  it('is free again for a task that was not started or is final, whose time is not counted', () => {
+  it('frees the slot of a task that was not started or is final, and does not count its time', () => {
     const before = window.freeSlots();
     window.add('not started');
     window.add('over');
@@ -60,7 +60,7 @@ describe('the room for tasks that are started ahead', () => {
     expect(window.freeSlots()).to.equal(before);
   });
 
-  it('forgets tasks that never start, so that others can start', () => {
+  it('drops tasks that never start, so that others can start', () => {
     for (const taskId of ['1', '2', '3', '4']) window.add(taskId);
     nowMs += 9_000;
     expect(window.listPending()).to.have.length(4);

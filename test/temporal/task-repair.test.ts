@@ -89,7 +89,7 @@ describe('the repair of abandoned tasks', function () {
     expect(await workflowOf(task)).to.equal('RUNNING');
   });
 
-  it('leaves a task to its workflow until the grace has passed, and a task that was never started to the relay', async () => {
+  it('leaves a task to its workflow until the grace has passed, and a task without a started workflow to the relay', async () => {
     const inTime = await overdueTask({ deadlineAt: new Date(Date.now() - 1_000) });
     const notStarted = await createTaskRow(testDatabase.database, key, { id: newId('task', Date.now() - HOUR_MS) });
     await repair();
@@ -98,7 +98,7 @@ describe('the repair of abandoned tasks', function () {
     expect(await Promise.all([inTime, notStarted].map(workflowOf))).to.deep.equal(['RUNNING', 'missing']);
   });
 
-  it('leaves a task that looks unstarted to its workflow, and refunds a task without a workflow, without an event', async () => {
+  it('leaves a task with a running workflow to it even without a recorded start, and refunds a task without a workflow, without an event', async () => {
     const { database } = testDatabase;
     const past = { nextStartAt: new Date(Date.now() - 1_000) };
     const row = () => createTaskRow(database, key, { id: newId('task', Date.now() - HOUR_MS), ...past });

@@ -26,7 +26,7 @@ describe('access to workflows', function () {
     await client.workflow.start('anything', { workflowId, taskQueue: 'nobody' });
   }
 
-  it('reports whether Temporal answers', async () => {
+  it('reports that Temporal answers', async () => {
     expect(await access.isReachable()).to.equal(true);
     expect(await accessToNothing.isReachable()).to.equal(false);
   });
@@ -40,7 +40,7 @@ describe('access to workflows', function () {
     expect(closed?.closedAt).to.be.instanceOf(Date);
   });
 
-  it('cancels a running workflow, and reports one that is not running', async () => {
+  it('cancels a running workflow, and reports a workflow that is not running', async () => {
     await startWorkflow('cancelled');
     expect(await access.cancel('cancelled')).to.equal(true);
     expect(await access.cancel('cancelled')).to.equal(true);
@@ -53,7 +53,7 @@ describe('access to workflows', function () {
     expect(await access.cancel('missing')).to.equal(false);
   });
 
-  it('reports when Temporal does not answer', async () => {
+  it('reports an error when Temporal does not answer', async () => {
     for (const call of [accessToNothing.describe('any'), accessToNothing.cancel('any')]) {
       expect(await rejectionOf(call)).to.include({ code: 'processing_unavailable', status: 503 });
     }

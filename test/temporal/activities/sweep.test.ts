@@ -55,7 +55,7 @@ describe('the sweep of files', () => {
     expect(await sweeps['result files'](database, 100)).to.equal(0);
   });
 
-  it('erases the files of a late result that nobody can claim afterwards, nor a later result', async () => {
+  it('erases the files of a late result, after which nobody can claim it or a later result', async () => {
     const { database } = testDatabase;
     const key = await createKey(database, await createAccount(database, { fundedUsd: 10 }));
     const { id: taskId } = await createTaskRow(database, key);
@@ -84,7 +84,7 @@ describe('the sweep of files', () => {
     expect(await findLateResult(database, late)).to.equal(null);
   });
 
-  it('removes uploads that no task used in time, and only those', async () => {
+  it('removes the uploads that no task used in time, and no other uploads', async () => {
     const { database } = testDatabase;
     const account = await createAccount(database, { fundedUsd: 10 });
     const uploads = ['unused', 'used', 'new'].map((name) => {

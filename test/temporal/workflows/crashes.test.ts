@@ -41,7 +41,7 @@ describe('crashes', function () {
     });
   }
 
-  it('let a task finish, rendered once, when its worker is killed while it waits for the provider', async () => {
+  it('do not stop a task whose worker dies while the task waits for the provider: it finishes with one render', async () => {
     const created = await createTask(stack, apiKey, 'x [sim:render_ms=3000]');
     await taskWhen(stack, apiKey, created.id, 'processing');
     await stack.worker.kill();
@@ -51,7 +51,7 @@ describe('crashes', function () {
     expect(await transfersOf(stack, created.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('do not stop creates while Temporal is down; their tasks start when it is back, even if the api died in between', async () => {
+  it('of Temporal do not stop creates; the tasks start when Temporal is back, even if the api died in between', async () => {
     const port = Number(temporal.address.split(':')[1]);
     await temporal.kill();
     const created = await Promise.all(Array.from({ length: 5 }, (_, index) => createTask(stack, apiKey, `x ${index}`)));
@@ -66,7 +66,7 @@ describe('crashes', function () {
     }
   });
 
-  it('let a task start whose api was killed between its commit and its start', async () => {
+  it('of the api between commit and start do not stop a task: the next api starts it', async () => {
     const created = await createTask(stack, apiKey, 'x');
     await taskWhenFinal(stack, apiKey, created.id);
     // The state after the kill: a committed task without a recorded start.
@@ -82,7 +82,7 @@ describe('crashes', function () {
     expect(await transfersOf(stack, orphan.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('let a result be stored although the database was unavailable for longer than a broken result is retried', async () => {
+  it('of the database lose no result, even if they last longer than the retries of a broken result', async () => {
     const created = await createTask(stack, apiKey, 'x [sim:render_ms=1500]');
     await taskWhen(stack, apiKey, created.id, 'processing');
     await withDatabaseAway(async () => {

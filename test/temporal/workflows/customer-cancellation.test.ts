@@ -19,7 +19,7 @@ describe('a task that its customer cancels', function () {
     ({ apiKey: key } = await stack.createAccount({ fundedUsd: 500 }));
   });
 
-  it('is stopped at the provider and refunded in full, however often it is cancelled', async () => {
+  it('stops at the provider and ends in a full refund, however often the customer cancels', async () => {
     // contract 4.4:5
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     await taskWhen(stack, key, id, 'processing');
@@ -35,7 +35,7 @@ describe('a task that its customer cancels', function () {
     expect(await simulatorJobs(stack, id)).to.containSubset([{ status: 'cancelled' }]);
   });
 
-  it('shows the request and its answer in its history', async () => {
+  it('records the cancellation and its answer in its history', async () => {
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     await taskWhen(stack, key, id, 'processing');
     await cancel(stack, key, id);
@@ -58,7 +58,7 @@ describe('a task that its customer cancels', function () {
     expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('is unknown to other accounts', async () => {
+  it('stays unknown to other accounts', async () => {
     // contract 4.4:2
     const { apiKey: stranger } = await stack.createAccount();
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
@@ -66,7 +66,7 @@ describe('a task that its customer cancels', function () {
     expect((await cancel(stack, key, id)).status).to.equal(200);
   });
 
-  it('is either refunded, with 200, or continues, with 409, whenever the request arrives', async () => {
+  it('either ends in a refund, with 200, or continues, with 409, whenever the request arrives', async () => {
     // contract 4.4:5 4.4:6
     const outcomes = await Promise.all(
       Array.from({ length: 24 }, async (_, index) => {
@@ -87,7 +87,7 @@ describe('a task that its customer cancels', function () {
     expect(new Set(outcomes.map(({ status }) => status))).to.have.lengthOf(2);
   });
 
-  it('is not cancelled while no worker can query its provider, with 503 in time, and is cancelled when asked again', async () => {
+  it('continues with 503 while no worker can query its provider, and stops at the next request', async () => {
     await stack.worker.stop();
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     const handle = stack.temporal.workflow.getHandle(id);
@@ -99,7 +99,7 @@ describe('a task that its customer cancels', function () {
     expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'refund']);
   });
 
-  it('is refunded when no workflow of it runs, and no provider has its job', async () => {
+  it('ends in a refund when it has no running workflow, and no provider has its job', async () => {
     // contract 4.4:5
     await stack.worker.stop();
     const { id } = await createTask(stack, key, 'x');
@@ -113,7 +113,7 @@ describe('a task that its customer cancels', function () {
   });
 });
 
-describe('a task at a vendor that cannot stop, and that its customer cancels', function () {
+describe('a task that its customer cancels, at a vendor without cancellation', function () {
   this.timeout(120_000);
   const vendors = useVendorStack();
 

@@ -71,7 +71,7 @@ describe('a deployment with running tasks', function () {
     return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId;
   }
 
-  it('leaves each task with the version that started it, even if another would decide differently, and loses none', async () => {
+  it('leaves each task with the version that started it, even if another version would decide differently, and loses no task', async () => {
     await makeCurrent('old');
     const begunByOld = await createTasks(stack, apiKey, 4, 'x [sim:render_ms=6000]');
     await Promise.all(begunByOld.map(({ id }) => taskWhen(stack, apiKey, id, 'processing')));
@@ -85,7 +85,7 @@ describe('a deployment with running tasks', function () {
     await old.stop();
   });
 
-  it('is rolled back by making the earlier version current again, while the later one finishes its own tasks', async () => {
+  it('rolls back when the operator makes the earlier version current again, while the later version finishes its own tasks', async () => {
     const begunByNext = await createTasks(stack, apiKey, 2, 'x [sim:render_ms=4000]');
     await Promise.all(begunByNext.map(({ id }) => taskWhen(stack, apiKey, id, 'processing')));
     await old.start();
@@ -113,7 +113,7 @@ describe('many processes of one deployment', function () {
     return stack.createAccount();
   }
 
-  it('share the work: any api answers for any task, and a dead worker is replaced by the others', async () => {
+  it('share the work: any api answers for any task, and the other workers replace a dead worker', async () => {
     const otherApi = await stack.moreApis();
     const workers = [stack.worker, stack.moreWorkers()];
     await Promise.all([otherApi.start(), ...workers.map((worker) => worker.start())]);
@@ -194,7 +194,7 @@ describe('the task queue of a provider', function () {
     await expectRenderedOnce(stack, apiKey, [waiting]);
   });
 
-  it('has the steps that call the provider, and none that move money', async () => {
+  it('contains the steps that call the provider, and no step that moves money', async () => {
     const task = await createNarrowTask('x');
     await taskWhenFinal(stack, apiKey, task.id);
     const { events } = await stack.temporal.workflow.getHandle(task.id).fetchHistory();

@@ -46,7 +46,7 @@ describe('a worker that freezes while it makes a task final', () => {
   const create = (key: string) =>
     call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO });
 
-  it('blocks others for at most two seconds, and continues with the task as if nothing had happened', async function () {
+  it('blocks other processes for at most two seconds, and then completes the task once', async function () {
     this.timeout(90_000);
     const { accountId, apiKey } = await stack.createAccount();
     const other = await stack.createAccount();

@@ -55,14 +55,14 @@ describe('a media task with a failing upstream or store', function () {
     expect((await final(create('x [sim:forget=7]'))).status).to.equal('succeeded');
   });
 
-  it('fails when the upstream has lost the job for good', async () => {
+  it('fails when the upstream has lost the job permanently', async () => {
     expect(await final(create('x [sim:forget=100000]'))).to.include({
       status: 'failed',
       error_code: 'processing_failed',
     });
   });
 
-  it('asks for fresh links when those of the result are dead, and shows each failure to store the result', async () => {
+  it('requests fresh links when the links of the result are dead, and shows each failure to store the result', async () => {
     const task = await final(create('x [sim:dead_links=2]'));
     expect(task.status).to.equal('succeeded');
     expect(await storySteps(task)).to.include(
@@ -71,7 +71,7 @@ describe('a media task with a failing upstream or store', function () {
     );
   });
 
-  it('shows that storing its result failed, and why', async () => {
+  it('shows a failure to store its result, with the cause', async () => {
     const task = await final(create('x [sim:result=wrong_type]'));
     expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed' });
     const why = "The model's result is not a media file.";
@@ -82,7 +82,7 @@ describe('a media task with a failing upstream or store', function () {
     ]);
   });
 
-  it('shows that a step in PostgreSQL failed, and why', async () => {
+  it('shows a failed step in PostgreSQL, with the cause', async () => {
     const id = newId('task');
     const handle = await stack.temporal.workflow.start('mediaTask', {
       workflowId: id,
@@ -111,7 +111,7 @@ describe('a media task with a failing upstream or store', function () {
     expect(await filesOf(task)).to.deep.equal([]);
   });
 
-  it('stores nothing when its history is run again after the refund', async () => {
+  it('stores nothing when its history replays after the refund', async () => {
     const task = await final(create('x [sim:dead_links=9]'));
     expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed' });
     const handle = stack.temporal.workflow.getHandle(task.id);
@@ -139,7 +139,7 @@ describe('a media task with a failing upstream or store', function () {
     expect(await filesOf(task)).to.deep.equal(['0.mp4']);
   });
 
-  describe('while the store cannot be written', () => {
+  describe('while the store refuses writes', () => {
     const stored = (): string => join(folder, 'files');
 
     beforeEach(async () => {
@@ -153,7 +153,7 @@ describe('a media task with a failing upstream or store', function () {
       await rename(join(folder, 'away'), stored());
     }
 
-    it('keeps rendered results waiting, renders nothing more, and stores and charges all of them afterwards', async () => {
+    it('keeps rendered results, renders nothing more, and stores and charges all results afterwards', async () => {
       const rendered = await Promise.all([create('x'), create('x [sim:render_ms=1500]')]);
       await waitUntil(
         async () => {

@@ -19,7 +19,7 @@ describe('a media task', function () {
   const create = (prompt: string): Promise<TaskBody> => createTask(stack, apiKey, prompt);
   const final = (task: TaskBody): Promise<TaskBody> => taskWhenFinal(stack, apiKey, task.id);
 
-  it('is rendered, stored and charged', async () => {
+  it('renders, stores and charges its result', async () => {
     // contract 1:1 2.2:3 3:3 3:4
     const created = await create('A lighthouse');
     expect(created).to.include({ status: 'queued', output: null, poll_after_seconds: 8 });
@@ -58,7 +58,7 @@ describe('a media task', function () {
     expect((await final(body.data)).output?.media).to.have.length(3);
   });
 
-  it('is refunded in full when the provider fails', async () => {
+  it('ends in a full refund when the provider fails', async () => {
     // contract 1:8 3:5 7.2:16
     const task = await final(await create('A storm [sim:fail=processing_failed]'));
     expect(task).to.include({ status: 'failed', error_code: 'processing_failed', retryable: true, output: null });
@@ -72,7 +72,7 @@ describe('a media task', function () {
   });
 
   for (const code of ['content_policy_violation', 'bad_request', 'processing_unavailable', 'processing_failed']) {
-    it(`ends with ${code} when the provider refuses or fails it with this code`, async () => {
+    it(`fails with ${code} when the provider refuses or fails it with this code`, async () => {
       // contract 3:5 4.2:13 7.2:1 7.2:2 7.3:2 7.3:3
       const tasks = await Promise.all([create(`x [sim:reject=${code}]`), create(`x [sim:fail=${code}]`)]);
       for (const task of await Promise.all(tasks.map(final))) {
@@ -82,7 +82,7 @@ describe('a media task', function () {
     });
   }
 
-  it('fails with result_transfer_failed when the result is missing, cut short or of the wrong type', async () => {
+  it('fails with result_transfer_failed when the result is missing, truncated or of the wrong type', async () => {
     // contract 2.2:11 3:5 7.2:17
     const tasks = await Promise.all(
       ['missing', 'truncated', 'wrong_type'].map((fault) => create(`x [sim:result=${fault}]`)),
@@ -92,7 +92,7 @@ describe('a media task', function () {
     }
   });
 
-  it('fails with processing_timeout at its deadline, is refunded and causes no event', async () => {
+  it('fails with processing_timeout at its deadline, ends in a refund and causes no event', async () => {
     // contract 3:6 6:2 7.2:15
     const task = await final(await create('x [sim:stuck]'));
     expect(task).to.include({ status: 'failed', error_code: 'processing_timeout', retryable: true });
@@ -100,7 +100,7 @@ describe('a media task', function () {
     expect(await stack.database('events').where({ task_id: task.id })).to.deep.equal([]);
   });
 
-  it('is rendered once when the answer to its submission is lost', async () => {
+  it('renders once when the outcome of its submission is unknown', async () => {
     const task = await final(await create('x [sim:drop_submit]'));
     expect(task.status).to.equal('succeeded');
     expect(await simulatorJobs(stack, task.id)).to.have.length(1);
@@ -110,7 +110,7 @@ describe('a media task', function () {
     expect((await final(await create('x [sim:poll_errors=3]'))).status).to.equal('succeeded');
   });
 
-  it('is stored even if the result arrives slowly', async () => {
+  it('stores its result even if the result arrives slowly', async () => {
     expect((await final(await create('x [sim:result=slow]'))).status).to.equal('succeeded');
   });
 
@@ -133,7 +133,7 @@ describe('a media task', function () {
     });
   });
 
-  it('has in its history one step for each step of the business, which shows its outcome', async () => {
+  it('records one step in its history for each step of the business, with its outcome', async () => {
     const webhook = await createWebhookClient(stack, apiKey).create('http://127.0.0.1:9/');
     const tasks = await Promise.all(['x', 'x [sim:fail=processing_failed]', 'x [sim:reject=bad_request]'].map(create));
     for (const task of tasks) await final(task);
@@ -162,7 +162,7 @@ describe('a media task', function () {
     expect(results[1]).to.have.keys('files', 'endedAt').and.to.include({ files: 1 });
   });
 
-  it('starts deliveries that are found by account, kind and task', async () => {
+  it('starts deliveries with search attributes for account, kind and task', async () => {
     const webhook = await createWebhookClient(stack, apiKey).create('http://127.0.0.1:9/');
     const { id } = await final(await create('x'));
     await createWebhookClient(stack, apiKey).remove(webhook.id);
@@ -174,7 +174,7 @@ describe('a media task', function () {
     expect(staticSummary).to.equal('Deliver task.succeeded to a webhook endpoint');
   });
 
-  it('is unknown to Temporal under any other id', async () => {
+  it('exists in Temporal under no other id', async () => {
     const missing = await stack.temporal.workflow
       .getHandle('task_unknown')
       .describe()

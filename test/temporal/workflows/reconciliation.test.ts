@@ -48,7 +48,7 @@ describe('the reconciliation workflow', function () {
     return reportOf(data.id);
   }
 
-  it('finds nothing while everything agrees, and names a task that has no workflow', async () => {
+  it('finds nothing while everything agrees, and names a task without a workflow', async () => {
     const succeeded = await createTask(stack, apiKey, 'a lighthouse');
     const stuck = await createTask(stack, apiKey, 'a lighthouse [sim:stuck]');
     await taskWhenFinal(stack, apiKey, succeeded.id);
@@ -61,7 +61,7 @@ describe('the reconciliation workflow', function () {
     expect(findings.map(({ check, subject }) => [check, subject])).to.deep.equal([['workflows', stuck.id]]);
   });
 
-  it('is on a schedule, which the worker creates if it is missing', async () => {
+  it('runs on a schedule, which the worker creates if it is missing', async () => {
     const schedule = stack.temporal.schedule.getHandle(SCHEDULE);
     await until(() => schedule.describe().catch(() => undefined));
     await ensureSchedules(stack.temporal);
@@ -73,7 +73,7 @@ describe('the reconciliation workflow', function () {
     expect((await reportOf(scheduled.id)).status).to.be.oneOf(['clean', 'findings']);
   });
 
-  it('is accompanied by a schedule that removes expired rows', async () => {
+  it('the worker also creates a schedule that removes expired rows', async () => {
     const past = stack.database.raw(`now() - interval '1 hour'`);
     const { accountId } = await stack.createAccount();
     await stack
@@ -88,7 +88,7 @@ describe('the reconciliation workflow', function () {
     });
   });
 
-  it('removes uploads that no task used in time, with their files, and keeps the others', async () => {
+  it('the sweep removes uploads that no task used in time, with their files, and keeps other uploads', async () => {
     // contract 4.5:10
     const { apiKey: owner } = await stack.createAccount();
     const upload = () => uploadImage(stack, owner);
@@ -108,7 +108,7 @@ describe('the reconciliation workflow', function () {
     expect([(await fetch(used.url)).status, (await fetch(young.url)).status]).to.deep.equal([200, 200]);
   });
 
-  it('is put on its schedule again when the schedule is lost while a worker runs', async () => {
+  it('gets its schedule back when the schedule is lost while a worker runs', async () => {
     const schedule = stack.temporal.schedule.getHandle(SCHEDULE);
     await schedule.delete();
     const keeper = maintainSchedules(stack.temporal, pino({ level: 'silent' }), 10);

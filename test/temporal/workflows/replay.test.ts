@@ -50,7 +50,7 @@ describe('the workflows', function () {
     );
   });
 
-  it('are distinguished from workflows that changed', async () => {
+  it('the replay reports workflows with changed decisions', async () => {
     const changed = await bundleWorkflowCode({
       workflowsPath: join(import.meta.dirname, 'changed-workflows.ts'),
       logger: new DefaultLogger('ERROR'),
@@ -65,7 +65,7 @@ describe('the workflows', function () {
     ['before the deadline', '2000-01-01T00:00:00.000Z', false],
   ] as const) {
     const does = isRefunded ? 'refund' : 'do not refund';
-    it(`${does} a render that ended ${when}, if Temporal ends the wait for it only after the deadline`, async () => {
+    it(`${does} a render that ended ${when}, if Temporal ends its wait only after the deadline`, async () => {
       const file = 'task-processing-timeout.json';
       const saved = parseHistory(file, await readFile(join(FOLDER, file), 'utf8'));
       const events = (saved.history.events ?? []).map((event) => {
@@ -85,7 +85,7 @@ describe('the workflows', function () {
     });
   }
 
-  it('can be replayed from one file, in each form in which Temporal exports histories', async () => {
+  it('replay from one file, in each form in which Temporal exports histories', async () => {
     const text = await readFile(join(FOLDER, 'task-succeeded.json'), 'utf8');
     const forms = {
       'as the command line shows it': text,
@@ -105,7 +105,7 @@ describe('the workflows', function () {
     }
   });
 
-  it('are refused in a file that contains no history', async () => {
+  it('the replay refuses a file without a history', async () => {
     const file = join(folder, 'broken.json');
     for (const content of ['', '[]', '{"events": []}', '{"events": [{"eventId": "1"}]}']) {
       await writeFile(file, content);
@@ -114,7 +114,7 @@ describe('the workflows', function () {
     }
   });
 
-  it('have histories that do not reveal where they were recorded', () => {
+  it('leave no trace in the saved histories of the machine that recorded them', () => {
     for (const { workflowId, text } of histories) expect(text, workflowId).to.not.match(/"\d+@|\(\//);
   });
 });

@@ -12,7 +12,7 @@ interface Tenant {
   readonly apiKey: string;
 }
 
-describe('an account next to a greedy one', function () {
+describe('an account beside a greedy account', function () {
   this.timeout(120_000);
   let stack: TestStack;
   let greedy: Tenant;
@@ -40,7 +40,7 @@ describe('an account next to a greedy one', function () {
     return id;
   }
 
-  it('has its task finished and delivered while few attempts of the other are running and the rest wait', async () => {
+  it('gets its task finished and delivered while few attempts of the greedy account run and the others wait', async () => {
     const silent = await receiver(() => undefined);
     const theirs = createWebhookClient(stack, greedy.apiKey);
     const flooded = await theirs.create(silent.url);
@@ -62,7 +62,7 @@ describe('an account next to a greedy one', function () {
     await theirs.remove(flooded.id);
   });
 
-  it('has its task done long before all tasks of the other are, which wait in PostgreSQL', async () => {
+  it('gets its task finished long before all tasks of the greedy account, which wait in PostgreSQL', async () => {
     const flood = Array.from({ length: 60 }, () => createTask(stack, greedy.apiKey, 'x'));
     await Promise.all(flood);
     const { id } = await createTask(stack, modest.apiKey, 'x');
@@ -80,7 +80,7 @@ describe('an account next to a greedy one', function () {
     );
   });
 
-  it('alternates with it in every task queue', async () => {
+  it('takes turns with the greedy account in every task queue', async () => {
     const hook = await receiver((response) => response.end());
     const { id: endpointId } = await createWebhookClient(stack, modest.apiKey).create(hook.url);
     const { id } = await createTask(stack, modest.apiKey, 'x');
@@ -100,7 +100,7 @@ describe('an account next to a greedy one', function () {
     ]);
   });
 
-  it('has its deliveries attempted in other slots than test events', async () => {
+  it('gets its deliveries attempted in other slots than test events', async () => {
     const hook = await receiver((response) => response.end());
     const webhooks = createWebhookClient(stack, greedy.apiKey);
     const test = await webhooks.test((await webhooks.create(hook.url)).id);

@@ -103,7 +103,7 @@ describe('a webhook delivery', function () {
     });
   });
 
-  it('resets past failures with a success, which is any 2xx', async () => {
+  it('resets past failures after a success, which is any 2xx', async () => {
     // contract 6:13
     const hook = await receiver((response) => response.writeHead(204).end());
     const { id } = await webhooks.create(hook.url);
@@ -133,7 +133,7 @@ describe('a webhook delivery', function () {
     expect(new Set(hook.requests.map(({ path }) => path))).to.deep.equal(new Set(['/hook']));
   });
 
-  it('does not reach an address that has become private since the endpoint was created', async () => {
+  it('does not reach an address that became private after the creation of the endpoint', async () => {
     // contract 8.4:3
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
@@ -143,7 +143,7 @@ describe('a webhook delivery', function () {
     expect(delivery.attempts[0]?.error).to.match(/^address refused/);
   });
 
-  it('fails when its endpoint is deleted between two attempts', async () => {
+  it('fails when the customer deletes its endpoint between two attempts', async () => {
     // contract 4.7:5
     let endpointId = '';
     const hook = await receiver((response) => webhooks.remove(endpointId).then(() => fail(response)));
@@ -154,7 +154,7 @@ describe('a webhook delivery', function () {
     expect(hook.requests).to.have.length(1);
   });
 
-  it('is repeated on request, under the same event id, after it arrived', async () => {
+  it('repeats on request, under the same event id, after it arrived', async () => {
     // contract 2.4:12 4.7:9 6:9 6:12
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
@@ -165,7 +165,7 @@ describe('a webhook delivery', function () {
     expect(hook.requests.map(({ headers }) => headers['webhook-id'])).to.deep.equal([first.event_id, first.event_id]);
   });
 
-  it('is repeated at once on request while it waits for its next attempt', async () => {
+  it('repeats at once on request while it waits for its next attempt', async () => {
     const hook = await receiver((response, number) => (number <= 3 ? fail(response) : ok(response)));
     const { id } = await webhooks.create(hook.url);
     const { id: deliveryId } = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, hasAttempts(3));
@@ -175,7 +175,7 @@ describe('a webhook delivery', function () {
     expect(await outcomeOf(deliveryId)).to.deep.equal({ status: 'delivered', attempts: 4 });
   });
 
-  it('is repeated on request after its workflow was terminated', async () => {
+  it('repeats on request after its workflow was terminated', async () => {
     const hook = await receiver((response, number) => (number <= 3 ? fail(response) : ok(response)));
     const { id } = await webhooks.create(hook.url);
     const { id: deliveryId } = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, hasAttempts(3));
@@ -185,7 +185,7 @@ describe('a webhook delivery', function () {
     expect(delivery.attempts.map(({ number }) => number)).to.deep.equal([1, 2, 3, 4]);
   });
 
-  it('is repeated with all the other failed deliveries of a period', async () => {
+  it('repeats on request with all other failed deliveries of a period', async () => {
     // contract 4.7:10
     let isBroken = true;
     const hook = await receiver((response) => (isBroken ? response.writeHead(410).end() : ok(response)));
@@ -199,7 +199,7 @@ describe('a webhook delivery', function () {
     expect((await webhooks.deliveryWhen(id, arrived.id, isDelivered)).attempts).to.have.length(1);
   });
 
-  it('makes no second attempt under a number that is recorded', async () => {
+  it('makes no second attempt under a recorded number', async () => {
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
     const delivery = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, isDelivered);
@@ -212,7 +212,7 @@ describe('a webhook delivery', function () {
     expect(hook.requests).to.have.length(1);
   });
 
-  it('is signed with the new secret at once, and also with the old one, after a rotation', async () => {
+  it('carries signatures of both the new and the old secret right after a rotation', async () => {
     // contract 6:22
     const hook = await receiver(ok);
     const { id, secret: oldSecret } = await webhooks.create(hook.url);
@@ -224,7 +224,7 @@ describe('a webhook delivery', function () {
     expect(String(request.headers['webhook-signature']).split(' ')).to.have.length(2);
   });
 
-  it('does not count against its receiver a secret that cannot be decrypted, and continues once it can', async () => {
+  it('counts no failure of its receiver when Genway cannot decrypt the secret, and continues once it can', async () => {
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
     const endpoint = stack.database<{ id: string; encrypted_secret: Buffer }>('webhook_endpoints').where({ id });
@@ -245,7 +245,7 @@ describe('a webhook delivery', function () {
     expect((await webhooks.get(id)).failing_since).to.equal(null);
   });
 
-  it('leaves operators an outcome and no secret, address or payload in its history', async () => {
+  it('records its outcome in its history, and no secret, address or payload', async () => {
     const hook = await receiver(ok);
     const { id, secret } = await webhooks.create(`${hook.url}/hidden`);
     const { id: deliveryId } = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, isDelivered);

@@ -25,7 +25,7 @@ describe('plain sentences', () => {
     );
   });
 
-  it('take effect by the one that starts first', () => {
+  it('the plain sentence that starts first takes effect', () => {
     expect(readPlainWish('Say exactly: Call a with {}')).to.have.property('kind', 'say');
     expect(readPlainWish('Call a with {"b":"Say exactly: c"}')).to.have.property('kind', 'call');
   });

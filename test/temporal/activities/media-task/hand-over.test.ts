@@ -273,7 +273,7 @@ describe('a submission', function () {
   }
 
   describe('whose task failed while no workflow ran', () => {
-    it('has its job cancelled by a workflow that does nothing else', async () => {
+    it('starts a workflow that only cancels its job', async () => {
       const name = upstreamWith({});
       const task = await taskOn(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
@@ -284,7 +284,7 @@ describe('a submission', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('a submission whose task failed is searched for until it has surely arrived, and its job is cancelled then', async () => {
+    it('Genway searches for the job until the submission has surely arrived, and then cancels the job', async () => {
       const name = upstreamWith({});
       const task = await taskOn(name);
       await openTaskSubmission(database, task, { provider: name });
@@ -299,7 +299,7 @@ describe('a submission', function () {
     });
   });
 
-  describe('while an upstream has trouble', () => {
+  describe('while an upstream fails', () => {
     /** The outcomes of this many earlier tasks there. */
     async function earlier(provider: string, count: number, code: NotTakenCause): Promise<void> {
       for (let number = 0; number < count; number += 1) {
@@ -312,7 +312,7 @@ describe('a submission', function () {
     /** Makes this worker's cached health of upstreams too old. */
     const untilReadAgain = () => setTimeout(2_100);
 
-    it('uses the next route at once if the vendor refused our access before', async () => {
+    it('uses the next route at once if the vendor refused access before', async () => {
       const [name, other] = [upstreamWith({}), upstreamWith({})];
       await earlier(name, 1, 'access_refused');
       await untilReadAgain();
@@ -328,7 +328,7 @@ describe('a submission', function () {
       expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([`${name}: accepted by the answer`]);
     });
 
-    it('uses the next route if the vendor is too busy for it', async () => {
+    it('uses the next route if the vendor is too busy for this submission', async () => {
       const [name, other] = [upstreamWith({}, ['is too busy']), upstreamWith({})];
       expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([
         `${name}: not_taken by the answer`,
@@ -364,13 +364,13 @@ describe('a submission', function () {
     });
   });
 
-  describe('to an upstream that asks for a wait', () => {
+  describe('to an upstream that requests a wait', () => {
     for (const [what, action, next] of [
       ['the state of a job', 'jobs', 'takes it'],
       ['a file', 'file', 'takes it'],
       ['a search for a job', 'list', 'takes it, and the answer is lost'],
     ] as const) {
-      it(`waits that long before it repeats ${what}`, async () => {
+      it(`waits as long as requested before it repeats ${what}`, async () => {
         const name = upstreamWith({}, [next]);
         limited.set(`${name}/${action}`, 2);
         expect((await run(await taskOn(name))).status).to.equal('succeeded');
@@ -379,7 +379,7 @@ describe('a submission', function () {
       });
     }
 
-    it('waits that long before it repeats a cancellation', async () => {
+    it('waits as long as requested before it repeats a cancellation', async () => {
       const name = upstreamWith({});
       limited.set(`${name}/cancel`, 2);
       const task = await taskOn(name);
@@ -400,7 +400,7 @@ describe('a submission', function () {
       ['content', 'a look-up of what was sent'],
       ['exclusion', 'exclusion'],
     ] as const) {
-      it(`has its job found by ${recovery} and continued, and is sent once`, async () => {
+      it(`reveals its job by ${recovery}: the task continues, and Genway submits once`, async () => {
         const name = upstreamWith({ recovery }, ['takes it, and the answer is lost']);
         const task = await run(await taskOn(name));
         expect(task.status).to.equal('succeeded');
@@ -408,7 +408,7 @@ describe('a submission', function () {
         expect(rendersOf(task)).to.deep.equal([name]);
       });
 
-      it(`an unknown submission is sent again once a search by ${recovery} shows that there is no job`, async () => {
+      it(`Genway submits again once a search by ${recovery} shows that there is no job`, async () => {
         const name = upstreamWith({ recovery }, ['loses it']);
         const task = await run(await taskOn(name));
         expect(task.status).to.equal('succeeded');
@@ -421,7 +421,7 @@ describe('a submission', function () {
     }
 
     for (const recovery of ['content', 'exclusion'] as const) {
-      it(`an unknown submission is given no job by ${recovery} that may be another task’s, at any upstream of the vendor`, async () => {
+      it(`Genway assigns no job by ${recovery} that may belong to another task, at any upstream of the vendor`, async () => {
         const name = upstreamWith({ recovery }, ['takes it, and the answer is lost', 'loses it']);
         const second = upstreamWith({ recovery }, [], sameVendorAs(name));
         const tasks = await Promise.all((await Promise.all([taskOn(name), taskOfAnother(second)])).map(run));
@@ -433,7 +433,7 @@ describe('a submission', function () {
     }
 
     for (const recovery of ['content', 'exclusion'] as const) {
-      it(`an unknown submission is sent again, where ${recovery} finds the job that a task has by another upstream of the vendor`, async () => {
+      it(`Genway submits again if ${recovery} finds a job that another task has by another upstream of the vendor`, async () => {
         const name = upstreamWith({ recovery }, ['takes it', 'loses it']);
         const second = upstreamWith({ recovery }, [], sameVendorAs(name));
         const [owner, lost] = [await run(await taskOn(name)), await run(await taskOfAnother(second))];
@@ -443,7 +443,7 @@ describe('a submission', function () {
       });
     }
 
-    it('has its own job continued though the answer named that of another task, at any upstream of the vendor', async () => {
+    it('continues its own job although the answer named the job of another task, at any upstream of the vendor', async () => {
       const name = upstreamWith({ recovery: 'id' }, ['takes it', 'names an earlier job', 'names an earlier job']);
       const other = upstreamWith({ recovery: 'id' }, [], sameVendorAs(name));
       expect((await run(await taskOn(name))).status).to.equal('succeeded');
@@ -456,7 +456,7 @@ describe('a submission', function () {
       }
     });
 
-    it('has the job continued that its callback reveals', async () => {
+    it('continues the job that its callback reveals', async () => {
       const settings = { callbackSecret: 'a-secret-of-16-characters' };
       const name = upstreamWith({ recovery: 'callback' }, ['takes it, and the answer is lost'], settings, vendor.url);
       const task = await taskOn(name);
@@ -471,7 +471,7 @@ describe('a submission', function () {
       expect(rendersOf(task)).to.deep.equal([name]);
     });
 
-    it('has the job continued that its callback reveals between reading the task and its submissions', async () => {
+    it('continues the job that its callback reveals between the reads of the task and its submissions', async () => {
       const name = upstreamWith({});
       const task = await taskOn(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
@@ -484,7 +484,7 @@ describe('a submission', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('an unknown submission is given up, refunded and counted as a possible loss if nothing reveals the job', async () => {
+    it('ends in a refund and counts as a possible loss if nothing reveals the job', async () => {
       const name = upstreamWith({ recovery: 'none' }, ['takes it, and the answer is lost']);
       const other = upstreamWith({ recovery: 'key' });
       const task = await run(await taskOn(name, other));
@@ -503,7 +503,7 @@ describe('a submission', function () {
         'bad_request',
       ],
     ] as const) {
-      it(`an unknown submission is not sent again if the worker died after recording that it is ${outcome}`, async () => {
+      it(`Genway does not submit again if the worker died after it recorded the outcome ${outcome}`, async () => {
         const name = upstreamWith({ recovery: 'none' });
         const task = await taskOn(name, name);
         const submission = await openTaskSubmission(database, task, { provider: name });
@@ -515,7 +515,7 @@ describe('a submission', function () {
       });
     }
 
-    it('an unknown submission is sent again, once, where the operator permits it', async () => {
+    it('Genway submits again once if the operator permits it', async () => {
       const lost = 'takes it, and the answer is lost';
       for (const [next, status] of [
         [[lost], 'succeeded'],
@@ -530,7 +530,7 @@ describe('a submission', function () {
   });
 
   describe('on several routes', () => {
-    it('tries the next route at once if our credit at the vendor is used up', async () => {
+    it('tries the next route at once if the credit at the vendor is used up', async () => {
       const [first, second] = [upstreamWith({}, ['has no money']), upstreamWith({})];
       const task = await run(await taskOn(first, second));
       expect(task).to.include({ status: 'succeeded', provider: second });
@@ -540,21 +540,21 @@ describe('a submission', function () {
       ]);
     });
 
-    it('tries the other routes before it returns to a busy one, and skips those without capacity', async () => {
+    it('tries the other routes before it returns to a busy route, and skips routes without credit', async () => {
       const [busy, poor] = [upstreamWith({}, ['is too busy']), upstreamWith({}, ['has no money'])];
       const task = await run(await taskOn(busy, poor));
       expect(task).to.include({ status: 'succeeded', provider: busy });
       expect(rendersOf(task)).to.deep.equal([busy]);
     });
 
-    it('goes from a route that answers with a job to one that answers with files, and back', async () => {
+    it('moves from a route that answers with a job to a route that answers with files, and back', async () => {
       const [jobs, files] = [upstreamWith({}, ['has no money']), upstreamWith({ answers: 'files', recovery: 'none' })];
       expect(await run(await taskOn(jobs, files))).to.include({ status: 'succeeded', provider: files });
       const poor = upstreamWith({ answers: 'files', recovery: 'none' }, ['has no money']);
       expect(await run(await taskOn(poor, jobs))).to.include({ status: 'succeeded', provider: jobs });
     });
 
-    it('fails if no route can take it', async () => {
+    it('fails if no route accepts it', async () => {
       const poor: Deed[] = ['has no money'];
       const task = await run(await taskOn(upstreamWith({}, poor), upstreamWith({}, poor)));
       expect(task.failure).to.include({ code: 'processing_unavailable' });
@@ -599,14 +599,22 @@ describe('a submission', function () {
     }
 
     for (const [what, end, outcome] of [
-      ['is charged if its render ended before', { ended_at: BEFORE }, 'succeeded'],
-      ['is charged if its render ended and the vendor does not say when', {}, 'succeeded'],
-      ['is refunded if its render ended after', { ended_at: AFTER }, 'processing_timeout'],
-      ['is refunded if its render goes on', { state: 'running' }, 'processing_timeout'],
-      ['fails as its render did if that was before', { state: 'failed', ended_at: BEFORE }, 'content_policy_violation'],
-      ['is refunded for time if its render failed after', { state: 'failed', ended_at: AFTER }, 'processing_timeout'],
+      ['Genway charges the task if its render ended before the deadline', { ended_at: BEFORE }, 'succeeded'],
+      ['Genway charges the task if its render ended and the vendor reports no time', {}, 'succeeded'],
+      ['Genway refunds the task if its render ended after the deadline', { ended_at: AFTER }, 'processing_timeout'],
+      ['Genway refunds the task if its render continues', { state: 'running' }, 'processing_timeout'],
+      [
+        'the task fails with the code of its render if the render failed before the deadline',
+        { state: 'failed', ended_at: BEFORE },
+        'content_policy_violation',
+      ],
+      [
+        'the task fails with processing_timeout if its render failed after the deadline',
+        { state: 'failed', ended_at: AFTER },
+        'processing_timeout',
+      ],
     ] as const) {
-      it(`${what}, and keeps the cost`, async () => {
+      it(`${what}, and records the cost`, async () => {
         const task = await run(await submitted(end));
         expect(task.failure?.code ?? task.status).to.equal(outcome);
         const [submission] = await listSubmissions(database, task.id);
@@ -615,13 +623,13 @@ describe('a submission', function () {
       });
     }
 
-    it('a task is charged if the vendor does not know its job for a moment, and then reports an end before the deadline', async () => {
+    it('Genway charges the task if the vendor does not know the job for a moment, and then reports an end before the deadline', async () => {
       const task = await submitted({ ended_at: BEFORE });
       forgets.set(task.id, 1);
       expect((await run(task)).status).to.equal('succeeded');
     });
 
-    it('waits as long as the vendor asks before the next check', async () => {
+    it('waits as long as the vendor requests before the next check', async () => {
       const task = await submitted({ ended_at: BEFORE });
       const call = `${task.provider}/jobs`;
       limited.set(call, 6);
@@ -631,9 +639,24 @@ describe('a submission', function () {
     });
 
     for (const [what, isKept, recovery, status] of [
-      ['is charged if its job is found only now, and ended before', true, 'key', 'succeeded'], // contract 3:7
-      ['is charged if its submission is lost, and the vendor knows its job by its id', false, 'key', 'succeeded'],
-      ['is refunded if its submission is lost, and the vendor knows jobs by what was sent', false, 'content', 'failed'],
+      [
+        'Genway charges the task if it finds the job only now, and the render ended before the deadline',
+        true,
+        'key',
+        'succeeded',
+      ], // contract 3:7
+      [
+        'Genway charges the task if the record of the submission is lost, and the vendor knows the job by its id',
+        false,
+        'key',
+        'succeeded',
+      ],
+      [
+        'Genway refunds the task if the record of the submission is lost, and the vendor knows jobs by the sent request',
+        false,
+        'content',
+        'failed',
+      ],
     ] as const) {
       it(what, async () => {
         const name = upstreamWith({ recovery });
@@ -650,7 +673,7 @@ describe('a submission', function () {
       ['before', BEFORE, 'succeeded'],
       ['after', AFTER, 'failed'],
     ] as const) {
-      it(`has ${status}, without another request to the vendor, if its file was stored and its render ended ${when}`, async () => {
+      it(`the task ends as ${status} without another request to the vendor if its file was stored and its render ended ${when} the deadline`, async () => {
         // contract 3:7
         const task = await submitted({ ended_at: endedAt });
         const { key: name, url } = await storedFile(task);
@@ -660,7 +683,7 @@ describe('a submission', function () {
         expect(await storage.has(name), 'what was refunded is removed').to.equal(status === 'succeeded');
       });
 
-      it(`has ${status} if its files came in the answer, and the answer arrived ${when}`, async () => {
+      it(`the task ends as ${status} if its files came in the answer, and the answer arrived ${when} the deadline`, async () => {
         const name = upstreamWith({ answers: 'files', recovery: 'none' });
         const task = await lateTask(name);
         const submission = await openTaskSubmission(database, task, { provider: name });
@@ -702,7 +725,7 @@ describe('a submission', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('fails with result_transfer_failed when the files do not match, are too many or none, records the cost and requests no others', async () => {
+    it('fails with result_transfer_failed when the files do not match, are too many or none, records the cost and requests no other files', async () => {
       for (const deed of ['makes a small one', 'makes twenty', 'makes none'] as const) {
         const name = upstreamWith({ answers: 'files', recovery: 'none' }, [deed], { onUnknown: 'resubmit' });
         const task = await run(await taskOn(name));
@@ -713,13 +736,13 @@ describe('a submission', function () {
       }
     });
 
-    it('keeps the cost of a refusal that the vendor charges for', async () => {
+    it('records the cost of a refusal that the vendor charges for', async () => {
       const task = await run(await taskOn(files(['refuses it, and charges'])));
       expect(task.failure).to.include({ code: 'content_policy_violation' });
       expect((await listSubmissions(database, task.id))[0]?.vendorCost).to.deep.equal(COST);
     });
 
-    it('a submission answered with files is given up once, and never rendered twice, when the answer is lost', async () => {
+    it('ends in a refund and renders no second time when the answer is lost', async () => {
       const name = files(['takes it, and the answer is lost']);
       const task = await run(await taskOn(name));
       expect(task.failure).to.include({ code: 'processing_unavailable' });

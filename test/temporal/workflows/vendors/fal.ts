@@ -32,14 +32,10 @@ export const describeFal = (stack: UsedStack): void =>
     },
     (tools) => {
       const { itEnds, expectBooks } = tools;
-      itEnds(
-        'is rendered as an image, stored and charged',
-        { body: { kind: 'image', model: 'flux-2' } },
-        async (task) => {
-          expect(task.status).to.equal('succeeded');
-          await expectBooks(task, 'settlement', 1);
-        },
-      );
+      itEnds('renders, stores and charges an image', { body: { kind: 'image', model: 'flux-2' } }, async (task) => {
+        expect(task.status).to.equal('succeeded');
+        await expectBooks(task, 'settlement', 1);
+      });
 
       describeLateListAt('fal', tools);
     },

@@ -19,13 +19,13 @@ export function describeImagesAt(
   { provider, model, order, sent, sentWithImage }: ImageFacts,
   { stack, apiKey, itEnds, expectBooks }: VendorTools,
 ): void {
-  describe('that is an image, which is returned in the answer', () => {
+  describe('that renders an image, which the vendor returns in the answer', () => {
     const settings = { kind: 'image', model } as const;
     const itEndsAsImage = (title: string, directives: string, check: (task: VendorTask) => Promise<void>): void =>
       itEnds(title, { directives, body: settings }, check);
     const lost = [`${provider}: unknown, from nothing`];
 
-    itEnds('is rendered from text, stored and charged', { body: { ...settings, ...order } }, async (task) => {
+    itEnds('renders from text, stores and charges its result', { body: { ...settings, ...order } }, async (task) => {
       // contract 4.3:13
       expect(task.status).to.equal('succeeded');
       expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sent);
@@ -37,7 +37,7 @@ export function describeImagesAt(
 
     if (sentWithImage) {
       const body = async () => ({ ...settings, images: [(await uploadImage(stack(), apiKey())).url] });
-      itEnds('is rendered from an image, which is sent along', { body }, async (task) => {
+      itEnds('renders from an image, which the vendor gets', { body }, async (task) => {
         // contract 4.3:13
         expect(task.status).to.equal('succeeded');
         expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sentWithImage);
@@ -53,19 +53,19 @@ export function describeImagesAt(
       ['result=wrong_type', 'result_transfer_failed', 1],
       ['result=truncated', 'result_transfer_failed', 1],
     ] as const) {
-      itEndsAsImage(`is refunded as ${code}: ${directives}`, directives, async (task) => {
+      itEndsAsImage(`ends in a refund with ${code}: ${directives}`, directives, async (task) => {
         expect(task).to.include({ status: 'failed', error_code: code });
         await expectBooks(task, 'refund', renders);
       });
     }
 
-    itEndsAsImage('waits as long as the vendor asks, and is submitted again', 'limited=1', async (task) => {
+    itEndsAsImage('waits as long as the vendor requests, and submits again', 'limited=1', async (task) => {
       expect(task.status).to.equal('succeeded');
       await expectBooks(task, 'settlement', 1);
     });
 
     for (const directives of ['drop_submit', 'submit_error', 'unreadable_submit']) {
-      const title = `is refunded when its answer is lost, and never asked for again: ${directives}`;
+      const title = `ends in a refund when the answer is lost, and never submits again: ${directives}`;
       itEndsAsImage(title, directives, async (task) => {
         expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
         await expectBooks(task, 'refund', 1);

@@ -35,7 +35,7 @@ describe('a task whose worker is killed while it waits for the answer to its sub
   after(() => stack.stop());
 
   for (const product of products.filter(({ traits }) => traits.answers === 'job')) {
-    it(`is rendered once: ${nameOf(product)}`, async () => {
+    it(`renders once: ${nameOf(product)}`, async () => {
       const task = taskOf(product);
       expect(task.status).to.equal('succeeded');
       expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'settlement']);
@@ -44,7 +44,7 @@ describe('a task whose worker is killed while it waits for the answer to its sub
   }
 
   for (const product of products.filter(({ traits }) => traits.answers === 'files')) {
-    it(`is refunded and never sent again where the answer is the file: ${nameOf(product)}`, async () => {
+    it(`ends in a refund and never submits again where the answer is the file: ${nameOf(product)}`, async () => {
       const task = taskOf(product);
       expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
       expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);

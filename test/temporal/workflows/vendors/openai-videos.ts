@@ -18,13 +18,13 @@ export const describeOpenAiVideos = (stack: UsedStack): void =>
     },
     ({ stack, apiKey, itEnds, expectBooks }) => {
       const withImage = { body: async () => ({ images: [(await uploadImage(stack(), apiKey())).url] }) };
-      itEnds('is rendered from an image, which is sent along with the model for images', withImage, async (task) => {
+      itEnds('renders from an image, which the vendor gets with the model for images', withImage, async (task) => {
         expect(task.status).to.equal('succeeded');
         expect((await rendersOf(stack(), task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
       });
 
       itEnds(
-        'fails as a bad request when an input cannot be fetched, before the vendor is called', // contract 4.2:13
+        'fails as a bad request when Genway cannot fetch an input, before it calls the vendor', // contract 4.2:13
         { body: { images: ['https://127.0.0.1:9/a.png'] } },
         async (task) => {
           expect(task).to.include({ status: 'failed', error_code: 'bad_request' });

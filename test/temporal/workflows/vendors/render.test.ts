@@ -23,7 +23,7 @@ const FINAL_TIMEOUT_MS = 120_000;
 const MODELS = ['imagea-2.5-sunburst', 'gemini-3-pro-image'];
 const ACCEPTED = ['openai-images: accepted, from the answer'];
 
-describe('a render whose answer holds the files', function () {
+describe('a render whose answer contains the files', function () {
   this.timeout(120_000 + KILLS * 15_000);
   let stack: TestStack;
   let apiKey: string;
@@ -42,7 +42,7 @@ describe('a render whose answer holds the files', function () {
     return { ...(await taskWhenFinal(stack, apiKey, id)), mark };
   }
 
-  it('happens at most once, and is charged or refunded once, while workers are killed', async () => {
+  it('runs at most once, and ends in one charge or one refund, while workers die', async () => {
     const load = startLoad();
     for (let kill = 0; kill < KILLS; kill += 1) {
       await sleep(randomInt(300, 3_000));
@@ -63,7 +63,7 @@ describe('a render whose answer holds the files', function () {
     expect(await reconciliationFindings()).to.deep.equal([]);
   });
 
-  it('is not needed again once its files are stored, whichever process dies then', async () => {
+  it('runs no second time once its files are stored, whichever process dies then', async () => {
     await stack.database.raw(WAIT_BEFORE_COSTS);
     // The cost of a render is written after its files are known; in between the worker waits for this lock.
     const task = await stack.database.transaction(async (holder) => {
@@ -79,7 +79,7 @@ describe('a render whose answer holds the files', function () {
     expect(await attemptsOf(stack, task)).to.deep.equal(ACCEPTED);
   });
 
-  it('is finished by a worker that is stopping, while another worker starts new tasks', async () => {
+  it('completes in a worker that is stopping, while another worker starts new tasks', async () => {
     const task = await rendering();
     const successor = stack.moreWorkers();
     await successor.start();
@@ -94,7 +94,7 @@ describe('a render whose answer holds the files', function () {
     await stack.worker.start();
   });
 
-  it('is cut off, refunded and never requested again when it exceeds GENWAY_RENDER_GRACE_S', async () => {
+  it('ends in a refund and never runs again when it exceeds GENWAY_RENDER_GRACE_S', async () => {
     await stack.worker.stop();
     const hasty = stack.moreWorkers({ GENWAY_RENDER_GRACE_S: '1' });
     await hasty.start();

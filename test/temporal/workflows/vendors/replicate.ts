@@ -18,19 +18,15 @@ export const describeReplicate = (stack: UsedStack): void =>
     },
     (tools) => {
       const { stack, itEnds, expectBooks } = tools;
-      itEnds(
-        'is rendered as an image, stored and charged',
-        { body: { kind: 'image', model: 'flux-2-pro' } },
-        async (task) => {
-          expect(task.status).to.equal('succeeded');
-          expect((await rendersOf(stack(), task))[0]?.sent).to.include({
-            width: 1024,
-            height: 1024,
-            aspect_ratio: 'custom',
-          });
-          await expectBooks(task, 'settlement', 1);
-        },
-      );
+      itEnds('renders, stores and charges an image', { body: { kind: 'image', model: 'flux-2-pro' } }, async (task) => {
+        expect(task.status).to.equal('succeeded');
+        expect((await rendersOf(stack(), task))[0]?.sent).to.include({
+          width: 1024,
+          height: 1024,
+          aspect_ratio: 'custom',
+        });
+        await expectBooks(task, 'settlement', 1);
+      });
 
       describeLateListAt('replicate', tools);
     },

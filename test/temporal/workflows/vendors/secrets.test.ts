@@ -95,7 +95,7 @@ describe('the secrets of vendors', function () {
     expectNoSecretIn(JSON.stringify(files), 'requests for files at other origins');
   });
 
-  it('the secrets of vendors are in no log', async () => {
+  it('appear in no log', async () => {
     const home = stack.environment['GENWAY_HOME'] ?? '';
     const logs = (await readdir(home)).filter((name) => name.endsWith('.log'));
     expect(logs).to.have.length.greaterThan(1);
@@ -105,14 +105,14 @@ describe('the secrets of vendors', function () {
     }
   });
 
-  it('the secrets of vendors are in no history', async () => {
+  it('appear in no history', async () => {
     for (const { id } of tasks) {
       const history = await stack.temporal.workflow.getHandle(id).fetchHistory();
       expectNoSecretIn(wordsIn(history).join('\n'), `the history of ${id}`);
     }
   });
 
-  it('the secrets of vendors are in no table', async () => {
+  it('appear in no table', async () => {
     const { rows: tables } = await stack.database.raw<{ rows: { name: string }[] }>(
       `SELECT format('%I', tablename) AS name FROM pg_tables WHERE schemaname = 'public'`,
     );
@@ -127,7 +127,7 @@ describe('the secrets of vendors', function () {
     expectNoSecretIn(contents.join('\n'), 'the database');
   });
 
-  it('the secrets of vendors are in no answer', async () => {
+  it('appear in no answer', async () => {
     for (const { id } of tasks) {
       for (const [path, key] of [
         [`/v1/tasks/${id}`, apiKey],

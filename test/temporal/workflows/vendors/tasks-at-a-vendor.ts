@@ -50,7 +50,7 @@ export function describeTasksAt(
   describeVendor(name, usedStack, model, (tools) => {
     const { stack, itEnds, expectBooks } = tools;
 
-    itEnds('is rendered from text, stored and charged', { body: order }, async (task) => {
+    itEnds('renders from text, stores and charges its result', { body: order }, async (task) => {
       expect(task.status).to.equal('succeeded');
       await expectBooks(task, 'settlement', 1);
       expect((await rendersOf(stack(), task))[0]?.sent).to.include(sent(task));
@@ -61,17 +61,25 @@ export function describeTasksAt(
       ['reject=bad_request', 'bad_request'],
       ['broke', 'processing_unavailable'],
     ] as const) {
-      itEnds(`is refunded as ${code} when it is turned away: ${directives}`, { directives }, async (task) => {
-        expect(task).to.include({ status: 'failed', error_code: code });
-        await expectBooks(task, 'refund', 0);
-      });
+      itEnds(
+        `ends in a refund with ${code} when the vendor refuses it: ${directives}`,
+        { directives },
+        async (task) => {
+          expect(task).to.include({ status: 'failed', error_code: code });
+          await expectBooks(task, 'refund', 0);
+        },
+      );
     }
 
     for (const code of ['content_policy_violation', 'processing_failed']) {
-      itEnds(`is refunded as ${code} when its render fails so`, { directives: `fail=${code}` }, async (task) => {
-        expect(task).to.include({ status: 'failed', error_code: code });
-        await expectBooks(task, 'refund', 1);
-      });
+      itEnds(
+        `ends in a refund with ${code} when its render fails with this code`,
+        { directives: `fail=${code}` },
+        async (task) => {
+          expect(task).to.include({ status: 'failed', error_code: code });
+          await expectBooks(task, 'refund', 1);
+        },
+      );
     }
 
     for (const directives of [
@@ -87,7 +95,7 @@ export function describeTasksAt(
       });
     }
 
-    itEnds('waits as long as the vendor asks, and is submitted again', { directives: 'limited=2' }, async (task) => {
+    itEnds('waits as long as the vendor requests, and submits again', { directives: 'limited=2' }, async (task) => {
       expect(task.status).to.equal('succeeded');
       const attempts = await attemptsOf(stack(), task);
       const turnedAway = `${provider}: not_taken, from the answer`;
@@ -99,7 +107,7 @@ export function describeTasksAt(
 
     for (const lost of ['drop_submit', 'submit_error', 'unreadable_submit']) {
       const directives = `${lost},render_ms=500`;
-      itEnds(`is rendered once when the answer is lost: ${lost}`, { directives }, async (task) => {
+      itEnds(`renders once when the answer is lost: ${lost}`, { directives }, async (task) => {
         expect(task.status).to.equal('succeeded');
         expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from ${learntFrom}`]);
         await expectBooks(task, 'settlement', 1);
@@ -107,7 +115,7 @@ export function describeTasksAt(
     }
 
     const lostOrder = { directives: 'drop_submit,render_ms=500' };
-    itEnds('has a timeline with each attempt, and the source of its outcome', lostOrder, async (task) => {
+    itEnds('shows each attempt in its timeline, with the source of the outcome', lostOrder, async (task) => {
       const { body } = await call<{ data: { events: { source: string; text: string }[] } }>(
         `${stack().baseUrl}/admin/v1/tasks/${task.id}/explanation`,
         { key: stack().adminToken },
@@ -125,22 +133,18 @@ export function describeTasksAt(
 /** For a vendor whose list may lag, so that the outcome of a lost answer may stay unknown. */
 export function describeLateListAt(provider: string, { stack, itEnds, expectBooks }: VendorTools): void {
   const late = { directives: 'drop_submit,unlisted,render_ms=500' };
-  itEnds('continues by the callback when the list is late', late, async (task) => {
+  itEnds('continues after the callback when the list is late', late, async (task) => {
     expect(task.status).to.equal('succeeded');
     expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from the callback`]);
     await expectBooks(task, 'settlement', 1);
   });
 
   const lost = { directives: 'drop_submit,unlisted,stuck' };
-  itEnds(
-    'is given up and refunded once when neither the list nor a callback reveals its outcome',
-    lost,
-    async (task) => {
-      expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
-      expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: unknown, from nothing`]);
-      await expectBooks(task, 'refund', 1);
-    },
-  );
+  itEnds('ends with one refund when neither the list nor a callback reveals its outcome', lost, async (task) => {
+    expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+    expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: unknown, from nothing`]);
+    await expectBooks(task, 'refund', 1);
+  });
 }
 
 /** A suite of a vendor, with an account of its own. @param model of the tasks that name none */

@@ -5,7 +5,7 @@ import { describeMiniMax } from './minimax.ts';
 import { describeOpenAiImages } from './openai-images.ts';
 import { describeOpenAiVideos } from './openai-videos.ts';
 
-describe('at vendors that are polled', () => {
+describe('at vendors that Genway polls', () => {
   const stack = useVendorStack();
   describeArk(stack);
   describeKling(stack);
