@@ -139,7 +139,7 @@ describe('the direction of imports', () => {
 });
 
 describe('the environment', () => {
-  it('has only these readers: config.ts, programs that run before it and the packages for clients', () => {
+  it('serves only config.ts, programs that run before it and the packages for clients', () => {
     const offenders = [...Object.keys(LAYERS), 'bin']
       .flatMap(sourceFiles)
       .filter((file) => file !== 'bin/bootstrap.mjs' && !file.startsWith('clients/'))
