@@ -1,34 +1,13 @@
-import { Readable } from 'node:stream';
 import axe from 'axe-core';
 import { expect } from 'chai';
-import { inviteMember } from '../../api/services/people/members.ts';
 import { PAGES } from '../../console/pages.ts';
-import type { Database } from '../../db/database.ts';
-import { listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
-import { topUp } from '../../db/queries/credits.ts';
-import { finishTask } from '../../db/queries/finish-task.ts';
-import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
-import { findUserByEmail } from '../../db/queries/users.ts';
-import { newId } from '../../domain/ids.ts';
-import { parseUsd } from '../../domain/money.ts';
-import { createPriceList } from '../../db/queries/price-lists.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
 import type { TestApp } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
 import { invite, startTestConsole, Visitor } from '../support/console.ts';
-import {
-  createEndpoint,
-  createTaskRow,
-  createTextRequestRow,
-  finishAsFailed,
-  importSampleBill,
-  newEvent,
-  newTask,
-  type TestCaller,
-} from '../support/factories.ts';
-import { pngFile } from '../support/media-files.ts';
 import { CLIENT, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';
+import { makeSamples, type Samples } from '../support/samples.ts';
 
 /** WCAG 2.2, levels A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
 const WCAG_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
@@ -66,7 +45,7 @@ const PAYING: CheckoutPages = {
 describeInBrowser('every page of the console', (browser) => {
   let provider: TestProvider;
   let app: TestApp;
-  let samples: Readonly<Record<string, string>>;
+  let samples: Samples;
   let stranger: Tab;
   /** An owner of an account who is also an operator of the gateway. */
   let user: Tab;
@@ -78,10 +57,14 @@ describeInBrowser('every page of the console', (browser) => {
     app = await startTestConsole({
       settings: { canSendMail: true, checkout: PAYING },
       openIdProvider: createOpenIdProvider({ ...CLIENT, issuer, redirectUri: REDIRECT_URI }),
-      simulatesText: true,
     });
     const customer = await app.createAccount({ fundedUsd: 25 });
-    samples = await makeSamples(app, customer);
+    const invitation = await invite(app, { email: 'invited@example.com' });
+    samples = {
+      ...(await makeSamples(app, customer)),
+      form_id: await sendForm(app),
+      token: invitation.split('/').at(-1) ?? '',
+    };
     payer = customer.accountId;
     [stranger, user] = await Promise.all([browser.open(app.baseUrl), browser.open(app.baseUrl)]);
     const person = { email: 'all@example.com', account_id: customer.accountId, staff_role: 'operator' } as const;
@@ -131,61 +114,10 @@ describeInBrowser('every page of the console', (browser) => {
   });
 });
 
-function sampleOf(samples: Readonly<Record<string, string>>, name: string): string {
+function sampleOf(samples: Samples, name: string): string {
   const sample = samples[name];
   if (sample !== undefined) return sample;
-  throw new Error(`A page has {${name}} in its path: let makeSamples in test/console/every-page.test.ts make one.`);
-}
-
-/** One of each object that pages show, and the ids for their paths. */
-async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly<Record<string, string>>> {
-  const { accountId, keyId } = customer;
-  const { database, storage } = app;
-  const key = { accountId, id: keyId };
-  const picture = await storage.put('results/sample.png', Readable.from([pngFile()]), {
-    contentType: 'image/png',
-    maxBytes: 1_000_000,
-  });
-  const { request } = newTask(key);
-  const succeeded = await createTaskRow(database, key, { request: { ...request, prompt: 'A lighthouse at dusk' } });
-  const output = [{ type: 'image', url: picture.url, mimeType: 'image/png' }] as const;
-  await finishTask(database, succeeded.id, { status: 'succeeded', output }, newEvent('task.succeeded'));
-  await finishAsFailed(database, await createTaskRow(database, key));
-  await createTaskRow(database, key);
-  const endpoint = await createEndpoint(database, { id: accountId });
-  const { list } = await createPriceList(database, 'partners', {
-    factor: '0.9',
-    rules: [{ model: 'vidone-3.0', prices: { '720p': '0.08' } }],
-    author: 'Ada',
-    reason: 'a sample',
-  });
-  return {
-    price_list: list,
-    account_id: accountId,
-    task_id: succeeded.id,
-    key_id: keyId,
-    file_id: await uploadPicture(app, customer),
-    request_id: await askText(app, customer),
-    webhook_id: endpoint.id,
-    model_id: 'vidone-3.0',
-    text_request_id: (await createTextRequestRow(database, key)).id,
-    reconciliation_id: await makeReport(database, accountId),
-    ...(await makeMember(app, accountId)),
-    ...(await importSampleBill(database)),
-    document_id: await issueReceipt(database, accountId),
-    checkout_id: 'cs_1',
-    form_id: await sendForm(app),
-    token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
-  };
-}
-
-/** @returns the id of the receipt */
-async function issueReceipt(database: Database, accountId: string): Promise<string> {
-  const taxes = [{ name: 'VAT', percent: '19' }];
-  await recordSeller(database, { name: 'Acme', address: ['Street 1'], taxId: 'DE1', taxes, taxPoint: 'paid' });
-  await topUp(database, { accountId, amount: parseUsd(5), reference: 'wire 1' });
-  const [document] = await listDocuments(database, { accountId, limit: 1 });
-  return document?.id ?? '';
+  throw new Error(`A page has {${name}} in its path: let makeSamples in test/support/samples.ts make one.`);
 }
 
 /** @returns the id of the form */
@@ -193,54 +125,6 @@ async function sendForm(app: TestApp): Promise<string> {
   const form_id = crypto.randomUUID();
   await new Visitor(app).send('/console/lost-password', { form_id, email: 'lost@example.com' });
   return form_id;
-}
-
-/** @returns the id of the file */
-async function uploadPicture({ baseUrl }: TestApp, { apiKey }: TestCaller): Promise<string> {
-  const body = new FormData();
-  body.append('file', new Blob([new Uint8Array(pngFile())]), 'kite.png');
-  const answer = await fetch(`${baseUrl}/v1/files`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${apiKey}` },
-    body,
-  });
-  const created: unknown = await answer.json();
-  return String(Object(Object(created).data).id);
-}
-
-/** @returns the id of the request */
-async function askText({ baseUrl }: TestApp, { apiKey }: TestCaller): Promise<string> {
-  const { headers } = await fetch(`${baseUrl}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'textc-M3', messages: [{ role: 'user', content: 'Name three lighthouses.' }] }),
-  });
-  return headers.get('x-request-id') ?? '';
-}
-
-/** An owner who invites another person. */
-async function makeMember(app: TestApp, accountId: string): Promise<{ user_id: string; invitation_token: string }> {
-  const email = 'owner@example.com';
-  await invite(app, { email, account_id: accountId });
-  const found = await findUserByEmail(app.database, email);
-  const ownerId = found?.user.id ?? '';
-  const joining = { email: 'joining@example.com', role: 'developer', canSendMail: false } as const;
-  const made = await inviteMember(app.database, { accountId, ownerId }, joining);
-  if (typeof made === 'string' || !('path' in made)) throw new Error('nobody was invited');
-  return { user_id: ownerId, invitation_token: made.path.split('/').at(-1) ?? '' };
-}
-
-/** The report of a reconciliation with a finding. */
-async function makeReport(database: Database, accountId: string): Promise<string> {
-  const id = newId('reconciliation');
-  await insertReconciliation(database, { id, requestedBy: 'operator' });
-  await finishReconciliation(database, id, {
-    checks: [{ check: 'account_balances', question: 'Is every balance right?', findings: 1, durationMs: 3 }],
-    findings: [
-      { check: 'account_balances', subject: accountId, detail: 'is 1', remedy: 'Set the balance to the sum.' },
-    ],
-  });
-  return id;
 }
 
 /** The violations that axe finds on the open page, on each of the screens. */

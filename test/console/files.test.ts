@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import type { TestCaller } from '../support/factories.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { FORM_HEADERS, formOf } from '../support/forms.ts';
-import { png } from '../storage/images.ts';
+import { uploadImage } from '../support/uploads.ts';
 
-const NAME = '<img src=x onerror=alert(1)>.png';
+const NAME = '<img src=x onerror=alert(1)>';
 
 describe('the files page', () => {
   const app = useTestConsole();
@@ -18,16 +17,6 @@ describe('the files page', () => {
     path = `/console/accounts/${customer.accountId}/files`;
   });
 
-  async function upload({ apiKey }: TestCaller, filename: string): Promise<{ id: string; url: string }> {
-    const response = await fetch(`${app.baseUrl}/v1/files`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${apiKey}`, ...FORM_HEADERS },
-      body: formOf({ filename, content: png(64, 64) }),
-    });
-    // The limit in the contract.
-    return ((await response.json()) as { data: { id: string; url: string } }).data;
-  }
-
   it('shows how to upload where there are no files', async () => {
     expect((await owner.get(path)).text)
       .to.include('No files yet')
@@ -35,8 +24,8 @@ describe('the files page', () => {
   });
 
   it('shows pictures as images, and names as text, and lists each file once, page by page', async () => {
-    const { url } = await upload(customer, NAME);
-    await Promise.all(Array.from({ length: 29 }, (_, count) => upload(customer, `picture ${count}.png`)));
+    const { url } = await uploadImage(app, customer.apiKey, NAME);
+    await Promise.all(Array.from({ length: 29 }, (_, count) => uploadImage(app, customer.apiKey, `picture ${count}`)));
     const first = await owner.get(path);
     const next = /href="([^"]+)">Older</.exec(first.text)?.[1] ?? '';
     const second = await owner.get(next);
@@ -45,7 +34,7 @@ describe('the files page', () => {
   });
 
   it('deletes a file, whose link stops working at once', async () => {
-    const { id, url } = await upload(customer, 'to be deleted.png');
+    const { id, url } = await uploadImage(app, customer.apiKey, 'to be deleted');
     expect((await fetch(url)).status).to.equal(200);
     expect((await owner.get(`${path}/${id}/delete`)).text).to.include('Delete to be deleted.png?');
     expect((await owner.send(`${path}/${id}/delete`)).headers['location']).to.equal(path);
@@ -55,7 +44,8 @@ describe('the files page', () => {
   });
 
   it('shows no files of another account', async () => {
-    await upload(await app.createAccount({ fundedUsd: 1 }), 'of another account.png');
+    const { apiKey } = await app.createAccount({ fundedUsd: 1 });
+    await uploadImage(app, apiKey, 'of another account');
     expect((await owner.get(path)).text).not.to.include('of another account');
   });
 

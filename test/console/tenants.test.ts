@@ -1,17 +1,11 @@
 import { expect } from 'chai';
 import { endpointsFor } from '../../api/endpoints.ts';
 import { PAGES } from '../../console/pages.ts';
-import { recordSeller } from '../../db/queries/billing-documents.ts';
-import { topUp } from '../../db/queries/credits.ts';
-import { setEndUserBudget } from '../../db/queries/end-user-budgets.ts';
 import { newId } from '../../domain/ids.ts';
-import { parseUsd } from '../../domain/money.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded } from '../support/factories.ts';
-import { FORM_HEADERS, formOf } from '../support/forms.ts';
+import type { TestCaller } from '../support/factories.ts';
+import { makeSamples, type Samples } from '../support/samples.ts';
 import { call } from '../support/stack.ts';
-
-type Ids = Readonly<Record<string, string>>;
 
 /** Tables whose rows belong to an account. */
 const TABLES = [
@@ -30,72 +24,40 @@ const TABLES = [
 
 describe('the ids of another account', () => {
   const app = useTestConsole();
-  let ownAccountId: string;
-  let ownKey: string;
-  let theirAccountId: string;
+  let own: TestCaller;
   let owner: Visitor;
-  /** Ids by the names of their path parameters. */
-  let theirs: Ids;
-  let unknown: Ids;
+  let operator: Visitor;
+  let theirs: Samples;
+  const unknown: Samples = {
+    task_id: newId('task'),
+    key_id: newId('apiKey'),
+    webhook_id: newId('webhookEndpoint'),
+    delivery_id: newId('delivery'),
+    text_request_id: newId('textRequest'),
+    request_id: newId('request'),
+    budget_id: newId('endUserBudget'),
+    document_id: newId('billingDocument'),
+    file_id: newId('file'),
+    user_id: newId('user'),
+  };
 
   before(async () => {
-    const { database } = app;
-    ({ accountId: ownAccountId, apiKey: ownKey } = await app.createAccount({ fundedUsd: 10 }));
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: ownAccountId });
-    await recordSeller(database, { name: 'Acme', address: [], taxId: null, taxes: [], taxPoint: 'paid' });
-    const { accountId, keyId, apiKey } = await app.createAccount({ fundedUsd: 10 });
-    theirAccountId = accountId;
-    const key = { id: keyId, accountId };
-    const webhook = await createEndpoint(database, { id: accountId });
-    const task = await createTaskRow(database, key);
-    await finishAsSucceeded(database, task);
-    const request = await createTextRequestRow(database, key);
-    const budget = { usageLimit: parseUsd(1), limitPeriod: 'day' } as const;
-    const kept = await setEndUserBudget(database, { accountId, endUser: 'ada', ...budget });
-    await topUp(database, { accountId, amount: parseUsd(5), reference: 'second' });
-    await Visitor.invited(app, { email: 'theirs@example.com', account_id: accountId });
-    const content = Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR'.padEnd(64, '\0'), 'latin1');
-    await fetch(`${app.baseUrl}/v1/files`, {
-      method: 'POST',
-      headers: { ...FORM_HEADERS, authorization: `Bearer ${apiKey}` },
-      body: formOf({ filename: 'a.png', content }),
-    });
-    const idIn = async (table: string, column = 'id'): Promise<string> =>
-      String((await database(table).where({ account_id: accountId }).pluck(column))[0]);
-    theirs = {
-      task_id: task.id,
-      key_id: keyId,
-      webhook_id: webhook.id,
-      delivery_id: await idIn('deliveries'),
-      text_request_id: request.id,
-      request_id: request.requestId,
-      budget_id: kept?.id ?? '',
-      document_id: await idIn('billing_documents'),
-      file_id: await idIn('uploads'),
-      user_id: await idIn('account_members', 'user_id'),
-    };
+    own = await app.createAccount({ fundedUsd: 10 });
+    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: own.accountId });
+    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
+    theirs = await makeSamples(app, await app.createAccount({ fundedUsd: 10 }));
     expect(Object.values(theirs)).not.to.include.oneOf(['', 'undefined']);
-    unknown = {
-      task_id: newId('task'),
-      key_id: newId('apiKey'),
-      webhook_id: newId('webhookEndpoint'),
-      delivery_id: newId('delivery'),
-      text_request_id: newId('textRequest'),
-      request_id: newId('request'),
-      budget_id: newId('endUserBudget'),
-      document_id: newId('billingDocument'),
-      file_id: newId('file'),
-      user_id: newId('user'),
-    };
   });
 
   /** Null for a path with a parameter that is no id of an account. */
-  function pathWith(path: string, ids: Ids): string | null {
+  function pathWith(path: string, ids: Samples): string | null {
     const names = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name).filter(
       (name) => name !== 'account_id',
     );
-    if (names.length === 0 || !names.every((name) => name in ids)) return null;
-    return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? ownAccountId);
+    if (names.length === 0 || !names.every((name) => name in unknown)) return null;
+    return path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      name === 'account_id' ? own.accountId : (ids[name] ?? ''),
+    );
   }
 
   /** A body without ids and tokens, which differ each time. */
@@ -103,10 +65,9 @@ describe('the ids of another account', () => {
     text.replaceAll(/\b[a-z]+_[0-9a-z]{32}\b/g, 'ID').replaceAll(/value="[\w-]{20,}"/g, 'value=""');
 
   async function rowsOfTheirs(): Promise<unknown> {
+    const { account_id } = theirs;
     const rows = await Promise.all(
-      TABLES.map((table) =>
-        app.database(table).where(table === 'accounts' ? { id: theirAccountId } : { account_id: theirAccountId }),
-      ),
+      TABLES.map((table) => app.database(table).where(table === 'accounts' ? { id: account_id } : { account_id })),
     );
     return JSON.parse(JSON.stringify(rows));
   }
@@ -123,7 +84,7 @@ describe('the ids of another account', () => {
         [known, none].map((target) =>
           call(app.baseUrl + target, {
             method: method.toUpperCase(),
-            key: ownKey,
+            key: own.apiKey,
             ...(method !== 'get' && method !== 'delete' && { body: { events: ['task.failed'] } }),
           }),
         ),
@@ -144,15 +105,16 @@ describe('the ids of another account', () => {
     await owner.get('/console/profile');
     for (const { access, method, path } of PAGES) {
       const [known, none] = [theirs, unknown].map((ids) => pathWith(path, ids));
-      if (access !== 'member' || !known || !none) continue;
+      if (!path.includes('/accounts/{account_id}/') || !known || !none) continue;
       asked += 1;
+      const visitor = access === 'staff' ? operator : owner;
       const ask = async (target: string): Promise<string> => {
         const { status, text, headers } =
           method === 'get'
-            ? await owner.get(`/console${target}`)
-            : await owner.send(`/console${target}`, { role: 'owner', url: 'https://example.com/x', name: 'x' });
+            ? await visitor.get(`/console${target}`)
+            : await visitor.send(`/console${target}`, { role: 'owner', url: 'https://example.com/x', name: 'x' });
         // The next page says what some forms did.
-        if (method === 'post') await owner.get('/console/profile');
+        if (method === 'post') await visitor.get('/console/profile');
         return `${status} ${withoutIds(String(headers['location'] ?? ''))} ${withoutIds(text)}`;
       };
       const [one, other] = [await ask(known), await ask(none)];

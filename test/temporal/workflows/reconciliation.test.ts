@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { ensureSchedules, maintainSchedules } from '../../../temporal/schedules.ts';
-import { uploadImage } from '../../support/files.ts';
+import { uploadImage } from '../../support/uploads.ts';
 import { call, useTestStack } from '../../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../../support/tasks.ts';
 

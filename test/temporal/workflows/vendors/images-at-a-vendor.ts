@@ -1,6 +1,6 @@
 /** Rules for images in the answer: there is no job to request, so a lost answer is a lost image. */
 import { expect } from 'chai';
-import { uploadImage } from '../../../support/files.ts';
+import { uploadImage } from '../../../support/uploads.ts';
 import { attemptsOf, rendersOf, type VendorTask } from '../../../support/vendors.ts';
 import type { VendorTools } from './tasks-at-a-vendor.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { uploadImage } from '../../../support/files.ts';
+import { uploadImage } from '../../../support/uploads.ts';
 import { attemptsOf, rendersOf } from '../../../support/vendors.ts';
 import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
 
