@@ -9,6 +9,7 @@ import {
   createTextRequestRow,
   finishAsFailed,
   finishAsSucceeded,
+  keyOf,
   type TestCaller,
 } from '../support/factories.ts';
 
@@ -24,12 +25,12 @@ describe('the billing pages', () => {
   before(async () => {
     customer = await app.createAccount({ fundedUsd: 1_000, signupUsd: 2 });
     other = await app.createAccount({ fundedUsd: 77 });
-    const { accountId, keyId: id } = customer;
+    const { accountId } = customer;
     for (let count = 0; count < 30; count++) {
-      const task = await createTaskRow(app.database, { accountId, id });
+      const task = await createTaskRow(app.database, keyOf(customer));
       await (count % 3 === 0 ? finishAsFailed(app.database, task) : finishAsSucceeded(app.database, task));
     }
-    await createTaskRow(app.database, { accountId, id });
+    await createTaskRow(app.database, keyOf(customer));
     await adjust(app.database, {
       accountId,
       amount: parseUsd('-1.000000000001'),
@@ -111,9 +112,8 @@ describe('the billing pages', () => {
     const task = /href="(\/console\/accounts\/[^"]+\/tasks\/[^"]+)"/.exec(text)?.[1] ?? '';
     expect((await owner.get(task)).status).to.equal(200);
     const requests = path.replace(/billing$/, 'usage/requests');
-    const { accountId, keyId: id } = customer;
-    const mine = await createTextRequestRow(app.database, { accountId, id });
-    const theirs = await createTextRequestRow(app.database, { accountId: other.accountId, id: other.keyId });
+    const mine = await createTextRequestRow(app.database, keyOf(customer));
+    const theirs = await createTextRequestRow(app.database, keyOf(other));
     expect((await owner.get(`${requests}/${mine.id}`)).text)
       .to.include('1,234')
       .and.include('gpt-test');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setEndUserBudget } from '../../db/queries/end-user-budgets.ts';
-import type { TestCaller } from '../support/factories.ts';
+import { keyOf, type TestCaller } from '../support/factories.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 
@@ -81,8 +81,7 @@ describe('the end users of an account in the console', () => {
 
   it('are listed by their charges, in a table and in a file, and found by name', async () => {
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
-    const key = { id: customer.keyId, accountId: customer.accountId };
-    const holds = ['alice', 'bob', '=1+1'].map((endUser) => newHold(key, { endUser }));
+    const holds = ['alice', 'bob', '=1+1'].map((endUser) => newHold(keyOf(customer), { endUser }));
     await ledger.hold(holds);
     await ledger.settle(holds.map((hold, index) => settlementOf(hold, { charge: BigInt(index * 100) })));
     await ledger.close();

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
 import { addSecondFactor, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
 import { codeAt } from '../../api/services/people/second-factor.ts';
-import { createTaskRow } from '../support/factories.ts';
+import { createTaskRow, keyOf } from '../support/factories.ts';
 
 const PROMPT = 'A red kite over the sea, seen from the harbour at dusk';
 
@@ -84,8 +84,7 @@ describeInBrowser('a session that ends while a page of the console is open', (br
   let email: string;
 
   beforeEach(async () => {
-    const { accountId, keyId } = await app.createAccount({ fundedUsd: 25 });
-    await createTaskRow(app.database, { accountId, id: keyId });
+    const { accountId } = await createTaskRow(app.database, keyOf(await app.createAccount({ fundedUsd: 25 })));
     account = `/console/accounts/${accountId}`;
     tab = await browser.open(app.baseUrl);
     email = `person-${++count}@example.com`;

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { describeInBrowser } from '../support/browser.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, type TestCaller } from '../support/factories.ts';
+import { createTaskRow, keyOf, type TestCaller } from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 
 const run = promisify(execFile);
@@ -190,7 +190,7 @@ describe('the playground', () => {
   });
 
   it('shows the latest results of the console, to be used again, and no results of programs', async () => {
-    const ofProgram = await createTaskRow(app.database, { accountId: customer.accountId, id: customer.keyId });
+    const ofProgram = await createTaskRow(app.database, keyOf(customer));
     await owner.send(path, { model: 'vidone-3.0', prompt: 'The latest <kite>', duration: '5' });
     const { text } = await owner.get(path);
     const [, latest = ''] = text.split('id="latest"');

@@ -9,6 +9,7 @@ import {
   createEndpoint,
   createTaskRow,
   createTextRequestRow,
+  keyOf,
   submitTask,
   type TestCaller,
 } from '../support/factories.ts';
@@ -44,7 +45,7 @@ describe('the search of the console', () => {
     const key = { accountId, id: customer.keyId };
     const task = await createTaskRow(app.database, key, { endUser: 'ann@kites' });
     await submitTask(app.database, task, 'cgt-20261127-x7k2');
-    const text = await createTextRequestRow(app.database, key, { end_user: 'ann@kites' });
+    const text = await createTextRequestRow(app.database, keyOf(customer), { end_user: 'ann@kites' });
     const endpoint = await createEndpoint(app.database, { id: accountId });
     const { id: renderKeyId } = await app.database('api_keys').where({ name: 'renderfarm' }).first('id');
     const { reference, transfer_id } = await app.database('top_ups').where({ account_id: accountId }).first();
@@ -117,8 +118,7 @@ describe('the search of the console', () => {
         .and.include(`requests/${at('textId')}`)
         .and.match(/Task of Kites Ltd <time/);
     const name = 'n'.repeat(150);
-    const key = { accountId: customer.accountId, id: customer.keyId };
-    const { id } = await createTextRequestRow(app.database, key, { end_user: name.slice(0, 128) });
+    const { id } = await createTextRequestRow(app.database, keyOf(customer), { end_user: name.slice(0, 128) });
     expect(await search(operator, name)).to.equal(`/console/staff/text-requests/${id}`);
   });
 

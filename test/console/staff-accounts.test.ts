@@ -3,7 +3,7 @@ import { adjust } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsSucceeded, type TestCaller } from '../support/factories.ts';
+import { createTaskRow, finishAsSucceeded, keyOf, type TestCaller } from '../support/factories.ts';
 
 describe('accounts in the console of the staff', () => {
   const app = useTestConsole();
@@ -40,7 +40,7 @@ describe('accounts in the console of the staff', () => {
   }
 
   it('are found by the id of any of their objects, with its timeline', async () => {
-    const task = await createTaskRow(app.database, { accountId: customer.accountId, id: customer.keyId });
+    const task = await createTaskRow(app.database, keyOf(customer));
     for (const id of [customer.accountId, customer.keyId, task.id, task.reservationId, task.requestId]) {
       const { text } = await operator.get(`/console/staff/accounts?search=${id}`);
       expect(text, id).to.include('class="timeline"').and.include(customer.accountId);
@@ -143,8 +143,9 @@ describe('accounts in the console of the staff', () => {
   });
 
   it('have a ledger with the author and reason of each correction, which links each entry to its cause', async () => {
-    const { accountId, keyId } = await app.createAccount({ fundedUsd: 4 });
-    const task = await createTaskRow(app.database, { accountId, id: keyId });
+    const caller = await app.createAccount({ fundedUsd: 4 });
+    const { accountId } = caller;
+    const task = await createTaskRow(app.database, keyOf(caller));
     await finishAsSucceeded(app.database, task);
     await adjust(app.database, { accountId, amount: parseUsd('-0.5'), author: 'ada', reason: 'a wrong price' });
     const account = `/console/staff/accounts/${accountId}`;

@@ -11,7 +11,7 @@ import { type Month, parseMonth } from '../../domain/month.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { startTestConsole, useTestConsole, Visitor } from '../support/console.ts';
 import { checkBooks } from '../support/reconciliation.ts';
-import { createTaskRow, finishAsSucceeded, submitTask } from '../support/factories.ts';
+import { createTaskRow, finishAsSucceeded, keyOf, submitTask } from '../support/factories.ts';
 
 const ENTRIES = { vendor: 'fal', upstreams: 'fal', job: 'request_id', model: 'endpoint_id', amount: 'cost_total' };
 const TITLES = 'request_id,endpoint_id,cost_total\n';
@@ -33,7 +33,7 @@ describe('the import of a bill in the console', () => {
     month = thisMonth();
     path = `/console/staff/months/${month.name}/import-bill`;
     const customer = await app.createAccount({ fundedUsd: 10 });
-    const row = await createTaskRow(app.database, { id: customer.keyId, accountId: customer.accountId });
+    const row = await createTaskRow(app.database, keyOf(customer));
     task = row.id;
     await submitTask(app.database, row, 'job-1');
     await recordCost(app.database, row.id, { reported: null, cost: parseUsd('0.5') });

@@ -12,6 +12,7 @@ import {
   createTaskRow,
   finishAsFailed,
   finishAsSucceeded,
+  keyOf,
   openTaskSubmission,
   submitTask,
   type TestCaller,
@@ -52,13 +53,12 @@ describe('months in the console of the staff', () => {
     // Nothing is summed by day yet, so that transfers may be backdated.
     await app.database('daily_usage_summed').update({ before: past.moment });
     customer = await app.createAccount({ fundedUsd: 100 });
-    const key = { id: customer.keyId, accountId: customer.accountId };
     const prices = ['1.000000000001', '2.5', '0.000000000009'];
     for (const price of prices) {
-      const task = await createTaskRow(app.database, key, { price: parseUsd(price), model: `m-${price}` });
+      const task = await createTaskRow(app.database, keyOf(customer), { price: parseUsd(price), model: `m-${price}` });
       await finishAsSucceeded(app.database, task);
     }
-    await finishAsFailed(app.database, await createTaskRow(app.database, key));
+    await finishAsFailed(app.database, await createTaskRow(app.database, keyOf(customer)));
     finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
     reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
   });
@@ -202,13 +202,15 @@ describe('months in the console of the staff', () => {
   });
 
   it('mark losses, and are sorted by the greatest loss, in USD or in percent', async () => {
-    const key = { id: customer.keyId, accountId: customer.accountId };
     for (const [price, cost] of [
       ['2', '2.5'],
       ['0.1', '0.4'],
       ['4', '1'],
     ] as const) {
-      const task = await createTaskRow(app.database, key, { price: parseUsd(price), model: `cost-${cost}` });
+      const task = await createTaskRow(app.database, keyOf(customer), {
+        price: parseUsd(price),
+        model: `cost-${cost}`,
+      });
       const submission = await openTaskSubmission(app.database, task);
       await settleSubmission(app.database, submission, {
         outcome: 'accepted',

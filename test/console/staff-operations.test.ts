@@ -9,14 +9,13 @@ import {
   createTaskRow,
   createTextRequestRow,
   finishAsSucceeded,
+  keyOf,
   type TestCaller,
 } from '../support/factories.ts';
 
 describe('the pages of operators', () => {
   let customer: TestCaller;
   let operator: Visitor;
-
-  const keyOf = ({ accountId, keyId }: TestCaller) => ({ accountId, id: keyId });
 
   const app = useTestConsole({
     textUpstreams: [

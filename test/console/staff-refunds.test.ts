@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsFailed, type TestCaller } from '../support/factories.ts';
+import { createTaskRow, finishAsFailed, keyOf, type TestCaller } from '../support/factories.ts';
 
 const REFUNDS = '/console/staff/refunds';
 
@@ -23,8 +23,7 @@ describe('refunds in the console of the staff', () => {
   });
 
   async function refund(caller: TestCaller, code: Parameters<typeof finishAsFailed>[2], usd: string): Promise<string> {
-    const key = { id: caller.keyId, accountId: caller.accountId };
-    const task = await createTaskRow(app.database, key, { price: parseUsd(usd) });
+    const task = await createTaskRow(app.database, keyOf(caller), { price: parseUsd(usd) });
     await finishAsFailed(app.database, task, code);
     return task.id;
   }

@@ -7,6 +7,7 @@ import {
   createTaskRow,
   finishAsFailed,
   finishAsSucceeded,
+  keyOf,
   newTask,
   submitTask,
   type TestCaller,
@@ -26,7 +27,6 @@ describe('tasks of all accounts in the console of the staff', () => {
     reader = await Visitor.invited(app, { email: 'reader@example.com', staff_role: 'readonly' });
   });
 
-  const keyOf = ({ accountId, keyId }: TestCaller) => ({ accountId, id: keyId });
   const createTask = (caller = customer) => {
     const { request } = newTask(keyOf(caller));
     return createTaskRow(app.database, keyOf(caller), { request: { ...request, prompt: PROMPT } });
@@ -167,8 +167,8 @@ describeInBrowser('the id of a task in a browser', (browser) => {
   const app = useTestConsole();
 
   it('stays on one line, with its end and a button that copies it, on a wide and on a narrow screen', async () => {
-    const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
-    const { id } = await createTaskRow(app.database, { accountId, id: keyId });
+    const caller = await app.createAccount({ fundedUsd: 10 });
+    const { id, accountId } = await createTaskRow(app.database, keyOf(caller));
     const tab = await browser.open(app.baseUrl);
     await tab.signIn(await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' }));
     for (const [path, shown] of [

@@ -6,6 +6,7 @@ import {
   createEndpoint,
   createTaskRow,
   finishAsFailed,
+  keyOf,
   newTask,
   type TestCaller,
   VIDEO,
@@ -23,8 +24,8 @@ describe('pages of tasks', () => {
     path = `/console/accounts/${customer.accountId}/tasks`;
   });
 
-  function taskOf({ accountId, keyId }: TestCaller, settings: Parameters<typeof createTaskRow>[2] = {}) {
-    return createTaskRow(app.database, { accountId, id: keyId }, settings);
+  function taskOf(caller: TestCaller, settings: Parameters<typeof createTaskRow>[2] = {}) {
+    return createTaskRow(app.database, keyOf(caller), settings);
   }
 
   it('are filtered by model and by day', async () => {
@@ -82,15 +83,8 @@ describe('pages of tasks', () => {
   });
 
   it('show the request and its key, and fill the playground with the request again', async () => {
-    const request = { ...newTask({ accountId: customer.accountId, id: customer.keyId }).request };
-    const task = await taskOf(customer, {
-      request: {
-        ...request,
-        prompt: 'A lighthouse "in" a storm',
-        durationSeconds: 7,
-        images: ['https://a.test/1.png'],
-      },
-    });
+    const inputs = { prompt: 'A lighthouse "in" a storm', durationSeconds: 7, images: ['https://a.test/1.png'] };
+    const task = await taskOf(customer, { request: { ...newTask(keyOf(customer)).request, ...inputs } });
     const { text } = await owner.get(`${path}/${task.id}`);
     expect(text).to.include('7 s').and.include('https://a.test/1.png').and.include('sk-');
     const again = `/console/accounts/${customer.accountId}/playground?task=${task.id}`;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTextRequestRow, type TestCaller } from '../support/factories.ts';
+import { createTextRequestRow, keyOf, type TestCaller } from '../support/factories.ts';
 
 describe('the text requests of an account', () => {
   const app = useTestConsole();
@@ -13,8 +13,7 @@ describe('the text requests of an account', () => {
   before(async () => {
     const other = await app.createAccount();
     customer = await app.createAccount({ key: { name: 'for the shop' } });
-    const requestOf = async ({ accountId, keyId: id }: TestCaller) =>
-      (await createTextRequestRow(app.database, { accountId, id })).id;
+    const requestOf = async (caller: TestCaller) => (await createTextRequestRow(app.database, keyOf(caller))).id;
     ids = [await requestOf(customer), await requestOf(customer)];
     theirs = await requestOf(other);
     member = await Visitor.invited(app, { email: 'member@example.com', account_id: customer.accountId });

@@ -4,7 +4,7 @@ import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded, type TestCaller } from '../support/factories.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded, keyOf, type TestCaller } from '../support/factories.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 
 const NAME = '=HYPERLINK("https://evil.test","<b>free</b>")';
@@ -24,16 +24,15 @@ describe('the usage page', () => {
   before(async () => {
     customer = await app.createAccount({ fundedUsd: 25, key: { name: NAME } });
     other = await app.createAccount({ fundedUsd: 5, key: { name: 'of another account' } });
-    for (const { accountId, keyId: id } of [customer, customer, other]) {
-      await finishAsSucceeded(app.database, await createTaskRow(app.database, { accountId, id }));
+    for (const caller of [customer, customer, other]) {
+      await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(caller)));
     }
-    const key = { accountId: customer.accountId, id: customer.keyId };
-    await finishAsFailed(app.database, await createTaskRow(app.database, key));
+    await finishAsFailed(app.database, await createTaskRow(app.database, keyOf(customer)));
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
     // Nothing of yesterday is summed yet, as in a database that is older than a day.
     await app.database('daily_usage_summed').update({ before: new Date(Date.now() - 2 * 86_400_000) });
     const yesterday = newId('textRequest', new Date().setUTCHours(0, 0, 0, 0) - 1);
-    const hold = newHold(key, { id: yesterday, amount: SMALL });
+    const hold = newHold(keyOf(customer), { id: yesterday, amount: SMALL });
     await ledger.hold([hold]);
     await ledger.settle([settlementOf(hold, { charge: SMALL })]);
     await ledger.close();
@@ -86,10 +85,7 @@ describe('the usage page', () => {
 
   it('shows the name of a deleted key', async () => {
     const key = await app.createAccount({ fundedUsd: 5, key: { name: 'gone since' } });
-    await finishAsSucceeded(
-      app.database,
-      await createTaskRow(app.database, { accountId: key.accountId, id: key.keyId }),
-    );
+    await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(key)));
     await app.database('api_keys').where({ id: key.keyId }).update({ deleted_at: new Date() });
     const member = await Visitor.invited(app, { email: 'deleted@example.com', account_id: key.accountId });
     expect((await member.get(`/console/accounts/${key.accountId}/usage`)).text).to.include('gone since');

@@ -80,6 +80,11 @@ export interface TestCaller {
   readonly apiKey: string;
 }
 
+/** The key of a caller, as rows of tasks and text requests name it. */
+export function keyOf({ accountId, keyId }: TestCaller): Pick<ApiKey, 'id' | 'accountId'> {
+  return { id: keyId, accountId };
+}
+
 /** Creates an account with a key that clients can use. @param pepper that of the processes which look the key up */
 export async function createCaller(
   database: Database,
