@@ -182,7 +182,6 @@ describe('access to the pages of the console', () => {
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     stranger = await Visitor.invited(app, { email: 'stranger@example.com', account_id: accountId });
     visitors.set('the owner of another account', stranger);
-    for (const visitor of visitors.values()) await visitor.get('/console/profile');
   });
 
   const addressOf = (path: string) =>

@@ -131,10 +131,10 @@ describe('a form over fields that somebody else changed', () => {
   it('keeps the entries of the reader, and is refused in the language of the reader', async () => {
     const page = `${paths.member}/billing`;
     await Promise.all([one.get(page), other.get(page)]);
-    await other.send('/console/profile/language', { language: 'zh' });
+    await other.setLanguage('zh');
     await one.send(`${page}/details`, { tax_id: 'GB3' });
     const { text } = await other.send(`${page}/details`, { tax_id: 'GB4' });
-    await other.send('/console/profile/language', { language: 'en' });
+    await other.setLanguage('en');
     expect(text).to.include('未保存').and.include('现在是“GB3”').and.include('value="GB4"');
   });
 

@@ -84,11 +84,8 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     await stripe.stop();
   });
 
-  async function payer(email: string, account_id = accountId): Promise<Visitor> {
-    const member = await Visitor.invited(app, { email, account_id, member_role: 'finance' });
-    await member.get(`/console/accounts/${account_id}/billing`);
-    return member;
-  }
+  const payer = (email: string, account_id = accountId): Promise<Visitor> =>
+    Visitor.invited(app, { email, account_id, member_role: 'finance' });
 
   it('redirects a member from an amount to its checkout page, and credits the payment', async () => {
     const tab = await browser.open(app.baseUrl);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { checkPassword, hashChosenPassword, pauseAfter } from '../../api/services/people/sign-in.ts';
 import { PAGES } from '../../console/pages.ts';
-import { addSecondFactor, invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
+import { addSecondFactor, copyableIn, invite, linkIn, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow, newTask, type TestCaller } from '../support/factories.ts';
 
 /** The key as tasks record it. */
@@ -115,9 +115,7 @@ describe('the console', () => {
     it('limits the passwords that a stranger may have hashed by a link of an invitation or a new password', async () => {
       const owner = await Visitor.invited(app, { email: 'inviting@example.com', account_id: customer.accountId });
       const members = `/console/accounts/${customer.accountId}/members`;
-      await owner.get(members);
-      const { text } = await owner.send(members, { email: 'staff@example.com', role: 'developer' });
-      const join = new URL(/http[^"<\s]+\/console\/join\/[\w-]+/.exec(text)?.[0] ?? '').pathname;
+      const join = linkIn(await owner.send(members, { email: 'staff@example.com', role: 'developer' }));
       const fields = { name: 'Somebody', password: PASSWORD, repeated: PASSWORD };
       const shown = await Promise.all(Array.from({ length: 40 }, () => new Visitor(app).send(join, fields)));
       expect(shown.filter(({ text: page }) => page.includes('Too many attempts'))).to.have.length(30);
@@ -175,7 +173,6 @@ describe('the console', () => {
       expect((await visitor.get(`/console/accounts/${customer.accountId}`)).headers['location']).to.equal(
         '/console/sign-in',
       );
-      await visitor.get('/console/sign-in');
       const code = codeAt(secret, step + 1);
       const home = `/console/accounts/${customer.accountId}`;
       expect((await visitor.send('/console/sign-in/code', { code })).headers['location']).to.equal(home);
@@ -183,14 +180,12 @@ describe('the console', () => {
 
       const thief = new Visitor(app);
       await thief.send('/console/sign-in', { email: 'second@example.com', password: PASSWORD });
-      await thief.get('/console/sign-in');
       expect((await thief.send('/console/sign-in/code', { code })).status).to.equal(401);
     });
 
     it('signing in is void with the end of the session: an old cookie gives no access', async () => {
       const visitor = await Visitor.invited(app, { email: 'leaving@example.com', account_id: customer.accountId });
       const { cookie } = visitor;
-      await visitor.get('/console/profile');
       await visitor.send('/console/sign-out');
       const shown = await new Visitor(app).get('/console/profile', { cookie });
       expect(shown.headers['location']).to.equal('/console/sign-in');
@@ -309,7 +304,6 @@ describe('the console', () => {
 
     it('show the price of a video before it is made, and the same call for programs', async () => {
       const path = `/console/accounts/${customer.accountId}/playground`;
-      await owner.get(path);
       const fields = { model: 'vidone-3.0', prompt: "A kite's shadow", duration: '5', resolution: '720p' };
       const { text } = await owner.send(`${path}/price`, fields);
       expect(text).to.include('$0.50').and.include('/v1/videos/tasks').and.include('&quot;duration&quot;: 5');
@@ -317,7 +311,6 @@ describe('the console', () => {
 
     it('create a task, with a hold on the account’s balance', async () => {
       const path = `/console/accounts/${customer.accountId}/playground`;
-      await owner.get(path);
       const made = await owner.send(path, { model: 'vidone-3.0', prompt: 'A red kite over the sea', duration: '5' });
       expect([made.status, made.headers['location']]).to.satisfy(
         ([status, to]: unknown[]) => status === 303 && /\/tasks\/task_\w+$/.test(String(to)),
@@ -331,7 +324,6 @@ describe('the console', () => {
       const visitor = await Visitor.invited(app, { email: 'poor@example.com', account_id: poor.accountId });
       const path = `/console/accounts/${poor.accountId}/playground`;
       for (const fields of [{ duration: '5' }, { duration: '1000' }, { duration: 'x' }, { model: 'none' }]) {
-        await visitor.get(path);
         const shown = await visitor.send(path, { model: 'vidone-3.0', prompt: 'A kite', ...fields });
         expect(shown.status, JSON.stringify(fields)).to.equal(400);
         expect(shown.text).to.include('role="alert"');
@@ -342,9 +334,8 @@ describe('the console', () => {
     it('show a key once, and the key works', async () => {
       // contract 5:6
       const path = `/console/accounts/${customer.accountId}/keys`;
-      await owner.get(path);
       const made = await owner.send(path, { name: 'from the console', usage_limit_usd: '2.50', all_models: 'on' });
-      const apiKey = /data-copy="(sk-[^"]+)"/.exec(made.text)?.[1] ?? '';
+      const apiKey = copyableIn(made);
       const balance = await fetch(`${app.baseUrl}/v1/balance`, { headers: { authorization: `Bearer ${apiKey}` } });
       expect(balance.status).to.equal(200);
       const listed = await owner.get(path);

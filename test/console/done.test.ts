@@ -17,7 +17,6 @@ describe('the page after a form', () => {
     const person = { account_id: customer.accountId, staff_role: 'operator' } as const;
     ada = await Visitor.invited(app, { email: 'ada@example.com', ...person });
     bob = await Visitor.invited(app, { email: 'bob@example.com', ...person });
-    await Promise.all([ada.get('/console/profile'), bob.get('/console/profile')]);
   });
 
   /** Sends a form. @returns what the next page says, and what the page says when it is loaded again */
@@ -47,12 +46,10 @@ describe('the page after a form', () => {
     const { id } = await createEndpoint(app.database, { id: customer.accountId });
     const endpoint = `/console/accounts/${customer.accountId}/webhooks/${id}`;
     expect(await noteAfter(bob, `${endpoint}/test`)).to.equal('Sent.');
-    await bob.send('/console/profile/language', { language: 'zh' });
-    await bob.get('/console/profile');
+    await bob.setLanguage('zh');
     expect(await noteAfter(bob, `${endpoint}/test`)).to.equal('已发送。');
     expect(await noteAfter(bob, `${endpoint}/delete`)).to.equal('已删除。');
-    await bob.send('/console/profile/language', { language: 'en' });
-    await bob.get('/console/profile');
+    await bob.setLanguage('en');
   });
 
   it('the page says that a correction waits for a second person, was approved, rejected or withdrawn, or is booked', async () => {

@@ -24,8 +24,7 @@ describe('the page of models', () => {
   it('names prices and their conditions in the language of the reader', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     const owner = await Visitor.invited(app, { email: 'reader@example.com', account_id: accountId });
-    await owner.get('/console/profile');
-    await owner.send('/console/profile/language', { language: 'zh' });
+    await owner.setLanguage('zh');
     const { text } = await owner.get(`/console/accounts/${accountId}/models`);
     expect(text).to.include('每秒 720p').and.include('缓存写入（1 小时）');
     expect(text).to.include('系数 周一 周二').and.include('× 1.6').and.not.include('usd per');

@@ -108,7 +108,6 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect((await signIn(visitor, 'eve')).text).to.include('The user with your e-mail address has a password');
     expect(await isIn(visitor)).to.equal(false);
 
-    await eve.get('/console/profile');
     expect((await eve.send('/console/profile/provider', { current: 'guess' })).status).to.equal(400);
     const page = await eve.send('/console/profile/provider', { current: PASSWORD });
     const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
@@ -117,7 +116,6 @@ describe('signing in with a provider of OpenID Connect', () => {
     await signIn(visitor, 'eve');
     expect(await isIn(visitor)).to.equal(true);
 
-    await eve.get('/console/profile');
     await eve.send('/console/profile/provider/disconnect', { current: PASSWORD });
     const after = new Visitor(app);
     await signIn(after, 'eve');
@@ -128,7 +126,6 @@ describe('signing in with a provider of OpenID Connect', () => {
     know('fay');
     const fay = await Visitor.invited(app, { email: 'fay@example.com' });
     const attacker = await Visitor.invited(app, { email: 'attacker@example.com' });
-    await attacker.get('/console/profile');
     const page = await attacker.send('/console/profile/provider', { current: PASSWORD });
     const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     know('attacker', { email: 'other@example.com' });
@@ -248,7 +245,6 @@ describe('signing in with a provider of OpenID Connect', () => {
 
   /** A user with a password connects the provider. */
   async function connectProvider(visitor: Visitor, login: string): Promise<void> {
-    await visitor.get('/console/profile');
     const page = await visitor.send('/console/profile/provider', { current: PASSWORD });
     const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     await visitor.get(await provider.signIn(url, login));
@@ -336,10 +332,8 @@ describe('signing in with a provider of OpenID Connect', () => {
       const visitor = new Visitor(app);
       expect((await signIn(visitor, 'mia')).headers['location']).to.equal('/console/sign-in');
       expect((await visitor.get('/console/profile')).status).to.equal(303);
-      await visitor.get('/console/sign-in');
       await visitor.send('/console/sign-in/code', { code: codeAt(secret, step + 1) });
       expect((await visitor.get('/console/profile')).status).to.equal(200);
-      await visitor.get('/console/profile');
       expect((await visitor.send('/console/sign-out')).text).to.include('Sign out of Acme as well');
     });
 
@@ -356,7 +350,6 @@ describe('signing in with a provider of OpenID Connect', () => {
     await welcome(know('ida'));
     const visitor = new Visitor(app);
     await signIn(visitor, 'ida');
-    await visitor.get('/console/profile');
     const shown = await visitor.send('/console/sign-out');
     expect(shown.text).to.include('Sign out of Acme as well').and.include(`${provider.issuer}/session/end`);
     expect(await isIn(visitor)).to.equal(false);

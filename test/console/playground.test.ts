@@ -30,7 +30,6 @@ describe('the playground', () => {
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/playground`;
   });
-  beforeEach(() => owner.get(path));
 
   function tasksOf({ accountId }: TestCaller): Promise<unknown[]> {
     return app.database('tasks').where({ account_id: accountId });
@@ -114,7 +113,6 @@ describe('the playground', () => {
     const poor = await app.createAccount({ fundedUsd: 0 });
     const visitor = await Visitor.invited(app, { email: 'poor@example.com', account_id: poor.accountId });
     const theirs = `/console/accounts/${poor.accountId}/playground`;
-    await visitor.get(theirs);
     const fields = { model: 'textc-M3', prompt: 'Hello' };
     const shown = await visitor.send(theirs, fields);
     expect([shown.status, shown.text.includes('role="alert"')]).to.deep.equal([400, true]);
@@ -160,7 +158,6 @@ describe('the playground', () => {
     const { accountId } = await app.createAccount();
     const visitor = await Visitor.invited(app, { email: 'typing@example.com', account_id: accountId });
     const theirs = `/console/accounts/${accountId}/playground`;
-    await visitor.get(theirs);
     const statuses = new Set<number>();
     // More than two minutes' worth, in case a minute ends meanwhile.
     for (let count = 0; count < 402 && !statuses.has(429); count++) {

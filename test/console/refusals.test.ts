@@ -80,8 +80,7 @@ describe('a refused form', () => {
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId });
     operator = await Visitor.invited(app, { email: 'operator@example.com', staff_role: 'operator' });
     for (const visitor of [owner, operator]) {
-      await visitor.get('/console/profile');
-      await visitor.send('/console/profile/language', { language: 'zh' });
+      await visitor.setLanguage('zh');
     }
     // Forms over stored fields are accepted only from opened pages.
     for (const page of [`${account}/billing`, `${account}/webhooks/${id}`]) await owner.get(page);
@@ -117,7 +116,6 @@ describe('a refused form', () => {
     const { accountId } = await app.createAccount();
     const visitor = await Visitor.invited(app, { email: 'english@example.com', account_id: accountId });
     const at = `/console/accounts/${accountId}/keys`;
-    await visitor.get(at);
     const { text } = await visitor.send(at, { ...UNLIMITED, rate_limit_rpm: '0' });
     expect(text).to.include('>Requests per minute: Enter 1 or more.<').and.include('>Enter 1 or more.<');
   });

@@ -4,7 +4,7 @@ import { topUp } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
+import { copyableIn, type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
 import {
   createEndpoint,
   createTaskRow,
@@ -38,10 +38,8 @@ describe('the search of the console', () => {
     owner = await Visitor.invited(app, { email: 'olive@kites.example', ...member });
     developer = await Visitor.invited(app, { email: 'dev@kites.example', ...member, member_role: 'developer' });
     finance = await Visitor.invited(app, { email: 'fin@kites.example', ...member, member_role: 'finance' });
-    for (const visitor of [operator, owner, developer, finance]) await visitor.get('/console/profile');
     const keys = `/console/accounts/${accountId}/keys`;
-    const made = await owner.send(keys, { name: 'renderfarm', ...UNLIMITED });
-    secret = /data-copy="(sk-[^"]+)"/.exec(made.text)?.[1] ?? '';
+    secret = copyableIn(await owner.send(keys, { name: 'renderfarm', ...UNLIMITED }));
     const key = { accountId, id: customer.keyId };
     const task = await createTaskRow(app.database, key, { endUser: 'ann@kites' });
     await submitTask(app.database, task, 'cgt-20261127-x7k2');
@@ -157,7 +155,6 @@ describe('the search of the console', () => {
 
   it('shows nobody objects of another account, whatever the query', async () => {
     const stranger = await Visitor.invited(app, { email: 'stranger@example.com', account_id: other.accountId });
-    await stranger.get('/console/profile');
     const ids = ['taskId', 'requestId', 'textId', 'endpointId', 'renderKeyId', 'transferId'].map(at);
     ids.push(customer.accountId, customer.keyId);
     const words = [secret, 'Kites', 'crm-7741', 'olive@kites', 'renderfarm', 'ann@kites', 'cgt-20261127-x7k2'];

@@ -27,7 +27,6 @@ describe('sessions of the console', () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email });
       const { cookie } = visitor;
-      await visitor.get('/console/profile');
       await signIn(email, PASSWORD, visitor);
       expect(visitor.cookie).not.to.equal(cookie);
       expect((await new Visitor(app).get('/console/profile', { cookie })).status).to.equal(303);
@@ -47,7 +46,6 @@ describe('sessions of the console', () => {
       const { secret, step } = await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);
       const { cookie } = visitor;
-      await visitor.get('/console/sign-in');
       await visitor.send('/console/sign-in/code', { code: codeAt(secret, step + 1) });
       expect(await isIn(visitor)).to.equal(true);
       expect((await new Visitor(app).get('/console/profile', { cookie })).status).to.equal(303);
@@ -57,7 +55,6 @@ describe('sessions of the console', () => {
       const visitor = await Visitor.invited(app, { email: newEmail() });
       const { cookie } = visitor;
       const path = await invite(app, { email: newEmail() });
-      await visitor.get(path);
       const entered = await visitor.send(path, { password: PASSWORD, repeated: PASSWORD });
       expect(entered.headers['location']).to.equal('/console');
       expect((await new Visitor(app).get('/console/profile', { cookie })).status).to.equal(303);
@@ -93,7 +90,6 @@ describe('sessions of the console', () => {
     it('everywhere else at once', async () => {
       const email = newEmail();
       const [here, ...others] = [await Visitor.invited(app, { email }), await signIn(email), await signIn(email)];
-      await here.get('/console/profile');
       await here.send('/console/profile/sessions/end-others');
       expect(await isIn(here)).to.equal(true);
       for (const other of others) expect(await isIn(other)).to.equal(false);
@@ -106,7 +102,6 @@ describe('sessions of the console', () => {
       const attacker = await Visitor.invited(app, { email: mine });
       const [session = ''] = sessionsIn((await victim.get('/console/profile')).text);
       expect(session).not.to.equal('');
-      await attacker.get('/console/profile');
       await attacker.send('/console/profile/sessions/end', { session });
       expect(await app.database('sessions').where({ user_id: await userId(theirs) })).to.have.length(2);
     });
@@ -115,7 +110,6 @@ describe('sessions of the console', () => {
       const email = newEmail();
       const [here, there] = [await Visitor.invited(app, { email }), await signIn(email)];
       const link = await newLink(email);
-      await here.get('/console/profile');
       const password = 'another kite over the sea';
       await here.send('/console/profile/password', { current: PASSWORD, password, repeated: password });
       expect([await isIn(here), await isIn(there)]).to.deep.equal([true, false]);
@@ -143,7 +137,6 @@ describe('sessions of the console', () => {
   describe('do not let a person at an open session', () => {
     it('guess the password more than ten times', async () => {
       const thief = await Visitor.invited(app, { email: newEmail() });
-      await thief.get('/console/profile');
       const guess = (current: string): Promise<Shown> =>
         thief.send('/console/profile/password', { current, password: 'x'.repeat(20), repeated: 'x'.repeat(20) });
       for (let guesses = 0; guesses < 10; guesses++) expect((await guess('guess')).status).to.equal(400);
@@ -159,7 +152,6 @@ describe('sessions of the console', () => {
       it(`use ${path} without the password`, async () => {
         const email = newEmail();
         const thief = await Visitor.invited(app, { email });
-        await thief.get('/console/profile');
         const shown = await thief.send(path, { current: '', password: 'x'.repeat(20), repeated: 'x'.repeat(20) });
         expect(shown.status).to.equal(400);
         expect(await isIn(await signIn(email))).to.equal(true);
@@ -170,7 +162,6 @@ describe('sessions of the console', () => {
       const email = newEmail();
       const thief = await Visitor.invited(app, { email });
       await addSecondFactor(thief);
-      await thief.get('/console/profile');
       expect((await thief.send('/console/profile/recovery-codes', { current: 'guess' })).status).to.equal(400);
     });
   });
@@ -185,7 +176,6 @@ describe('sessions of the console', () => {
       const secret = /<code[^>]*>([A-Z2-7]{32})<\/code>/.exec(text)?.[1] ?? '';
       const code = codeAt(secret, Math.floor(Date.now() / 30_000));
       const foreign = /name="offer" value="([^"]+)"/.exec(text)?.[1] ?? '';
-      await user.get('/console/profile');
       for (const offer of [foreign, secret, '', 'AAAA', foreign.slice(0, -2)]) {
         const shown = await user.send('/console/profile/second-factor', { offer, secret, code, current: PASSWORD });
         expect(shown.status, offer).to.equal(400);
@@ -206,7 +196,6 @@ describe('sessions of the console', () => {
       const email = newEmail();
       const { secret, step } = await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);
-      await visitor.get('/console/sign-in');
       expect((await visitor.send('/console/sign-in/code', { code: codeAt(secret, step) })).status).to.equal(401);
     });
 
@@ -214,7 +203,6 @@ describe('sessions of the console', () => {
       const email = newEmail();
       const { secret, step } = await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);
-      await visitor.get('/console/sign-in');
       for (let round = 0; round < 3; round++) {
         for (let guesses = 0; guesses < 10; guesses++) await visitor.send('/console/sign-in/code', { code: '1' });
         await app
@@ -238,7 +226,6 @@ describe('sessions of the console', () => {
       expect(JSON.stringify(await app.database('recovery_codes'))).not.to.include(first.replaceAll('-', ''));
       const withCode = async (code: string): Promise<Visitor> => {
         const visitor = await signIn(email);
-        await visitor.get('/console/sign-in');
         await visitor.send('/console/sign-in/code', { code });
         return visitor;
       };
@@ -251,10 +238,8 @@ describe('sessions of the console', () => {
       const email = newEmail();
       const owner = await Visitor.invited(app, { email });
       const { recoveryCodes } = await addSecondFactor(owner);
-      await owner.get('/console/profile');
       const made = await owner.send('/console/profile/recovery-codes', { current: PASSWORD });
       expect(made.text).to.include('<li><code>').and.not.include(recoveryCodes[0]);
-      await owner.get('/console/profile');
       await owner.send('/console/profile/second-factor/remove', { current: PASSWORD });
       expect(await app.database('recovery_codes').where({ user_id: await userId(email) })).to.deep.equal([]);
       expect(await isIn(await signIn(email))).to.equal(true);

@@ -252,7 +252,6 @@ describe('months in the console of the staff', () => {
   });
 
   it('stay open before they end, and while an earlier month is open', async () => {
-    await finance.get(MONTHS);
     for (const month of [thisMonth.name, monthBefore(-1).name, '2020-01']) {
       expect((await finance.send(`${MONTHS}/${month}/close`)).status, month).to.equal(409);
     }
@@ -261,8 +260,7 @@ describe('months in the console of the staff', () => {
 
   it('say in the language of the reader why they stay open', async () => {
     const chinese = await Visitor.invited(app, { email: 'zh@example.com', staff_role: 'finance' });
-    await chinese.get('/console/profile');
-    await chinese.send('/console/profile/language', { language: 'zh' });
+    await chinese.setLanguage('zh');
     const path = `${MONTHS}/${thisMonth.name}/close`;
     for (const { text } of [await chinese.get(path), await chinese.send(path)]) {
       const [, alert = ''] = /role="alert">(.*?)<\/p>/s.exec(text) ?? [];
@@ -312,8 +310,7 @@ describeInBrowser('months in a browser', (browser) => {
   for (const language of ['en', 'zh'] as const) {
     it(`show every column of large sums on a screen of 1280 pixels, in ${language}`, async () => {
       const finance = await Visitor.invited(app, { email: `${language}@example.com`, staff_role: 'finance' });
-      await finance.get('/console/profile');
-      await finance.send('/console/profile/language', { language });
+      await finance.setLanguage(language);
       const tab = await browser.open(app.baseUrl, { width: 1280 });
       await tab.signIn(finance);
       for (const path of [MONTHS, `${MONTHS}/${monthBefore(0).name}`]) {

@@ -25,7 +25,6 @@ describe('the pages of operators', () => {
   before(async () => {
     customer = await app.createAccount({ fundedUsd: 10 });
     operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
-    await operator.get('/console/profile');
   });
 
   describe('models', () => {

@@ -26,7 +26,6 @@ describe('price lists in the console of the staff', () => {
     finance.send(PATH, { name: 'kites', factor: '0.9', rules: '', valid_from: '', reason: 'a test', ...fields });
 
   it('are created, shown with both prices of a model, and changed by finance', async () => {
-    await finance.get(PATH);
     const created = await create({ rules: 'model vidone-3.0 720p=0.08\n\nfamily textg factor=0.5\n' });
     expect([created.status, created.headers['location']]).to.deep.equal([303, `${PATH}/kites`]);
     const { text } = await finance.get(`${PATH}/kites`);
@@ -55,7 +54,6 @@ describe('price lists in the console of the staff', () => {
   ];
   for (const [what, fields, words] of wrong) {
     it(`are refused with ${what}, and the form keeps its input`, async () => {
-      await finance.get(PATH);
       const shown = await create({ name: 'other', ...fields });
       expect(shown.status).to.be.within(400, 409);
       expect(shown.text)
@@ -66,8 +64,8 @@ describe('price lists in the console of the staff', () => {
 
   it('are assigned to an account, whose page names the list and the author', async () => {
     const account = `/console/staff/accounts/${customer.accountId}`;
-    await finance.get(account);
-    const sent = await finance.send(`${account}/price-list`, { price_list: 'kites', reason: 'by contract' });
+    const form = { price_list: 'kites', reason: 'by contract' };
+    const sent = await finance.edit(account, form, `${account}/price-list`);
     expect(sent.status).to.equal(303);
     const { text } = await finance.get(account);
     expect(text).to.include(`<a href="${PATH}/kites">kites</a>`).and.to.include('by kites: by contract');

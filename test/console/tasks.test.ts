@@ -74,8 +74,7 @@ describe('pages of tasks', () => {
 
   it('show why a task failed in the reader’s language, before the message of the API', async () => {
     const reader = await Visitor.invited(app, { email: 'reader@example.com', account_id: customer.accountId });
-    await reader.get('/console/profile');
-    await reader.send('/console/profile/language', { language: 'zh' });
+    await reader.setLanguage('zh');
     const task = await taskOf(customer);
     await finishAsFailed(app.database, task, 'processing_unavailable');
     const { text } = await reader.get(`${path}/${task.id}`);

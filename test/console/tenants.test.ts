@@ -102,7 +102,6 @@ describe('the ids of another account', () => {
     const before = await rowsOfTheirs();
     const told: string[] = [];
     let asked = 0;
-    await owner.get('/console/profile');
     for (const { access, method, path } of PAGES) {
       const [known, none] = [theirs, unknown].map((ids) => pathWith(path, ids));
       if (!path.includes('/accounts/{account_id}/') || !known || !none) continue;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { copyableIn, useTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint, type TestCaller } from '../support/factories.ts';
 
 describe('pages of webhooks', () => {
@@ -16,7 +16,6 @@ describe('pages of webhooks', () => {
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/webhooks`;
   });
-  beforeEach(() => owner.get(path));
 
   function reloaded({ accountId, id }: WebhookEndpoint) {
     return findWebhookEndpoint(app.database, accountId, id);
@@ -25,7 +24,7 @@ describe('pages of webhooks', () => {
   it('show the secret of a new endpoint once', async () => {
     const fields = { url: 'http://127.0.0.1:9/hooks', description: 'Tests', events: 'task.failed' };
     const made = await owner.send(path, fields);
-    const secret = /data-copy="(whsec_[^"]+)"/.exec(made.text)?.[1] ?? 'none';
+    const secret = copyableIn(made);
     const id = /webhooks\/(\w+)"/.exec(made.text)?.[1] ?? '';
     const shown = await owner.get(`${path}/${id}`);
     expect(secret).to.match(/^whsec_/);

@@ -1,6 +1,7 @@
 /** A user of the console with a browser: keeps its cookies, and sends the forms that pages show. */
 import { request } from 'undici';
 import { codeAt } from '../../api/services/people/second-factor.ts';
+import { SESSION_COOKIE } from '../../api/services/people/sessions.ts';
 import { mountConsole } from '../../console/serve.ts';
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import { startTestApp, type TestApp, type TestAppOptions } from './app.ts';
@@ -15,6 +16,17 @@ export interface Shown {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
+}
+
+/** The text to copy on a page, such as a secret or a link; empty if there is none. */
+export function copyableIn({ text }: Shown): string {
+  return /data-copy="([^"]+)"/.exec(text)?.[1] ?? '';
+}
+
+/** The path of the link to copy on a page; empty if there is none. */
+export function linkIn(shown: Shown): string {
+  const link = copyableIn(shown);
+  return link === '' ? '' : new URL(link).pathname;
 }
 
 /** The api application with the console. */
@@ -87,11 +99,11 @@ export class Visitor {
   }
 
   /**
-   * Sends a form with the token of the last page, an id of its own and the marks of the stored fields that the visitor
-   * saw last, unless others are given. Where the answer redirects to the created object, such as a new key, shows that
-   * page.
+   * Sends a form with the token of the session, an id of its own and the marks of the stored fields that the visitor saw
+   * last, unless others are given. Where the answer redirects to the created object, such as a new key, shows that page.
    */
   async send(path: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Shown> {
+    await this.#readToken();
     const form_id = crypto.randomUUID();
     const shown = this.#marks.get(path) ?? '';
     const form = new URLSearchParams({ form_token: this.#formToken, form_id, shown, ...fields });
@@ -111,14 +123,26 @@ export class Visitor {
     return this.send(form, fields);
   }
 
+  async setLanguage(language: string): Promise<void> {
+    await this.send('/console/profile/language', { language });
+  }
+
   /** Sends a form with a file, as {@link send} sends others. */
   async sendFile(path: string, fields: Record<string, string>, { name, content }: FormFile): Promise<Shown> {
+    await this.#readToken();
     const form = new FormData();
     const tokens = { form_token: this.#formToken, form_id: crypto.randomUUID() };
     for (const [field, value] of Object.entries({ ...tokens, ...fields })) form.append(field, value);
     form.append(name, new Blob([content], { type: 'text/csv' }), 'file.csv');
     const sent = new Response(form);
     return this.#ask('POST', path, { 'content-type': sent.headers.get('content-type') ?? '' }, await sent.text());
+  }
+
+  /** Reads the token of a new session: from the sign-in while a second factor is pending, otherwise from the profile. */
+  async #readToken(): Promise<void> {
+    if (this.#formToken !== '' || !this.#cookies.has(SESSION_COOKIE)) return;
+    const { status } = await this.get('/console/sign-in');
+    if (status === 303) await this.get('/console/profile');
   }
 
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string): Promise<Shown> {
@@ -132,6 +156,7 @@ export class Visitor {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
       if (set.includes('Max-Age=0')) this.#cookies.delete(name);
       else this.#cookies.set(name, value);
+      if (name === SESSION_COOKIE) this.#formToken = '';
     }
     this.#formToken = /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? this.#formToken;
     for (const [, action = '', marks = ''] of text.matchAll(SHOWN_FIELDS)) this.#marks.set(action, marks);
