@@ -1069,7 +1069,7 @@ export const en = {
     perMillion: 'In USD per million tokens, with the factors that apply.',
     inUsd: 'In USD.',
     terms: 'Limits and routes',
-    sold: 'Availability',
+    sold: 'On sale',
     orderHints: {
       disable: 'Within two seconds, Genway refuses new requests for the model. Running tasks and requests continue.',
       enable: 'Within two seconds, Genway accepts requests for the model again.',

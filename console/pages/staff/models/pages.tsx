@@ -35,7 +35,7 @@ export const staffModelPages = [
 ];
 
 function showModels({ texts }: UserVisit, services: ApiServices): PageResult {
-  const { staffModels: words, fields, titles, common } = texts;
+  const { staffModels: words, models, fields, titles, common } = texts;
   const { catalogueVersion, refusal } = services.configuration.show();
   return showPage(
     titles.models,
@@ -43,6 +43,7 @@ function showModels({ texts }: UserVisit, services: ApiServices): PageResult {
       {words.inForce(catalogueVersion)} <a href="/console/staff/models/configuration">{words.files}</a>
     </p>,
     refusal === null ? null : <Problem of={words.refused} />,
+    <p class="soft">{models.units}</p>,
     <TableCard
       of={OFFERED}
       rows={listSoldModels(services)}
