@@ -45,7 +45,7 @@ export function describePending(history: History, pending: PendingActivity): str
     .map((payload) => JSON.stringify(decode(payload)))
     .join(', ');
   return [
-    `${scheduled ? summaryOf(scheduled) : 'A step'}: under way, attempt ${pending.attempt ?? 1}`,
+    `${scheduled ? summaryOf(scheduled) : 'A step'}: in progress, attempt ${pending.attempt ?? 1}`,
     ...(pending.lastFailure ? [describePrevious(pending.lastFailure)] : []),
     ...(progress ? [`heartbeat of ${toDate(pending.lastHeartbeatTime).toISOString()}: ${progress}`] : []),
   ].join('; ');
@@ -57,11 +57,11 @@ function describeEvent(event: HistoryEvent, byId: ReadonlyMap<string, HistoryEve
     const { scheduledEventId, startedEventId, how } = ended;
     const { attempt, lastFailure } = byId.get(String(startedEventId))?.activityTaskStartedEventAttributes ?? {};
     return [
-      `${summaryOf(byId.get(String(scheduledEventId)))}: ${how}${(attempt ?? 1) > 1 ? `, at attempt ${attempt}` : ''}`,
+      `${summaryOf(byId.get(String(scheduledEventId)))}${(attempt ?? 1) > 1 ? ` (attempt ${attempt})` : ''}: ${how}`,
       ...(lastFailure ? [describePrevious(lastFailure)] : []),
     ].join('; ');
   }
-  if (event.workflowExecutionStartedEventAttributes) return `The workflow began: ${summaryOf(event)}`;
+  if (event.workflowExecutionStartedEventAttributes) return `The workflow started: ${summaryOf(event)}`;
   const { markerRecordedEventAttributes: local } = event;
   if (local) return `${summaryOf(event)}: ${local.failure ? `failed: ${describeFailure(local.failure)}` : 'done'}`;
   if (event.startChildWorkflowExecutionInitiatedEventAttributes) {
@@ -94,7 +94,7 @@ function activityEnd(event: HistoryEvent) {
   const failed = event.activityTaskFailedEventAttributes;
   if (failed) return { ...failed, how: `failed: ${describeFailure(failed.failure)}` };
   const timedOut = event.activityTaskTimedOutEventAttributes;
-  if (timedOut) return { ...timedOut, how: `ran out of time: ${describeFailure(timedOut.failure)}` };
+  if (timedOut) return { ...timedOut, how: `timed out: ${describeFailure(timedOut.failure)}` };
   const cancelled = event.activityTaskCanceledEventAttributes;
   return cancelled ? { ...cancelled, how: 'cancelled' } : null;
 }

@@ -49,7 +49,11 @@ export function oldestFirst(events: readonly TimelineEvent[]): readonly Timeline
 }
 
 export function transferEvent({ createdAt, kind, amount, debit, credit, id }: Transfer): TimelineEvent {
-  return { at: createdAt, source: 'ledger', text: `${kind} of ${formatUsd(amount)} USD, ${debit} to ${credit}: ${id}` };
+  return {
+    at: createdAt,
+    source: 'ledger',
+    text: `${kind} of ${formatUsd(amount)} USD from ${debit} to ${credit}: ${id}`,
+  };
 }
 
 export function deliveryEvents({

@@ -66,7 +66,7 @@ describe('a media task with a failing upstream or store', function () {
     const task = await final(create('x [sim:dead_links=2]'));
     expect(task.status).to.equal('succeeded');
     expect(await storySteps(task)).to.include(
-      'Store and check the result: done, at attempt 3; the previous attempt failed: ' +
+      'Store and check the result (attempt 3): done; the previous attempt failed: ' +
         'ResultFaultError: The result was generated but could not be fetched. Try again later.',
     );
   });
@@ -76,7 +76,7 @@ describe('a media task with a failing upstream or store', function () {
     expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed' });
     const why = "The model's result is not a media file.";
     expect((await storySteps(task)).slice(-3, -1)).to.deep.equal([
-      `Store and check the result: failed: result_transfer_failed: ${why}, at attempt 4; ` +
+      `Store and check the result (attempt 4): failed: result_transfer_failed: ${why}; ` +
         `the previous attempt failed: ResultFaultError: ${why}`,
       'Refund the reserved price: result_transfer_failed: done',
     ]);

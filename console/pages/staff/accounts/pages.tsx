@@ -137,7 +137,7 @@ function FoundTimeline({ found: { id, kind, account, verdict, events, pending } 
   const words = texts.staffAccounts;
   return (
     <Card title={words.kinds[kind]}>
-      <p>{verdict}</p>
+      <p class="verdict">{verdict}</p>
       <p class="row">
         <a href={`/console/staff/accounts/${account.id}`}>{words.ofAccount(account.name || account.id)}</a>
         {kind === 'account' ? null : <AnyId id={id} />}

@@ -167,7 +167,7 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
           <Chosen name="status" value={task.status} />{' '}
           {task.failure === null ? null : <strong>{wordFor('error_code', task.failure.code, texts)}</strong>}
         </p>
-        <p>{verdict}</p>
+        <p class="verdict">{verdict}</p>
         <Timeline events={events} pending={workflow?.pending ?? []} />
       </Card>
     </div>

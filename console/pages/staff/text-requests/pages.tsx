@@ -77,7 +77,7 @@ async function showRequest({ params, texts }: UserVisit, services: ApiServices):
   return showPage(
     words.request,
     <Card title={staffTasks.timeline}>
-      <p>{verdict}</p>
+      <p class="verdict">{verdict}</p>
       <Timeline events={events} />
     </Card>,
     <Card title={common.details}>

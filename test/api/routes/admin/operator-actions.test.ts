@@ -157,13 +157,13 @@ describe('operators', function () {
         new RegExp(
           [
             'task: Created by request req_',
-            'ledger: reservation of 0.5 USD, available to reserved: tr_',
-            'workflow: The workflow began: Render a video with vidone-3.0',
+            'ledger: reservation of 0.5 USD from available to reserved: tr_',
+            'workflow: The workflow started: Render a video with vidone-3.0',
             'workflow: Confirm that the price is reserved: done',
             'workflow: Submit the job to the provider: done',
             'workflow: Wait for the provider: done',
             'workflow: Store and check the result: done',
-            'ledger: settlement of 0.5 USD, reserved to revenue: tr_',
+            'ledger: settlement of 0.5 USD from reserved to revenue: tr_',
             'workflow: Charge the reserved price: done',
             'workflow: Deliver task.succeeded to a webhook endpoint: del_',
             'delivery: del_.+, attempt 1: HTTP 410',
@@ -196,7 +196,7 @@ describe('operators', function () {
     const { verdict, workflow } = await explain(id);
     expect(verdict).to.equal('processing; 0.5 USD are held, and its workflow runs.');
     expect(workflow?.pending[0]).to.match(
-      /^Wait for the provider: under way, attempt 1; heartbeat of .+"state":"running"/,
+      /^Wait for the provider: in progress, attempt 1; heartbeat of .+"state":"running"/,
     );
     expect(await currentDetailsOf(id)).to.match(/^Waiting for job .+ until 20.+Z at the latest/);
     await act(id, 'cancel');
