@@ -1,5 +1,5 @@
-/** All endpoints, in the order in which the API description lists them. */
-import type { Endpoint } from './endpoint/endpoint.ts';
+/** All endpoints, in the order in which the API description lists them, and under their names there (`operationId`). */
+import type { Endpoint, UnnamedEndpoint } from './endpoint/endpoint.ts';
 import {
   createAccount,
   eraseContent,
@@ -12,7 +12,7 @@ import {
 } from './routes/admin/accounts.ts';
 import { adjust, topUp } from './routes/admin/credit.ts';
 import { grantPromo, listPromo } from './routes/admin/promo-grants.ts';
-import { createAdminToken, listActions, listAdminTokens, revokeAdminToken } from './routes/admin/admin-tokens.ts';
+import { createAdminToken, listAdminActions, listAdminTokens, revokeAdminToken } from './routes/admin/admin-tokens.ts';
 import {
   getStatement,
   listBalanceEntriesOfAccount,
@@ -22,15 +22,20 @@ import {
   sumUsageOfAccount,
   sumUsageOfAccountByEndUser,
 } from './routes/admin/finance.ts';
-import { getAnyDocument, listDocumentsOfAccount } from './routes/admin/documents.ts';
+import { getAnyBillingDocument, listBillingDocumentsOfAccount } from './routes/admin/documents.ts';
 import { getCatalogue } from './routes/admin/catalogue.ts';
 import { find } from './routes/admin/find.ts';
-import { deleteBudget, listBudgets, setEndUserBudget } from './routes/admin/end-user-budgets.ts';
+import { deleteEndUserBudget, listEndUserBudgets, setEndUserBudget } from './routes/admin/end-user-budgets.ts';
 import { createKey, deleteKey, getKey, listKeys, updateKey } from './routes/admin/keys.ts';
-import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
-import { forgetVendorBill, getVendorBill, importVendorBill, listBillsOfMonth } from './routes/admin/bills.ts';
+import { listRenders, sumMargins } from './routes/admin/margins.ts';
+import { forgetVendorBill, getVendorBill, importVendorBill, listVendorBills } from './routes/admin/bills.ts';
 import { closeMonth, exportMonth, listClosedMonths } from './routes/admin/months.ts';
-import { acknowledge, getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
+import {
+  acknowledgeFindings,
+  getReconciliation,
+  listReconciliations,
+  reconcile,
+} from './routes/admin/reconciliations.ts';
 import {
   changePriceList,
   createPriceList,
@@ -48,10 +53,10 @@ import {
   deleteUser,
   getUser,
   joinAccount,
-  endSession,
+  endUserSession,
   leaveAccount,
   listUsers,
-  removeIdentity,
+  removeUserIdentity,
   updateUser,
 } from './routes/admin/users.ts';
 import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upstreams.ts';
@@ -80,7 +85,7 @@ import { createVideo, deleteVideo, getVideo, getVideoContent, listVideos } from 
 import { serveMcp } from './routes/capabilities/mcp.ts';
 import { inspectCapability, runCapability, searchCapabilities } from './routes/capabilities/routes.ts';
 import { createModeration } from './routes/moderations/routes.ts';
-import { cancelTask as cancelOwnTask, claimTask, getLateResult, getTask, listOwnTasks } from './routes/tasks/routes.ts';
+import { cancelOwnTask, claimTask, getLateResult, getTask, listTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage, sumUsageByEndUser } from './routes/usage/routes.ts';
 import { getStatus } from './routes/status/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
@@ -102,10 +107,10 @@ import {
   updateWebhook,
 } from './routes/webhooks/routes.ts';
 
-const MEDIA = [
+const MEDIA = {
   createVideoTask,
   createImageTask,
-  listOwnTasks,
+  listTasks,
   getTask,
   cancelOwnTask,
   getLateResult,
@@ -114,12 +119,12 @@ const MEDIA = [
   listFiles,
   getFile,
   deleteFile,
-];
-const OPENAI_MEDIA = [generateImages, editImages, createVideo, listVideos, getVideo, getVideoContent, deleteVideo];
-const CAPABILITIES = [searchCapabilities, inspectCapability, runCapability, serveMcp];
-const MODERATION = [createModeration];
-const MODELS = [listModels, getModel, listNativeModels, getNativeModel];
-const TEXT = [
+};
+const OPENAI_MEDIA = { generateImages, editImages, createVideo, listVideos, getVideo, getVideoContent, deleteVideo };
+const CAPABILITIES = { searchCapabilities, inspectCapability, runCapability, serveMcp };
+const MODERATION = { createModeration };
+const MODELS = { listModels, getModel, listNativeModels, getNativeModel };
+const TEXT = {
   createChatCompletion,
   createResponse,
   createMessage,
@@ -128,8 +133,8 @@ const TEXT = [
   createEmbeddings,
   countMessageTokens,
   countResponseTokens,
-];
-const WEBHOOKS = [
+};
+const WEBHOOKS = {
   createWebhook,
   listWebhooks,
   getWebhook,
@@ -140,8 +145,8 @@ const WEBHOOKS = [
   listDeliveries,
   redeliver,
   redeliverMany,
-];
-const ACCOUNT = [
+};
+const ACCOUNT = {
   getBalance,
   updateBalance,
   listBalanceEntries,
@@ -150,8 +155,8 @@ const ACCOUNT = [
   sumUsage,
   sumUsageByEndUser,
   listTextRequests,
-];
-const ADMINISTRATION = [
+};
+const ADMINISTRATION = {
   find,
   createAccount,
   listAccounts,
@@ -177,8 +182,8 @@ const ADMINISTRATION = [
   updateKey,
   deleteKey,
   setEndUserBudget,
-  listBudgets,
-  deleteBudget,
+  listEndUserBudgets,
+  deleteEndUserBudget,
   listAllTasks,
   getAnyTask,
   cancelTask,
@@ -199,12 +204,12 @@ const ADMINISTRATION = [
   disableModel,
   enableModel,
   getCatalogue,
-  sumMarginsByModel,
+  sumMargins,
   listRenders,
   createAdminToken,
   listAdminTokens,
   revokeAdminToken,
-  listActions,
+  listAdminActions,
   createUser,
   listUsers,
   getUser,
@@ -213,14 +218,14 @@ const ADMINISTRATION = [
   createUserLink,
   joinAccount,
   leaveAccount,
-  removeIdentity,
-  endSession,
-];
-const FINANCE = [
+  removeUserIdentity,
+  endUserSession,
+};
+const FINANCE = {
   listTransfers,
   listBalanceEntriesOfAccount,
-  listDocumentsOfAccount,
-  getAnyDocument,
+  listBillingDocumentsOfAccount,
+  getAnyBillingDocument,
   getStatement,
   sumUsageOfAccount,
   sumUsageOfAccountByEndUser,
@@ -230,17 +235,17 @@ const FINANCE = [
   closeMonth,
   listClosedMonths,
   importVendorBill,
-  listBillsOfMonth,
+  listVendorBills,
   getVendorBill,
   forgetVendorBill,
   reconcile,
   listReconciliations,
   getReconciliation,
-  acknowledge,
-];
-const SERVICE = [isAlive, isReady, getMetrics];
+  acknowledgeFindings,
+};
+const SERVICE = { isAlive, isReady, getMetrics };
 
-const ENDPOINTS: readonly Endpoint[] = [
+const ENDPOINTS = named({
   ...MEDIA,
   ...OPENAI_MEDIA,
   ...CAPABILITIES,
@@ -255,12 +260,17 @@ const ENDPOINTS: readonly Endpoint[] = [
   getStatus,
   getDescription,
   announceJobEnd,
-];
+});
 
 /** The endpoints of `{base_url}`. @param canTakePayments whether a payment provider announces payments */
 export function endpointsFor({ canTakePayments }: { readonly canTakePayments: boolean }): readonly Endpoint[] {
-  return canTakePayments ? [...ENDPOINTS, announcePayment] : ENDPOINTS;
+  return canTakePayments ? [...ENDPOINTS, ...named({ announcePayment })] : ENDPOINTS;
 }
 
 /** The endpoints of `{text_base_url}`. */
-export const TEXT_ADDRESS_ENDPOINTS: readonly Endpoint[] = [...MODELS, ...TEXT, ...SERVICE];
+export const TEXT_ADDRESS_ENDPOINTS = named({ ...MODELS, ...TEXT, ...SERVICE });
+
+/** Names the endpoints by their keys. */
+function named(endpoints: Readonly<Record<string, UnnamedEndpoint>>): readonly Endpoint[] {
+  return Object.entries(endpoints).map(([id, unnamed]) => unnamed(id));
+}

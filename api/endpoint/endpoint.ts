@@ -21,6 +21,9 @@ export interface Endpoint extends Operation {
   readonly serve: (context: Context, services: ApiServices) => Promise<void>;
 }
 
+/** An endpoint that gets its name, the `operationId`, in the list of all endpoints. */
+export type UnnamedEndpoint = (id: string) => Endpoint;
+
 /** A method and a path, with parameters in braces: `GET /v1/tasks/{task_id}`. */
 export type RequestLine = `${Uppercase<Method>} /${string}`;
 
@@ -35,7 +38,7 @@ export interface EndpointRequest<Path extends string, Rule extends Access, Query
 
 export interface Definition<Path extends RequestLine, Rule extends Access, Query> extends Pick<
   Operation,
-  'id' | 'summary' | 'description' | 'answers' | 'isRead'
+  'summary' | 'description' | 'answers' | 'isRead'
 > {
   /** By default, the tag of the path in {@link TAGS_OF_PATHS}. */
   readonly tag?: Operation['tag'];
@@ -73,39 +76,42 @@ interface WithBody<Path extends RequestLine, Rule extends Access, Query, Body> e
 /** Defines an endpoint. Access is checked first, then path, query and body; the handler gets only checked values. */
 export function endpoint<const Path extends RequestLine, Rule extends Access, Body, Query extends object = object>(
   definition: WithBody<Path, Rule, Query, Body>,
-): Endpoint;
+): UnnamedEndpoint;
 export function endpoint<const Path extends RequestLine, Rule extends Access, Query extends object = object>(
   definition: Bodiless<Path, Rule, Query>,
-): Endpoint;
+): UnnamedEndpoint;
 export function endpoint<const Path extends RequestLine, Rule extends Access, Query extends object, Body>(
   definition: WithBody<Path, Rule, Query, Body> | Bodiless<Path, Rule, Query>,
-): Endpoint {
+): UnnamedEndpoint {
   const { access, answers, alias, query } = definition;
-  const operation = describe(definition, definition.body);
+  const described = describe(definition, definition.body);
   const status = Math.min(...Object.keys(answers).map(Number));
   const readPath = pathReader(definition.request);
-  return {
-    ...operation,
-    ...(alias !== undefined && { alias }),
-    serve: async (context, services) => {
-      if (definition.isRead === true) context.state.isRead = true;
-      if (definition.presentError) context.state.presentError = definition.presentError;
-      const caller = await services.accessChecks[access](context);
-      const params = readPath(context.params, context.state.caller ?? null);
-      const request = { caller, params, query: readQuery(query, context, definition.isQueryClosed), context };
-      context.status = status;
-      const note = (body: unknown) => noteAdministrator(context, operation, body, services);
-      let answer: object | string | void;
-      if (definition.body === undefined) {
-        await note(undefined);
-        answer = await definition.handle(request, services);
-      } else {
-        const body = await definition.body.read(context.req, services);
-        await note(body);
-        answer = await definition.handle({ ...request, body }, services);
-      }
-      if (answer !== undefined) context.body = answer;
-    },
+  return (id) => {
+    const operation = { ...described, id };
+    return {
+      ...operation,
+      ...(alias !== undefined && { alias }),
+      serve: async (context, services) => {
+        if (definition.isRead === true) context.state.isRead = true;
+        if (definition.presentError) context.state.presentError = definition.presentError;
+        const caller = await services.accessChecks[access](context);
+        const params = readPath(context.params, context.state.caller ?? null);
+        const request = { caller, params, query: readQuery(query, context, definition.isQueryClosed), context };
+        context.status = status;
+        const note = (body: unknown) => noteAdministrator(context, operation, body, services);
+        let answer: object | string | void;
+        if (definition.body === undefined) {
+          await note(undefined);
+          answer = await definition.handle(request, services);
+        } else {
+          const body = await definition.body.read(context.req, services);
+          await note(body);
+          answer = await definition.handle({ ...request, body }, services);
+        }
+        if (answer !== undefined) context.body = answer;
+      },
+    };
   };
 }
 
@@ -157,8 +163,8 @@ function splitRequest(request: RequestLine): { readonly method: Method; readonly
 function describe<Path extends RequestLine, Rule extends Access, Query extends object>(
   definition: Definition<Path, Rule, Query>,
   body: RequestBody<unknown> | undefined,
-): Operation {
-  const { id, access, summary, description, query, headers = [], answers } = definition;
+): Omit<Operation, 'id'> {
+  const { access, summary, description, query, headers = [], answers } = definition;
   const { method, path } = splitRequest(definition.request);
   const { tag = tagOf(path) } = definition;
   const parameters = [...headers, ...describeQuery(query)];
@@ -167,7 +173,6 @@ function describe<Path extends RequestLine, Rule extends Access, Query extends o
   if (body?.description === null) refusals.push(400, 413);
   if (parameterNames(path).length > 0) refusals.push(404);
   return {
-    id,
     tag,
     method,
     path,

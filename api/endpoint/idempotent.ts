@@ -6,7 +6,7 @@ import { type CreatedResponse, idempotently, type IdempotencyClaim } from '../se
 import type { ApiServices } from '../services/services.ts';
 import type { Answer, Refusal } from './answers.ts';
 import { type JsonBody, unchecked } from './body.ts';
-import { type Definition, endpoint, type Endpoint, type EndpointRequest, type RequestLine } from './endpoint.ts';
+import { type Definition, endpoint, type EndpointRequest, type RequestLine, type UnnamedEndpoint } from './endpoint.ts';
 
 const IDEMPOTENCY_KEY: JsonSchema = {
   name: 'Idempotency-Key',
@@ -25,7 +25,7 @@ export interface CreateRequest<Body> extends EndpointRequest<string, 'create-key
 
 interface CreateDefinition<Body> extends Pick<
   Definition<RequestLine, 'create-key', object>,
-  'id' | 'tag' | 'request' | 'summary' | 'description'
+  'tag' | 'request' | 'summary' | 'description'
 > {
   readonly body: JsonBody<Body>;
   /** The answer to a request that created a resource. */
@@ -38,7 +38,7 @@ interface CreateDefinition<Body> extends Pick<
  * Defines an endpoint that creates a resource. The key is claimed before the body is checked, so a repeated request
  * gets the first answer even if its body or its API key is no longer accepted.
  */
-export function idempotentEndpoint<Body>(definition: CreateDefinition<Body>): Endpoint {
+export function idempotentEndpoint<Body>(definition: CreateDefinition<Body>): UnnamedEndpoint {
   const { body, created, refusals = [], handle, ...head } = definition;
   return endpoint({
     ...head,

@@ -23,7 +23,6 @@ import {
 import { showAccount } from './show-account.ts';
 
 export const createAccount = endpoint({
-  id: 'createAccount',
   request: 'POST /admin/v1/accounts',
   access: 'admin',
   summary: 'Create an account',
@@ -39,7 +38,6 @@ export const createAccount = endpoint({
 });
 
 export const listAccounts = endpoint({
-  id: 'listAccounts',
   request: 'GET /admin/v1/accounts',
   access: 'admin-read',
   summary: 'List and search accounts, newest first',
@@ -58,7 +56,6 @@ export const listAccounts = endpoint({
 });
 
 export const getAccount = endpoint({
-  id: 'getAccount',
   request: 'GET /admin/v1/accounts/{account_id}',
   access: 'admin-read',
   summary: 'Get an account with its balances',
@@ -67,7 +64,6 @@ export const getAccount = endpoint({
 });
 
 export const updateAccount = endpoint({
-  id: 'updateAccount',
   request: 'PATCH /admin/v1/accounts/{account_id}',
   access: 'admin',
   summary: 'Edit an account',
@@ -83,7 +79,6 @@ export const updateAccount = endpoint({
 });
 
 export const suspendAccount = endpoint({
-  id: 'suspendAccount',
   request: 'POST /admin/v1/accounts/{account_id}/suspend',
   access: 'admin',
   summary: 'Suspend an account and all of its keys at once',
@@ -97,7 +92,6 @@ export const suspendAccount = endpoint({
 });
 
 export const reopenAccount = endpoint({
-  id: 'reopenAccount',
   request: 'POST /admin/v1/accounts/{account_id}/reopen',
   access: 'admin',
   summary: 'Reopen a suspended account and its keys',
@@ -110,7 +104,6 @@ export const reopenAccount = endpoint({
 });
 
 export const eraseContent = endpoint({
-  id: 'eraseContent',
   request: 'DELETE /admin/v1/accounts/{account_id}/content',
   access: 'admin',
   summary: 'Erase the content of an account up to now',
@@ -129,7 +122,6 @@ export const eraseContent = endpoint({
 });
 
 export const getContent = endpoint({
-  id: 'getContent',
   request: 'GET /admin/v1/accounts/{account_id}/content',
   access: 'admin-read',
   summary: 'Show how much content of an account is still to be erased',

@@ -3,7 +3,7 @@ import {
   type AdminAction,
   type AdminToken,
   insertAdminToken,
-  listAdminActions,
+  listAdminActions as findAdminActions,
   listAdminTokens as findAdminTokens,
   revokeAdminToken as revoke,
 } from '../../../db/queries/admin-tokens.ts';
@@ -48,7 +48,6 @@ const ADMIN_ACTION = resource<AdminAction>('AdminAction', {
 });
 
 export const createAdminToken = endpoint({
-  id: 'createAdminToken',
   request: 'POST /admin/v1/admin-tokens',
   access: 'admin',
   summary: 'Create an admin token',
@@ -74,7 +73,6 @@ export const createAdminToken = endpoint({
 });
 
 export const listAdminTokens = endpoint({
-  id: 'listAdminTokens',
   request: 'GET /admin/v1/admin-tokens',
   access: 'admin',
   summary: 'List the unrevoked admin tokens, newest first',
@@ -83,7 +81,6 @@ export const listAdminTokens = endpoint({
 });
 
 export const revokeAdminToken = endpoint({
-  id: 'revokeAdminToken',
   request: 'DELETE /admin/v1/admin-tokens/{admin_token_id}',
   access: 'admin',
   summary: 'Revoke an admin token at once',
@@ -100,8 +97,7 @@ export const revokeAdminToken = endpoint({
   },
 });
 
-export const listActions = endpoint({
-  id: 'listAdminActions',
+export const listAdminActions = endpoint({
   request: 'GET /admin/v1/admin-actions',
   access: 'admin-read',
   summary: 'List the actions of administrators, newest first',
@@ -109,5 +105,5 @@ export const listActions = endpoint({
   query: { author: textParameter('Filters by author'), ...PERIOD, ...pageById('adminAction') },
   answers: { 200: pageOf(ADMIN_ACTION.schema, 'A page of actions') },
   handle: ({ query }, { database }) =>
-    listPage(query, (slice) => listAdminActions(database, { ...query, ...slice }), ADMIN_ACTION.present),
+    listPage(query, (slice) => findAdminActions(database, { ...query, ...slice }), ADMIN_ACTION.present),
 });

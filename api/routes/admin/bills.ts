@@ -1,5 +1,5 @@
 /** The bills of vendors: importing, comparing with our records, and deleting. */
-import { listVendorBills, type VendorBill } from '../../../db/queries/vendor-bills.ts';
+import { listVendorBills as findVendorBills, type VendorBill } from '../../../db/queries/vendor-bills.ts';
 import { arrayOf, text } from '../../../domain/json-schema.ts';
 import { KNOWN_BILLS } from '../../../domain/known-bills.ts';
 import { parseUsd } from '../../../domain/money.ts';
@@ -83,7 +83,6 @@ const FORGOTTEN_BILL = resource<Pick<VendorBill, 'vendor' | 'month'>>('Forgotten
 });
 
 export const importVendorBill = endpoint({
-  id: 'importVendorBill',
   request: 'POST /admin/v1/months/{month}/bills',
   access: 'admin-finance',
   summary: 'Import a vendor’s bill, in place of an earlier bill of the month',
@@ -109,20 +108,18 @@ export const importVendorBill = endpoint({
   },
 });
 
-export const listBillsOfMonth = endpoint({
-  id: 'listVendorBills',
+export const listVendorBills = endpoint({
   request: 'GET /admin/v1/months/{month}/bills',
   access: 'admin-read',
   summary: 'List the bills of vendors for a month',
   answers: { 200: dataOf(arrayOf(BILL.schema), 'The bills, sorted by vendor') },
   refusals: ['bad_request'],
   handle: async ({ params }, { reports }) => ({
-    data: (await listVendorBills(reports, existingMonth(params.month))).map(BILL.present),
+    data: (await findVendorBills(reports, existingMonth(params.month))).map(BILL.present),
   }),
 });
 
 export const getVendorBill = endpoint({
-  id: 'getVendorBill',
   request: 'GET /admin/v1/months/{month}/bills/{vendor}',
   access: 'admin-read',
   summary: 'Compare a vendor’s bill with the recorded costs',
@@ -139,7 +136,6 @@ export const getVendorBill = endpoint({
 });
 
 export const forgetVendorBill = endpoint({
-  id: 'forgetVendorBill',
   request: 'DELETE /admin/v1/months/{month}/bills/{vendor}',
   access: 'admin-finance',
   summary: 'Delete a bill that was imported by mistake',

@@ -57,7 +57,6 @@ const CATALOGUE = resource<ShownOffer>('Catalogue', {
 });
 
 export const getCatalogue = endpoint({
-  id: 'getCatalogue',
   request: 'GET /admin/v1/catalogue',
   access: 'admin-read',
   summary: 'Show the current catalogue',

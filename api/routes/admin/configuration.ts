@@ -29,7 +29,6 @@ export const CONFIGURATION_RECORD = resource<ConfigurationRecord>('Configuration
 });
 
 export const getConfiguration = endpoint({
-  id: 'getConfiguration',
   request: 'GET /admin/v1/configuration',
   access: 'admin-read',
   summary: 'Show the current version of the catalogue and of the upstreams',
@@ -38,7 +37,6 @@ export const getConfiguration = endpoint({
 });
 
 export const listConfigurationRecords = endpoint({
-  id: 'listConfigurationRecords',
   request: 'GET /admin/v1/configuration/history',
   access: 'admin-read',
   summary: `List the latest ${LATEST} versions that processes applied or refused, newest first`,
@@ -49,7 +47,6 @@ export const listConfigurationRecords = endpoint({
 });
 
 export const applyConfiguration = endpoint({
-  id: 'applyConfiguration',
   request: 'POST /admin/v1/configuration/apply',
   access: 'admin',
   summary: 'Apply the files on disk',

@@ -31,7 +31,6 @@ const TOP_UP = nested<TopUp & { readonly accountId: string; readonly reference: 
 });
 
 export const topUp = endpoint({
-  id: 'topUp',
   request: 'POST /admin/v1/accounts/{account_id}/topups',
   access: 'admin-finance',
   summary: 'Credit a payment',
@@ -50,7 +49,6 @@ export const topUp = endpoint({
 });
 
 export const adjust = endpoint({
-  id: 'adjust',
   request: 'POST /admin/v1/accounts/{account_id}/adjustments',
   access: 'admin-finance',
   summary: 'Adjust a balance by hand',

@@ -7,8 +7,7 @@ import { notFoundError } from '../../endpoint/path.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { BILLING_DOCUMENT, DOCUMENTS, LISTED_DOCUMENT } from '../balance/documents.ts';
 
-export const listDocumentsOfAccount = endpoint({
-  id: 'listBillingDocumentsOfAccount',
+export const listBillingDocumentsOfAccount = endpoint({
   request: 'GET /admin/v1/accounts/{account_id}/documents',
   access: 'admin-read',
   summary: 'List the receipts, credit notes and invoices of an account, newest first',
@@ -21,8 +20,7 @@ export const listDocumentsOfAccount = endpoint({
   },
 });
 
-export const getAnyDocument = endpoint({
-  id: 'getAnyBillingDocument',
+export const getAnyBillingDocument = endpoint({
   request: 'GET /admin/v1/documents/{document_id}',
   access: 'admin-read',
   summary: 'Get a receipt, a credit note or an invoice of any account',

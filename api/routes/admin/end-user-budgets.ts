@@ -1,5 +1,9 @@
 /** The budgets of end users: contract 4.11. */
-import { deleteEndUserBudget, listEndUserBudgets, type NewBudget } from '../../../db/queries/end-user-budgets.ts';
+import {
+  deleteEndUserBudget as removeEndUserBudget,
+  listEndUserBudgets as findEndUserBudgets,
+  type NewBudget,
+} from '../../../db/queries/end-user-budgets.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
@@ -13,7 +17,6 @@ import { DELETED_BUDGET, END_USER_BUDGET } from './present.ts';
 import { type EndUserBudgetBody, endUserBudgetSchema } from './schema.ts';
 
 export const setEndUserBudget = endpoint({
-  id: 'setEndUserBudget',
   request: 'POST /admin/v1/accounts/{account_id}/end-user-budgets',
   access: 'admin',
   summary: 'Set the budget of an end user of an account',
@@ -28,8 +31,7 @@ export const setEndUserBudget = endpoint({
   },
 });
 
-export const listBudgets = endpoint({
-  id: 'listEndUserBudgets',
+export const listEndUserBudgets = endpoint({
   request: 'GET /admin/v1/accounts/{account_id}/end-user-budgets',
   access: 'admin-read',
   summary: 'List the budgets of the end users of an account, newest first',
@@ -38,18 +40,17 @@ export const listBudgets = endpoint({
   handle: async ({ params, query }, { database }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
     const filter = { accountId, endUser: query.end_user };
-    return listPage(query, (slice) => listEndUserBudgets(database, { ...filter, ...slice }), END_USER_BUDGET.present);
+    return listPage(query, (slice) => findEndUserBudgets(database, { ...filter, ...slice }), END_USER_BUDGET.present);
   },
 });
 
-export const deleteBudget = endpoint({
-  id: 'deleteEndUserBudget',
+export const deleteEndUserBudget = endpoint({
   request: 'DELETE /admin/v1/end-user-budgets/{budget_id}',
   access: 'admin',
   summary: 'Delete the budget of an end user, within three seconds',
   answers: { 200: dataOf(DELETED_BUDGET.schema, 'The deleted budget') },
   handle: async ({ params: { budget_id: id } }, { database }) => {
-    if (!(await deleteEndUserBudget(database, { id }))) throw notFoundError('endUserBudget');
+    if (!(await removeEndUserBudget(database, { id }))) throw notFoundError('endUserBudget');
     return { data: DELETED_BUDGET.present({ id }) };
   },
 });

@@ -31,7 +31,6 @@ import { TRANSFER } from './present.ts';
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
 export const listTransfers = endpoint({
-  id: 'listTransfers',
   request: 'GET /admin/v1/accounts/{account_id}/ledger',
   access: 'admin-read',
   summary: 'List the transfers of an account',
@@ -52,7 +51,6 @@ export const listTransfers = endpoint({
 });
 
 export const listBalanceEntriesOfAccount = endpoint({
-  id: 'listBalanceEntriesOfAccount',
   request: 'GET /admin/v1/accounts/{account_id}/balance/entries',
   access: 'admin-read',
   summary: 'List the changes of an account’s balance, with the balance after each',
@@ -73,7 +71,6 @@ export const listBalanceEntriesOfAccount = endpoint({
 });
 
 export const getStatement = endpoint({
-  id: 'getStatement',
   request: 'GET /admin/v1/accounts/{account_id}/statements',
   access: 'admin-read',
   summary: 'Get the statement of a day or month',
@@ -101,7 +98,6 @@ function statementPeriod(
 }
 
 export const sumUsageOfAccount = endpoint({
-  id: 'sumUsageOfAccount',
   request: 'GET /admin/v1/accounts/{account_id}/usage',
   access: 'admin-read',
   summary: 'Sum up an account’s usage by day, model and key',
@@ -117,7 +113,6 @@ export const sumUsageOfAccount = endpoint({
 });
 
 export const sumUsageOfAccountByEndUser = endpoint({
-  id: 'sumUsageOfAccountByEndUser',
   request: 'GET /admin/v1/accounts/{account_id}/usage/end-users',
   access: 'admin-read',
   summary: 'Sum up an account’s text usage by end user',
@@ -134,7 +129,6 @@ export const sumUsageOfAccountByEndUser = endpoint({
 });
 
 export const listTextRequestsOfAccount = endpoint({
-  id: 'listTextRequestsOfAccount',
   request: 'GET /admin/v1/accounts/{account_id}/usage/requests',
   access: 'admin-read',
   summary: 'List an account’s text requests with routes, tokens and charges, newest first',
@@ -151,7 +145,6 @@ export const listTextRequestsOfAccount = endpoint({
 });
 
 export const listRefunds = endpoint({
-  id: 'listRefunds',
   request: 'GET /admin/v1/refunds',
   access: 'admin-read',
   summary: 'List refunds with their tasks and reasons, newest first',

@@ -30,7 +30,6 @@ const FOUND = resource<Found>(
 );
 
 export const find = endpoint({
-  id: 'find',
   request: 'GET /admin/v1/find/{any_id}',
   access: 'admin-read',
   summary: 'Find the account and the events of any id',

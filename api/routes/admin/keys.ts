@@ -14,7 +14,6 @@ import { API_KEY, DELETED_KEY } from './present.ts';
 import { createKeySchema, updateKeySchema, type UpdateKeyBody } from './schema.ts';
 
 export const createKey = endpoint({
-  id: 'createKey',
   request: 'POST /admin/v1/accounts/{account_id}/keys',
   access: 'admin',
   summary: 'Create an API key',
@@ -29,7 +28,6 @@ export const createKey = endpoint({
 });
 
 export const listKeys = endpoint({
-  id: 'listKeys',
   request: 'GET /admin/v1/accounts/{account_id}/keys',
   access: 'admin-read',
   summary: 'List the keys of an account, newest first',
@@ -42,7 +40,6 @@ export const listKeys = endpoint({
 });
 
 export const getKey = endpoint({
-  id: 'getKey',
   request: 'GET /admin/v1/keys/{key_id}',
   access: 'admin-read',
   summary: 'Get a key with its limits and usage',
@@ -55,7 +52,6 @@ export const getKey = endpoint({
 });
 
 export const updateKey = endpoint({
-  id: 'updateKey',
   request: 'PATCH /admin/v1/keys/{key_id}',
   access: 'admin',
   summary: 'Change a key’s limits, or disable it',
@@ -70,7 +66,6 @@ export const updateKey = endpoint({
 });
 
 export const deleteKey = endpoint({
-  id: 'deleteKey',
   request: 'DELETE /admin/v1/keys/{key_id}',
   access: 'admin',
   summary: 'Delete a key at once',

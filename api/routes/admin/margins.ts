@@ -4,7 +4,7 @@ import {
   type Margin,
   type Render,
   streamRenders,
-  sumMargins,
+  sumMargins as readMargins,
 } from '../../../db/queries/margins.ts';
 import { percentOf } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
@@ -64,8 +64,7 @@ const RENDER = resource<Render>('Render', {
   ),
 });
 
-export const sumMarginsByModel = endpoint({
-  id: 'sumMargins',
+export const sumMargins = endpoint({
   request: 'GET /admin/v1/margins',
   access: 'admin-read',
   summary: 'Sum up revenue, cost and margin by model and upstream',
@@ -74,14 +73,13 @@ export const sumMarginsByModel = endpoint({
   answers: { 200: orAllRows(dataOf(arrayOf(MARGIN.schema), 'A row for each model and upstream')) },
   handle: async ({ query, caller, context }, { reports, queueReport }) => {
     const period = usagePeriod(query);
-    const margins = await queueReport(reportQueueKey(caller), () => sumMargins(reports, period));
+    const margins = await queueReport(reportQueueKey(caller), () => readMargins(reports, period));
     if (sendAll(context, () => margins, MARGIN)) return undefined;
     return { data: margins.map(MARGIN.present) };
   },
 });
 
 export const listRenders = endpoint({
-  id: 'listRenders',
   request: 'GET /admin/v1/renders',
   access: 'admin-read',
   summary: 'List ended media tasks with revenue and cost, newest first',

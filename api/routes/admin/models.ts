@@ -40,7 +40,6 @@ const SOLD_MODEL = resource<SoldModel>('SoldModel', {
 });
 
 export const listSoldModels = endpoint({
-  id: 'listSoldModels',
   request: 'GET /admin/v1/models',
   access: 'admin-read',
   summary: 'List the models of the catalogue, and which are disabled',
@@ -51,7 +50,6 @@ export const listSoldModels = endpoint({
 });
 
 export const disableModel = endpoint({
-  id: 'disableModel',
   request: 'POST /admin/v1/models/{model_id}/disable',
   access: 'admin',
   summary: 'Refuse requests for a model',
@@ -65,7 +63,6 @@ export const disableModel = endpoint({
 });
 
 export const enableModel = endpoint({
-  id: 'enableModel',
   request: 'POST /admin/v1/models/{model_id}/enable',
   access: 'admin',
   summary: 'Accept requests for a model again',

@@ -49,7 +49,6 @@ const CLOSED_MONTH = resource<ClosedMonth>(
 );
 
 export const listClosedMonths = endpoint({
-  id: 'listClosedMonths',
   request: 'GET /admin/v1/months',
   access: 'admin-read',
   summary: 'List the closed months, latest first',
@@ -58,7 +57,6 @@ export const listClosedMonths = endpoint({
 });
 
 export const closeMonth = endpoint({
-  id: 'closeMonth',
   request: 'POST /admin/v1/months/{month}/close',
   access: 'admin-finance',
   summary: 'Close a month',
@@ -80,7 +78,6 @@ export const closeMonth = endpoint({
 });
 
 export const exportMonth = endpoint({
-  id: 'exportMonth',
   request: 'GET /admin/v1/months/{month}/export',
   access: 'admin-read',
   summary: 'Export the transfers of a month',

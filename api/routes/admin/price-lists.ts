@@ -93,7 +93,6 @@ const SHOWN = resource<ShownPriceList>('ShownPriceList', {
 });
 
 export const listPriceLists = endpoint({
-  id: 'listPriceLists',
   request: 'GET /admin/v1/price-lists',
   access: 'admin-read',
   summary: 'List the price lists by name',
@@ -102,7 +101,6 @@ export const listPriceLists = endpoint({
 });
 
 export const createPriceList = endpoint({
-  id: 'createPriceList',
   request: 'POST /admin/v1/price-lists',
   access: 'admin-finance',
   summary: 'Create a price list',
@@ -127,7 +125,6 @@ const aVersion: QueryParameter<number | undefined> = {
 };
 
 export const getPriceList = endpoint({
-  id: 'getPriceList',
   request: 'GET /admin/v1/price-lists/{price_list}',
   access: 'admin-read',
   summary: 'Get a version of a price list, with all prices and the prices below cost',
@@ -139,7 +136,6 @@ export const getPriceList = endpoint({
 });
 
 export const changePriceList = endpoint({
-  id: 'changePriceList',
   request: 'POST /admin/v1/price-lists/{price_list}/versions',
   access: 'admin-finance',
   summary: 'Create a new version of a price list',
@@ -154,7 +150,6 @@ export const changePriceList = endpoint({
 });
 
 export const listPriceListVersions = endpoint({
-  id: 'listPriceListVersions',
   request: 'GET /admin/v1/price-lists/{price_list}/versions',
   access: 'admin-read',
   summary: 'List the versions of a price list, newest first',
@@ -172,7 +167,6 @@ export const listPriceListVersions = endpoint({
 });
 
 export const setPriceList = endpoint({
-  id: 'setPriceList',
   request: 'PATCH /admin/v1/accounts/{account_id}/price-list',
   access: 'admin-finance',
   summary: 'Set or remove the price list of an account',

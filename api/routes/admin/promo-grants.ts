@@ -34,7 +34,6 @@ const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
 });
 
 export const grantPromo = endpoint({
-  id: 'grantPromo',
   request: 'POST /admin/v1/accounts/{account_id}/promo-grants',
   access: 'admin-finance',
   summary: 'Grant promo credit, which expires',
@@ -67,7 +66,6 @@ export const grantPromo = endpoint({
 });
 
 export const listPromo = endpoint({
-  id: 'listPromo',
   request: 'GET /admin/v1/accounts/{account_id}/promo-grants',
   access: 'admin-read',
   summary: 'List the promo credit of an account, newest first',

@@ -83,7 +83,6 @@ const REPORT = resource<Reconciliation & { readonly findings: readonly ReportedF
 });
 
 export const reconcile = endpoint({
-  id: 'reconcile',
   request: 'POST /admin/v1/reconciliations',
   access: 'admin-finance',
   summary: 'Compare the ledgers with each other and with Temporal now',
@@ -97,7 +96,6 @@ export const reconcile = endpoint({
 });
 
 export const listReconciliations = endpoint({
-  id: 'listReconciliations',
   request: 'GET /admin/v1/reconciliations',
   access: 'admin-read',
   summary: 'List reconciliations, newest first',
@@ -108,7 +106,6 @@ export const listReconciliations = endpoint({
 });
 
 export const getReconciliation = endpoint({
-  id: 'getReconciliation',
   request: 'GET /admin/v1/reconciliations/{reconciliation_id}',
   access: 'admin-read',
   summary: 'Get the report of a reconciliation',
@@ -122,8 +119,7 @@ export const getReconciliation = endpoint({
   },
 });
 
-export const acknowledge = endpoint({
-  id: 'acknowledgeFindings',
+export const acknowledgeFindings = endpoint({
   request: 'POST /admin/v1/reconciliations/{reconciliation_id}/acknowledgements',
   access: 'admin-finance',
   summary: 'Acknowledge findings that cannot be remedied',

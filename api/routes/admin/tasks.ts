@@ -38,7 +38,6 @@ interface PromptQuery {
 const actionBody = jsonBody('OperatorActionRequest', operatorActionSchema);
 
 export const listAllTasks = endpoint({
-  id: 'listAllTasks',
   request: 'GET /admin/v1/tasks',
   access: 'admin-read',
   summary: 'List tasks of all accounts, newest first',
@@ -70,7 +69,6 @@ export const listAllTasks = endpoint({
 });
 
 export const getAnyTask = endpoint({
-  id: 'getAnyTask',
   request: 'GET /admin/v1/tasks/{task_id}',
   access: 'admin-read',
   summary: 'Get a task of any account, with a link to its history',
@@ -85,7 +83,6 @@ export const getAnyTask = endpoint({
 });
 
 export const cancelTask = endpoint({
-  id: 'cancelTask',
   request: 'POST /admin/v1/tasks/{task_id}/cancel',
   access: 'admin',
   summary: 'Cancel and refund a running task',
@@ -102,7 +99,6 @@ export const cancelTask = endpoint({
 });
 
 export const redeliverTask = endpoint({
-  id: 'redeliverTask',
   request: 'POST /admin/v1/tasks/{task_id}/redeliver',
   access: 'admin',
   summary: 'Redeliver the events of a task',
@@ -118,7 +114,6 @@ export const redeliverTask = endpoint({
 });
 
 export const explainTask = endpoint({
-  id: 'explainTask',
   request: 'GET /admin/v1/tasks/{task_id}/explanation',
   access: 'admin-read',
   summary: 'Get the timeline of a task',

@@ -77,7 +77,6 @@ const UPSTREAM_OVERRIDE = resource<UpstreamOverride>('UpstreamOrder', {
 });
 
 export const listUpstreams = endpoint({
-  id: 'listUpstreams',
   request: 'GET /admin/v1/upstreams',
   access: 'admin-read',
   summary: 'List upstreams with their health',
@@ -90,7 +89,6 @@ export const listUpstreams = endpoint({
 });
 
 export const restUpstream = endpoint({
-  id: 'restUpstream',
   request: 'POST /admin/v1/upstreams/{upstream}/rest',
   access: 'admin',
   summary: 'Take an upstream out of service for a while',
@@ -104,7 +102,6 @@ export const restUpstream = endpoint({
 });
 
 export const resumeUpstream = endpoint({
-  id: 'resumeUpstream',
   request: 'POST /admin/v1/upstreams/{upstream}/resume',
   access: 'admin',
   summary: 'Put an upstream back into service',

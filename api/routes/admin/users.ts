@@ -28,7 +28,6 @@ import { createUserSchema, membershipSchema, updateUserSchema } from './user-sch
 const DELETED = deletionOf('user', 'user');
 
 export const createUser = endpoint({
-  id: 'createUser',
   request: 'POST /admin/v1/users',
   access: 'admin',
   summary: 'Invite a user to the console',
@@ -48,7 +47,6 @@ export const createUser = endpoint({
 });
 
 export const listUsers = endpoint({
-  id: 'listUsers',
   request: 'GET /admin/v1/users',
   access: 'admin-read',
   summary: 'List and search users, newest first',
@@ -68,7 +66,6 @@ export const listUsers = endpoint({
 });
 
 export const getUser = endpoint({
-  id: 'getUser',
   request: 'GET /admin/v1/users/{user_id}',
   access: 'admin-read',
   summary: 'Get a user with accounts, identities and sessions',
@@ -79,7 +76,6 @@ export const getUser = endpoint({
 });
 
 export const updateUser = endpoint({
-  id: 'updateUser',
   request: 'PATCH /admin/v1/users/{user_id}',
   access: 'admin',
   summary: 'Edit, disable or enable a user',
@@ -97,7 +93,6 @@ export const updateUser = endpoint({
 });
 
 export const deleteUser = endpoint({
-  id: 'deleteUser',
   request: 'DELETE /admin/v1/users/{user_id}',
   access: 'admin',
   summary: 'Delete a user, and sign the user out at once',
@@ -113,7 +108,6 @@ export const deleteUser = endpoint({
 });
 
 export const createUserLink = endpoint({
-  id: 'createUserLink',
   request: 'POST /admin/v1/users/{user_id}/links',
   access: 'admin',
   summary: 'Create a link to choose a new password',
@@ -128,7 +122,6 @@ export const createUserLink = endpoint({
 });
 
 export const joinAccount = endpoint({
-  id: 'joinAccount',
   request: 'POST /admin/v1/users/{user_id}/accounts',
   access: 'admin',
   summary: 'Add a user to an account, or change the user’s role',
@@ -143,7 +136,6 @@ export const joinAccount = endpoint({
 });
 
 export const leaveAccount = endpoint({
-  id: 'leaveAccount',
   request: 'DELETE /admin/v1/users/{user_id}/accounts/{account_id}',
   access: 'admin',
   summary: 'Remove a user from an account at once',
@@ -155,8 +147,7 @@ export const leaveAccount = endpoint({
   },
 });
 
-export const removeIdentity = endpoint({
-  id: 'removeUserIdentity',
+export const removeUserIdentity = endpoint({
   request: 'DELETE /admin/v1/users/{user_id}/identities/{identity_id}',
   access: 'admin',
   summary: 'Remove a user’s identity at an OpenID Connect provider',
@@ -169,8 +160,7 @@ export const removeIdentity = endpoint({
   },
 });
 
-export const endSession = endpoint({
-  id: 'endUserSession',
+export const endUserSession = endpoint({
   request: 'DELETE /admin/v1/users/{user_id}/sessions/{session_id}',
   access: 'admin',
   summary: 'End a session of a user, at once',

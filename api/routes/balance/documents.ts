@@ -75,7 +75,6 @@ export const DOCUMENTS = {
 };
 
 export const listBillingDocuments = endpoint({
-  id: 'listBillingDocuments',
   request: 'GET /v1/balance/documents',
   access: 'key',
   summary: 'List receipts, credit notes and invoices, newest first',
@@ -89,7 +88,6 @@ export const listBillingDocuments = endpoint({
 });
 
 export const getBillingDocument = endpoint({
-  id: 'getBillingDocument',
   request: 'GET /v1/balance/documents/{document_id}',
   access: 'key',
   summary: 'Get a receipt, a credit note or an invoice',

@@ -23,7 +23,6 @@ import { BALANCE, BALANCE_ENTRY } from './present.ts';
 import { updateBalanceSchema } from './schema.ts';
 
 export const getBalance = endpoint({
-  id: 'getBalance',
   request: 'GET /v1/balance',
   access: 'key',
   summary: 'Get the balance',
@@ -32,7 +31,6 @@ export const getBalance = endpoint({
 });
 
 export const updateBalance = endpoint({
-  id: 'updateBalance',
   request: 'PATCH /v1/balance',
   access: 'key',
   summary: 'Set the threshold of account.balance_low',
@@ -67,7 +65,6 @@ export const BALANCE_ENTRIES = {
 export const EXPORTED_ENTRIES = `JSON pages start with the newest entry, exports with the oldest. ${EXPORTS}`;
 
 export const listBalanceEntries = endpoint({
-  id: 'listBalanceEntries',
   request: 'GET /v1/balance/entries',
   access: 'key',
   summary: 'List changes of the balance, with the balance after each change',

@@ -89,7 +89,6 @@ function createServer(call: ToolCall): Server {
 }
 
 export const serveMcp = endpoint({
-  id: 'serveMcp',
   tag: 'Capabilities',
   request: 'POST /mcp',
   access: 'key',

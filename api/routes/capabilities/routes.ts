@@ -24,7 +24,6 @@ const HEAD = {
 const ANY_SCHEMA = { ...ANY_OBJECT, description: 'A JSON Schema' };
 
 export const searchCapabilities = endpoint({
-  id: 'searchCapabilities',
   request: 'POST /v1/capabilities/search',
   access: 'key',
   isRead: true,
@@ -43,7 +42,6 @@ export const searchCapabilities = endpoint({
 });
 
 export const inspectCapability = endpoint({
-  id: 'inspectCapability',
   request: 'POST /v1/capabilities/inspect',
   access: 'key',
   isRead: true,
@@ -71,7 +69,6 @@ export const inspectCapability = endpoint({
 });
 
 export const runCapability = endpoint({
-  id: 'runCapability',
   request: 'POST /v1/capabilities/run',
   access: 'key',
   summary: 'Run a model',

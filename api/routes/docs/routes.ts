@@ -31,7 +31,6 @@ const ASSETS: ReadonlyMap<
 const { resolve } = createRequire(import.meta.url);
 
 export const getDescription = endpoint({
-  id: 'getDescription',
   tag: 'Service',
   request: `GET ${DESCRIPTION_PATH}`,
   access: 'open',

@@ -14,7 +14,6 @@ import { uploadBody } from './receive-upload.ts';
 const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
 
 export const uploadFile = endpoint({
-  id: 'uploadFile',
   request: 'POST /v1/files',
   access: 'key',
   summary: 'Upload a local input',
@@ -30,7 +29,6 @@ export const uploadFile = endpoint({
 });
 
 export const listFiles = endpoint({
-  id: 'listFiles',
   request: 'GET /v1/files',
   access: 'key',
   summary: 'List uploaded files',
@@ -64,7 +62,6 @@ export const listFiles = endpoint({
 });
 
 export const getFile = endpoint({
-  id: 'getFile',
   request: 'GET /v1/files/{file_id}',
   access: 'key',
   summary: 'Get an uploaded file',
@@ -77,7 +74,6 @@ export const getFile = endpoint({
 });
 
 export const deleteFile = endpoint({
-  id: 'deleteFile',
   request: 'DELETE /v1/files/{file_id}',
   access: 'key',
   summary: 'Delete an uploaded file',

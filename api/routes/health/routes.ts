@@ -6,7 +6,6 @@ import { exactly, object, objectOf, oneOfTexts } from '../../../domain/json-sche
 
 /** Whether the process runs. Checks no dependency, because a restart would not mend one. */
 export const isAlive = endpoint({
-  id: 'isAlive',
   tag: 'Service',
   request: 'GET /healthz',
   access: 'open',
@@ -27,7 +26,6 @@ const READINESS = json(
 );
 
 export const isReady = endpoint({
-  id: 'isReady',
   tag: 'Service',
   request: 'GET /readyz',
   access: 'open',

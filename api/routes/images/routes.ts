@@ -6,7 +6,6 @@ import { imageRequestSchema } from './schema.ts';
 
 /** Contract 4.3. */
 export const createImageTask = idempotentEndpoint({
-  id: 'createImageTask',
   request: 'POST /v1/images/tasks',
   summary: 'Create an image',
   description:

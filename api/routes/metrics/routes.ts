@@ -4,7 +4,6 @@ import { text } from '../../../domain/json-schema.ts';
 
 /** For Prometheus, which sends the token: clients on a public address must not read it. */
 export const getMetrics = endpoint({
-  id: 'getMetrics',
   tag: 'Service',
   request: 'GET /metrics',
   access: 'metrics',

@@ -23,7 +23,6 @@ const NATIVE_MODEL = resource<TextModel>('NativeModel', {
 });
 
 export const listNativeModels = endpoint({
-  id: 'listNativeModels',
   request: 'GET /v1beta/models',
   access: 'any-key',
   summary: 'List the callable models of the native format',
@@ -34,7 +33,6 @@ export const listNativeModels = endpoint({
 });
 
 export const getNativeModel = endpoint({
-  id: 'getNativeModel',
   request: 'GET /v1beta/models/{model}',
   access: 'any-key',
   summary: 'Get one model of the native format',

@@ -12,7 +12,6 @@ import { isNativeClient, presentNativeModel, presentNativeModels } from './nativ
 import { MODEL_SCHEMA, presentModel } from './present.ts';
 
 export const listModels = endpoint({
-  id: 'listModels',
   request: 'GET /v1/models',
   access: 'any-key',
   summary: 'List the callable models, at the prices of the account',
@@ -41,7 +40,6 @@ export const listModels = endpoint({
 });
 
 export const getModel = endpoint({
-  id: 'getModel',
   request: 'GET /v1/models/{model_id}',
   access: 'any-key',
   summary: 'Get one model',

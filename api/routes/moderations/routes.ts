@@ -60,7 +60,6 @@ const RESULT = component(
 const MODERATION = component('Moderation', object({ id: text(), model: text(), results: arrayOf(RESULT) }));
 
 export const createModeration = endpoint({
-  id: 'createModeration',
   tag: 'Moderation',
   request: 'POST /v1/moderations',
   access: 'key',

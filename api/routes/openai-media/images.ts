@@ -10,7 +10,7 @@ import { MEDIA_WAIT_MS } from '../../../domain/policy.ts';
 import type { GeneratedMedia } from '../../../domain/task.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint, type Endpoint, type RequestLine } from '../../endpoint/endpoint.ts';
+import { endpoint, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
 import { waitForSucceeded, tasksOfRequest } from '../tasks/task-of-request.ts';
@@ -68,16 +68,14 @@ const IMAGES = component(
 );
 
 interface ImageEndpoint {
-  readonly id: string;
   readonly request: RequestLine;
   readonly summary: string;
   readonly reader: MediaBodyReader<ImageFields>;
   readonly requiresPicture?: boolean;
 }
 
-function imageEndpoint({ id, request, summary, reader, requiresPicture = false }: ImageEndpoint): Endpoint {
+function imageEndpoint({ request, summary, reader, requiresPicture = false }: ImageEndpoint): UnnamedEndpoint {
   return endpoint({
-    id,
     request,
     access: 'key',
     summary,
@@ -123,14 +121,12 @@ function noMask(): Error {
 }
 
 export const generateImages = imageEndpoint({
-  id: 'generateImages',
   request: 'POST /v1/images/generations',
   summary: 'Create pictures and wait for the result',
   reader: mediaBody<ImageFields>('OpenAiImageGeneration', FIELDS, { unused: UNUSED }),
 });
 
 export const editImages = imageEndpoint({
-  id: 'editImages',
   request: 'POST /v1/images/edits',
   summary: 'Edit pictures and wait for the result',
   reader: mediaBody<ImageFields>('OpenAiImageEdit', FIELDS, { unused: UNUSED, fileFields: ['image', 'mask'] }),

@@ -85,7 +85,6 @@ const reader = mediaBody<VideoFields>(
 );
 
 export const createVideo = endpoint({
-  id: 'createVideo',
   request: 'POST /v1/videos',
   access: 'key',
   summary: 'Create a video',
@@ -133,7 +132,6 @@ function frameOf(modelId: string, size: string, { catalogue }: ApiServices): obj
 }
 
 export const listVideos = endpoint({
-  id: 'listVideos',
   request: 'GET /v1/videos',
   access: 'key',
   summary: 'List videos, newest first',
@@ -174,7 +172,6 @@ export const listVideos = endpoint({
 });
 
 export const getVideo = endpoint({
-  id: 'getVideo',
   request: 'GET /v1/videos/{task_id}',
   access: 'key',
   summary: 'Get a video',
@@ -184,7 +181,6 @@ export const getVideo = endpoint({
 });
 
 export const getVideoContent = endpoint({
-  id: 'getVideoContent',
   request: 'GET /v1/videos/{task_id}/content',
   access: 'key',
   summary: 'Download a video',
@@ -206,7 +202,6 @@ export const getVideoContent = endpoint({
 const DELETED = deletionOf('task', 'video.deleted');
 
 export const deleteVideo = endpoint({
-  id: 'deleteVideo',
   request: 'DELETE /v1/videos/{task_id}',
   access: 'key',
   summary: 'Delete a video',

@@ -29,7 +29,6 @@ const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 32, maxValues: 20_000 };
 
 /** Served only where the payment provider's secret is configured. */
 export const announcePayment = endpoint({
-  id: 'announcePayment',
   tag: 'Service',
   request: 'POST /v1/payment-events',
   access: 'open',

@@ -17,7 +17,6 @@ type CallbackOutcome = Parameters<ApiServices['metrics']['callbackReceived']>[0]
 const MAX_BODY_BYTES = 256 * 1024;
 
 export const announceJobEnd = endpoint({
-  id: 'announceJobEnd',
   tag: 'Service',
   request: 'POST /v1/provider-callbacks/{provider}/{task_id}',
   access: 'open',

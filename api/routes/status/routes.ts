@@ -35,7 +35,6 @@ const SERVICE_SCHEMA = object({
 });
 
 export const getStatus = endpoint({
-  id: 'getStatus',
   tag: 'Service',
   request: 'GET /status.json',
   access: 'open',

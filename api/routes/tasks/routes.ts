@@ -1,7 +1,7 @@
 /** Polling (contract 4.4), and the list of tasks. */
 import { retryOnLostConnection } from '../../../db/connections.ts';
 import { findLateResult } from '../../../db/queries/late-results.ts';
-import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
+import { findAccountTask, listTasks as findTasks } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { LATE_RESULT, TASK } from '../../../domain/task-object.ts';
 import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
@@ -12,10 +12,9 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../endpoint/path.ts';
 import { textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { claimLateResult } from '../../services/claim-late-result.ts';
-import { cancelOwnTask } from '../../services/cancel-task.ts';
+import { cancelOwnTask as cancel } from '../../services/cancel-task.ts';
 
-export const listOwnTasks = endpoint({
-  id: 'listTasks',
+export const listTasks = endpoint({
   request: 'GET /v1/tasks',
   access: 'key',
   summary: 'List tasks, newest first',
@@ -29,12 +28,11 @@ export const listOwnTasks = endpoint({
   answers: { 200: pageOf(TASK.schema, 'A page of tasks') },
   handle: ({ caller, query }, { database }) => {
     const filter = { ...query, accountId: caller.account.id, kind: query.task_kind };
-    return listPage(query, (slice) => listTasks(database, { ...filter, ...slice }), TASK.present);
+    return listPage(query, (slice) => findTasks(database, { ...filter, ...slice }), TASK.present);
   },
 });
 
 export const getTask = endpoint({
-  id: 'getTask',
   request: 'GET /v1/tasks/{task_id}',
   access: 'key',
   summary: 'Get a task',
@@ -49,8 +47,7 @@ export const getTask = endpoint({
   },
 });
 
-export const cancelTask = endpoint({
-  id: 'cancelOwnTask',
+export const cancelOwnTask = endpoint({
   request: 'POST /v1/tasks/{task_id}/cancel',
   access: 'key',
   summary: 'Cancel a task',
@@ -62,12 +59,11 @@ export const cancelTask = endpoint({
   handle: async ({ caller, params }, services) => {
     const task = await findAccountTask(services.database, caller.account.id, params.task_id);
     if (!task) throw notFoundError('task', caller);
-    return { data: TASK.present(await cancelOwnTask(services, task)) };
+    return { data: TASK.present(await cancel(services, task)) };
   },
 });
 
 export const getLateResult = endpoint({
-  id: 'getLateResult',
   request: 'GET /v1/tasks/{task_id}/late-result',
   access: 'key',
   summary: 'Get the late result of a refunded task',
@@ -84,7 +80,6 @@ export const getLateResult = endpoint({
 });
 
 export const claimTask = endpoint({
-  id: 'claimTask',
   request: 'POST /v1/tasks/{task_id}/claim',
   access: 'key',
   summary: 'Claim the late result of a refunded task',

@@ -7,13 +7,12 @@ import { FORMATS } from '../../../text/formats.ts';
 import { readObject } from '../../../text/read.ts';
 import type { WireFormat } from '../../../text/wire-format.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint, type Endpoint, type RequestLine } from '../../endpoint/endpoint.ts';
+import { endpoint, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import { chooseModel, compatibilityOf } from '../../text/choose-model.ts';
 
 interface CountDefinition {
-  readonly id: string;
   readonly request: RequestLine;
   readonly format: WireFormat;
   /** The name of the body's schema in the API description. */
@@ -25,10 +24,9 @@ interface CountDefinition {
 }
 
 /** Defines a call that counts tokens: free, limited like reads, with the body of the format. */
-function countEndpoint({ id, request, format, schema, defaults, object: kind }: CountDefinition): Endpoint {
+function countEndpoint({ request, format, schema, defaults, object: kind }: CountDefinition): UnnamedEndpoint {
   const own = kind === undefined ? {} : { object: kind };
   const defined = endpoint({
-    id,
     tag: 'Text',
     request,
     access: 'any-key',
@@ -61,11 +59,10 @@ function countEndpoint({ id, request, format, schema, defaults, object: kind }: 
       return { ...own, input_tokens: tokens };
     },
   });
-  return { ...defined, refusalsInFormat: refusalsIn(format.name) };
+  return (id) => ({ ...defined(id), refusalsInFormat: refusalsIn(format.name) });
 }
 
 export const countMessageTokens = countEndpoint({
-  id: 'countMessageTokens',
   request: 'POST /v1/messages/count_tokens',
   format: FORMATS.messages,
   schema: 'MessagesCount',
@@ -73,7 +70,6 @@ export const countMessageTokens = countEndpoint({
 });
 
 export const countResponseTokens = countEndpoint({
-  id: 'countResponseTokens',
   request: 'POST /v1/responses/input_tokens',
   format: FORMATS.responses,
   schema: 'ResponsesRequest',

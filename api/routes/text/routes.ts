@@ -22,7 +22,6 @@ function wholeOrStreamed(schema: string): Answers {
 }
 
 export const createChatCompletion = textEndpoint({
-  id: 'createChatCompletion',
   request: 'POST /v1/chat/completions',
   access: 'text-key',
   format: FORMATS['chat-completions'],
@@ -38,7 +37,6 @@ export const createChatCompletion = textEndpoint({
 });
 
 export const createResponse = textEndpoint({
-  id: 'createResponse',
   request: 'POST /v1/responses',
   access: 'text-key',
   format: FORMATS.responses,
@@ -54,7 +52,6 @@ export const createResponse = textEndpoint({
 const VERSION_HEADERS = ['msgfmt-version', 'anthropic-version'];
 
 export const createMessage = textEndpoint({
-  id: 'createMessage',
   request: 'POST /v1/messages',
   access: 'messages-key',
   format: FORMATS.messages,
@@ -94,7 +91,6 @@ const NATIVE_BODY = textBody('GenerateContentRequest', {
 });
 
 export const generateContent = textEndpoint({
-  id: 'generateContent',
   request: 'POST /v1beta/models/{model}:generateContent',
   alias: '/v1/models/{model}:generateContent',
   access: 'native-key',
@@ -107,7 +103,6 @@ export const generateContent = textEndpoint({
 });
 
 export const streamGenerateContent = textEndpoint({
-  id: 'streamGenerateContent',
   request: 'POST /v1beta/models/{model}:streamGenerateContent',
   alias: '/v1/models/{model}:streamGenerateContent',
   access: 'native-key',
@@ -131,7 +126,6 @@ export const streamGenerateContent = textEndpoint({
 });
 
 export const createEmbeddings = textEndpoint({
-  id: 'createEmbeddings',
   request: 'POST /v1/embeddings',
   access: 'text-key',
   format: embeddings,

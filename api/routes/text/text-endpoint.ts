@@ -8,9 +8,9 @@ import type { RequestBody } from '../../endpoint/body.ts';
 import {
   type Definition,
   endpoint,
-  type Endpoint,
   type EndpointRequest,
   type RequestLine,
+  type UnnamedEndpoint,
 } from '../../endpoint/endpoint.ts';
 import { countNow } from '../../middlewares/limit-requests.ts';
 import { refusalsIn } from '../../openapi/text.ts';
@@ -18,7 +18,7 @@ import type { Context } from '../../state.ts';
 import type { IncomingTextRequest } from '../../text/admit.ts';
 
 type TextAccess = 'text-key' | 'messages-key' | 'native-key';
-type Shared = 'id' | 'request' | 'alias' | 'access' | 'summary' | 'description' | 'headers' | 'query' | 'answers';
+type Shared = 'request' | 'alias' | 'access' | 'summary' | 'description' | 'headers' | 'query' | 'answers';
 
 interface TextDefinition<Path extends RequestLine, Query extends object> extends Pick<
   Definition<Path, TextAccess, Query>,
@@ -40,8 +40,8 @@ export function textEndpoint<const Path extends RequestLine, Query extends objec
   format,
   read = () => ({}),
   ...definition
-}: TextDefinition<Path, Query>): Endpoint {
-  const defined = endpoint({
+}: TextDefinition<Path, Query>): UnnamedEndpoint {
+  const unnamed = endpoint({
     ...definition,
     tag: 'Text',
     refusals: ['insufficient_credits', 'not_found', 'processing_unavailable'],
@@ -51,14 +51,17 @@ export function textEndpoint<const Path extends RequestLine, Query extends objec
       return text.serve({ caller, context, format, parseContext, streamsArray });
     },
   });
-  return {
-    ...defined,
-    refusalsInFormat: refusalsIn(format.name),
-    serve: (context, services) => {
-      context.state.presentError = (error, requestId) =>
-        error.code === 'bad_request' ? format.client.renderError(error, requestId) : presentError(error, requestId);
-      return services.text.track(countIfRefused(context, defined.serve(context, services)));
-    },
+  return (id) => {
+    const named = unnamed(id);
+    return {
+      ...named,
+      refusalsInFormat: refusalsIn(format.name),
+      serve: (context, services) => {
+        context.state.presentError = (error, requestId) =>
+          error.code === 'bad_request' ? format.client.renderError(error, requestId) : presentError(error, requestId);
+        return services.text.track(countIfRefused(context, named.serve(context, services)));
+      },
+    };
   };
 }
 

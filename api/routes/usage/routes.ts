@@ -27,7 +27,6 @@ export const TEXT_REQUESTS = {
 };
 
 export const sumUsage = endpoint({
-  id: 'sumUsage',
   request: 'GET /v1/usage',
   access: 'key',
   summary: 'Sum up usage by day, model and key',
@@ -46,7 +45,6 @@ export const END_USERS_ANSWER: Answer = {
 };
 
 export const sumUsageByEndUser = endpoint({
-  id: 'sumUsageByEndUser',
   request: 'GET /v1/usage/end-users',
   access: 'key',
   summary: 'Sum up usage by end user',
@@ -61,7 +59,6 @@ export const sumUsageByEndUser = endpoint({
 });
 
 export const listTextRequests = endpoint({
-  id: 'listTextRequests',
   request: 'GET /v1/usage/requests',
   access: 'key',
   summary: 'List text requests with their tokens and charges, newest first',

@@ -6,7 +6,6 @@ import { videoRequestSchema } from './schema.ts';
 
 /** Contract 4.2. */
 export const createVideoTask = idempotentEndpoint({
-  id: 'createVideoTask',
   request: 'POST /v1/videos/tasks',
   summary: 'Create a video',
   description:

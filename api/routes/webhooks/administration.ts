@@ -15,7 +15,6 @@ import { registerEndpoint } from './register.ts';
 import { createEndpointSchema, redeliverSchema } from './schema.ts';
 
 export const createWebhookOfAccount = endpoint({
-  id: 'createWebhookOfAccount',
   request: 'POST /admin/v1/accounts/{account_id}/webhooks',
   access: 'admin',
   summary: 'Create a webhook endpoint for an account',
@@ -33,7 +32,6 @@ export const createWebhookOfAccount = endpoint({
 });
 
 export const listAllWebhooks = endpoint({
-  id: 'listAllWebhooks',
   request: 'GET /admin/v1/webhooks',
   access: 'admin-read',
   summary: 'List webhook endpoints of all accounts, newest first',
@@ -54,7 +52,6 @@ export const listAllWebhooks = endpoint({
 });
 
 export const redeliverAllOfWebhook = endpoint({
-  id: 'redeliverAllOfWebhook',
   request: 'POST /admin/v1/webhooks/{webhook_id}/redeliver',
   access: 'admin',
   summary: 'Redeliver many events to any endpoint',

@@ -50,7 +50,6 @@ export async function redeliverSome(
 }
 
 export const listDeliveries = endpoint({
-  id: 'listDeliveries',
   request: 'GET /v1/webhooks/{webhook_id}/deliveries',
   access: 'key',
   summary: 'List deliveries to an endpoint, newest first',
@@ -64,7 +63,6 @@ export const listDeliveries = endpoint({
 });
 
 export const redeliver = endpoint({
-  id: 'redeliver',
   request: 'POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
   access: 'key',
   summary: 'Redeliver an event',
@@ -78,7 +76,6 @@ export const redeliver = endpoint({
 });
 
 export const redeliverMany = endpoint({
-  id: 'redeliverMany',
   request: 'POST /v1/webhooks/{webhook_id}/redeliver',
   access: 'key',
   summary: 'Redeliver many events',
@@ -100,7 +97,6 @@ export const redeliverMany = endpoint({
 });
 
 export const listAllDeliveries = endpoint({
-  id: 'listAllDeliveries',
   request: 'GET /admin/v1/webhooks/deliveries',
   access: 'admin-read',
   summary: 'List deliveries of all accounts, newest first',
@@ -120,7 +116,6 @@ export const listAllDeliveries = endpoint({
 });
 
 export const redeliverAny = endpoint({
-  id: 'redeliverAny',
   request: 'POST /admin/v1/webhooks/deliveries/{delivery_id}/redeliver',
   access: 'admin',
   summary: 'Redeliver an event of any account',

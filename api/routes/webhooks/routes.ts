@@ -20,7 +20,6 @@ import { registerEndpoint } from './register.ts';
 import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } from './schema.ts';
 
 export const createWebhook = idempotentEndpoint({
-  id: 'createWebhook',
   request: 'POST /v1/webhooks',
   summary: 'Create an endpoint',
   description: 'Only this answer shows the secret that signs deliveries.',
@@ -36,7 +35,6 @@ export const createWebhook = idempotentEndpoint({
 });
 
 export const listWebhooks = endpoint({
-  id: 'listWebhooks',
   request: 'GET /v1/webhooks',
   access: 'key',
   summary: 'List endpoints, newest first',
@@ -47,7 +45,6 @@ export const listWebhooks = endpoint({
 });
 
 export const getWebhook = endpoint({
-  id: 'getWebhook',
   request: 'GET /v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Get one endpoint',
@@ -58,7 +55,6 @@ export const getWebhook = endpoint({
 });
 
 export const updateWebhook = endpoint({
-  id: 'updateWebhook',
   request: 'PATCH /v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Change an endpoint',
@@ -74,7 +70,6 @@ export const updateWebhook = endpoint({
 });
 
 export const deleteWebhook = endpoint({
-  id: 'deleteWebhook',
   request: 'DELETE /v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Delete an endpoint',
@@ -86,7 +81,6 @@ export const deleteWebhook = endpoint({
 });
 
 export const rotateWebhookSecret = endpoint({
-  id: 'rotateWebhookSecret',
   request: 'POST /v1/webhooks/{webhook_id}/rotate-secret',
   access: 'key',
   summary: 'Replace the secret of an endpoint',
@@ -101,7 +95,6 @@ export const rotateWebhookSecret = endpoint({
 });
 
 export const testWebhook = endpoint({
-  id: 'testWebhook',
   request: 'POST /v1/webhooks/{webhook_id}/test',
   access: 'key',
   summary: 'Send a test event',
