@@ -1,6 +1,5 @@
 /** Hostile input of a customer, repeated forms and forged addresses: nothing breaks, and nothing moves. */
 import { expect } from 'chai';
-import { toCsv } from '../../api/exports.ts';
 import type { Page } from '../../console/page.ts';
 import { PAGES } from '../../console/pages.ts';
 import { isPersonName } from '../../domain/person-name.ts';
@@ -46,8 +45,12 @@ describe('a hostile customer', () => {
 
   const visitorOf = ({ access }: Page): Visitor => (access === 'staff' ? operator : owner);
 
-  /** @param id the value for every id in the address, after its prefix */
-  function addressOf({ path }: Page, id: string): string {
+  /** Whether the path of a page has an id, apart from that of the own account. */
+  const namesObject = ({ access, path }: Page): boolean =>
+    (access === 'staff' ? path : path.replace('{account_id}', '')).includes('{');
+
+  /** @param id the value for every other id in the address, after its prefix */
+  function addressOf({ path }: Page, id: string, accountId = account.accountId): string {
     const prefixes: Readonly<Record<string, string>> = {
       key_id: 'key_',
       task_id: 'task_',
@@ -60,7 +63,7 @@ describe('a hostile customer', () => {
       request_id: 'txt_',
     };
     return `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-      name === 'account_id' ? account.accountId : encodeURIComponent(`${prefixes[name] ?? ''}${id}`),
+      name === 'account_id' ? accountId : encodeURIComponent(`${prefixes[name] ?? ''}${id}`),
     )}`;
   }
 
@@ -76,22 +79,46 @@ describe('a hostile customer', () => {
   const everywhere = (value: string): Record<string, string> =>
     Object.fromEntries(NAMES.map((name) => [name, value.length > 1_000 ? value.slice(0, 2_000) : value]));
 
+  /** The addresses of a page that fail. A list is shown for any query, except a file of an unknown format. */
   async function failuresOf(page: Page, addresses: readonly string[]): Promise<string[]> {
-    const answers = await Promise.all(addresses.map((address) => visitorOf(page).get(address)));
-    return answers.flatMap(({ status }, index) => (status >= 500 ? [`${status} ${addresses[index] ?? ''}`] : []));
+    const isList = page.access !== 'everybody' && !namesObject(page) && !/\/(export|playground)$/.test(page.path);
+    const failures: string[] = [];
+    // One after the other, because concurrent reports of a user are refused.
+    for (const address of addresses) {
+      const { status } = await visitorOf(page).get(address);
+      if (status >= (isList ? 400 : 500)) failures.push(`${status} ${address}`);
+    }
+    return failures;
   }
 
-  it('makes no page fail by ids of any time, or by any query', async () => {
+  it('makes no page fail by ids of any time, and no list refuse any query', async () => {
     const failed: string[] = [];
     for (const page of PAGES.filter(({ method }) => method === 'get')) {
       const addresses = [LONG_AFTER, LONG_BEFORE, '%', '..', "'"].map((id) => addressOf(page, id));
-      const queries = HOSTILE.filter((one) => one.length < 1_000).map(
-        (value) => `${addressOf(page, LONG_AFTER)}?${new URLSearchParams(everywhere(value)).toString()}`,
+      // Longer values do not fit into the headers of a request.
+      const queries = HOSTILE.map((value) => new URLSearchParams(everywhere(value.slice(0, 20))).toString()).map(
+        (query) => `${addressOf(page, LONG_AFTER)}?${query}`,
       );
       failed.push(...(await failuresOf(page, [...addresses, ...queries])));
     }
     expect(failed).to.deep.equal([]);
   }).timeout(240_000);
+
+  it('finds no object by an id, a month or a name that does not exist', async () => {
+    const entries = { reason: 'why', role: 'finance', name: 'x', end_user: 'x', amount_usd: '1' };
+    const found: string[] = [];
+    for (const page of PAGES.filter(({ access }) => access !== 'everybody').filter(namesObject)) {
+      // A budget that does not exist counts as deleted.
+      if (page.path.includes('{budget_id}')) continue;
+      for (const id of [LONG_AFTER, 'x', "'"]) {
+        const address = addressOf(page, id, page.access === 'staff' ? `acc_${id}` : account.accountId);
+        const visitor = visitorOf(page);
+        const { status } = await (page.method === 'get' ? visitor.get(address) : visitor.send(address, entries));
+        if (status !== 404) found.push(`${status} ${page.method} ${page.path} by ${id}`);
+      }
+    }
+    expect(found).to.deep.equal([]);
+  });
 
   it('makes no list fail by a manipulated cursor', async () => {
     const failed: string[] = [];
@@ -158,16 +185,6 @@ describe('a hostile customer', () => {
     expect(stranger.headers['location'] ?? '').not.to.include('evil');
   });
 
-  it('cannot find out by signing in which addresses have an account', async () => {
-    const texts = new Set<string>();
-    for (const email of ['owner@example.com', 'nobody@example.com', 'OWNER@EXAMPLE.COM ']) {
-      const { status, text } = await new Visitor(app).send('/console/sign-in', { email, password: 'not that one, no' });
-      expect(status).to.equal(401);
-      texts.add(text.replaceAll(/value="[^"]*"/g, ''));
-    }
-    expect(texts.size).to.equal(1);
-  });
-
   it('joins an account once by an invitation, however many requests follow it at once', async () => {
     const members = `/console/accounts/${account.accountId}/members`;
     const path = linkIn(await owner.send(members, { email: 'raced@example.com', role: 'developer' }));
@@ -205,12 +222,5 @@ describe('a hostile customer', () => {
     }
     for (const name of ['Ada', '李 小龙', 'O’Neil-Müller', 'محمد', '👩‍🚀 Zoë'])
       expect(isPersonName(name), name).to.equal(true);
-  });
-
-  it('gets no formula into a spreadsheet, not even in full-width characters', async () => {
-    const formulas = ['=1+1', '+1', '-1+1', '@SUM(1)', '\t=1', '\r=1', '\n=1', '＝1', '＋1', '－1', '＠1'];
-    const lines: string[] = [];
-    for await (const line of toCsv(formulas, [['name', (formula) => formula]])) lines.push(line);
-    for (const line of lines.slice(1)) expect(line).to.match(/^"?'/);
   });
 });

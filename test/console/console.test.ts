@@ -302,13 +302,6 @@ describe('the console', () => {
       expect(text).to.include('&lt;script&gt;alert(1)&lt;/script&gt;').and.not.include('<script>alert');
     });
 
-    it('show the price of a video before it is made, and the same call for programs', async () => {
-      const path = `/console/accounts/${customer.accountId}/playground`;
-      const fields = { model: 'vidone-3.0', prompt: "A kite's shadow", duration: '5', resolution: '720p' };
-      const { text } = await owner.send(`${path}/price`, fields);
-      expect(text).to.include('$0.50').and.include('/v1/videos/tasks').and.include('&quot;duration&quot;: 5');
-    });
-
     it('create a task, with a hold on the account’s balance', async () => {
       const path = `/console/accounts/${customer.accountId}/playground`;
       const made = await owner.send(path, { model: 'vidone-3.0', prompt: 'A red kite over the sea', duration: '5' });

@@ -62,9 +62,10 @@ describe('the playground', () => {
     expect((await owner.get(`${path}?model=%27--&model=x`)).status).to.equal(200);
   });
 
-  it('shows the same call for programs, which works unchanged', async () => {
+  it('shows the price, and the same call for programs, which works unchanged', async () => {
     const fields = { model: 'vidone-3.0', prompt: PROMPT, duration: '5', resolution: '720p' };
     const { text } = await owner.send(`${path}/price`, fields, { 'hx-request': 'true' });
+    expect(text).to.include('$0.50');
     // The address of this test differs from the configured address of the service.
     const [curl = '', python = '', typeScript = ''] = examplesIn(text).map((code) =>
       code.replace('http://127.0.0.1/', `${app.baseUrl}/`),

@@ -77,12 +77,6 @@ describe('accounts in the console of the staff', () => {
     ]);
   });
 
-  it('are not suspended without a reason', async () => {
-    const shown = await operator.send(`${path}/suspend`, { reason: ' ' });
-    expect(shown.status).to.equal(400);
-    expect(shown.text).to.include('role="alert"').and.include('Kites Ltd');
-  });
-
   it('are adjusted once, however often the form is sent', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     const { text } = await finance.get(`/console/staff/accounts/${accountId}`);

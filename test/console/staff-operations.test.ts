@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import pino from 'pino';
 import { createCallRecorder } from '../../db/call-recorder.ts';
-import { newId } from '../../domain/ids.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import {
@@ -41,11 +40,6 @@ describe('the pages of operators', () => {
       expect((await operator.get(path)).text).to.include('by op@example.com: the vendor is down');
       await operator.send(`${path}/enable`, { reason: 'it is back' });
       expect((await operator.get(path)).text).not.to.include('the vendor is down');
-    });
-
-    it('models are not found if they are not in the catalogue', async () => {
-      expect((await operator.get('/console/staff/models/none')).status).to.equal(404);
-      expect((await operator.send('/console/staff/models/none/disable', { reason: 'x' })).status).to.equal(404);
     });
   });
 
@@ -118,12 +112,6 @@ describe('the pages of operators', () => {
       expect((await operator.send(other)).status).to.equal(404);
       expect((await operator.send(`${path}/deliveries/${delivery}/redeliver`)).status).to.equal(303);
     });
-
-    it('webhooks are not found if they do not exist', async () => {
-      for (const id of [newId('webhookEndpoint'), 'x']) {
-        expect((await operator.get(`/console/staff/webhooks/${id}`)).status).to.equal(404);
-      }
-    });
   });
 
   describe('text requests', () => {
@@ -159,12 +147,6 @@ describe('the pages of operators', () => {
         .and.not.include('bad_request');
       expect(await shown('model=none')).to.include('No text requests match');
       expect(await shown('id=nothing')).to.include('No text requests match');
-    });
-
-    it('text requests are not found if they do not exist', async () => {
-      for (const id of [newId('textRequest'), 'txt_', newId('task')]) {
-        expect((await operator.get(`/console/staff/text-requests/${id}`)).status).to.equal(404);
-      }
     });
   });
 

@@ -87,13 +87,4 @@ describe('reconciliations in the console of the staff', () => {
     expect(await app.database('reconciliations').count()).to.deep.equal(before);
     isTemporalAway = false;
   });
-
-  it('are not found under another id', async () => {
-    for (const id of ['x', newId('reconciliation'), newId('task')]) {
-      for (const page of ['', '/report', '/export']) {
-        expect((await finance.get(`${RECONCILIATIONS}/${id}${page}`)).status, id + page).to.equal(404);
-      }
-    }
-    expect((await finance.get(`${RECONCILIATIONS}?cursor=%27`)).status).to.equal(200);
-  });
 });

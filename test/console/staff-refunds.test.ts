@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow, finishAsFailed, keyOf, type TestCaller } from '../support/factories.ts';
@@ -63,12 +62,5 @@ describe('refunds in the console of the staff', () => {
     expect(text.trim().split('\r\n')).to.have.length(3);
     const lines = await reader.get(`${REFUNDS}/export?format=jsonl&account=${one.accountId}`);
     expect(lines.text.trim().split('\n')).to.have.length(2);
-  });
-
-  it('refunds are shown for any query', async () => {
-    for (const query of ['cause=%27', 'account=x', `cursor=${newId('transfer', 0)}`, 'from=2026-13-40', 'to=x']) {
-      expect((await reader.get(`${REFUNDS}?${query}`)).status, query).to.equal(200);
-    }
-    expect((await reader.get(`${REFUNDS}/export?format=xml`)).status).to.equal(400);
   });
 });

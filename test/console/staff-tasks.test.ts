@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { newId } from '../../domain/ids.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import {
@@ -146,15 +145,6 @@ describe('tasks of all accounts in the console of the staff', () => {
     expect((await operator.send(`${pathOf(task)}/redeliver`, { reason: 'lost' })).status).to.equal(303);
     const [delivery] = await app.database('deliveries').where({ task_id: task.id });
     expect(delivery).to.include({ status: 'pending' });
-  });
-
-  it('tasks are not found if they do not exist', async () => {
-    for (const id of [newId('task'), 'task_', 'x']) {
-      expect((await operator.get(pathOf({ id }))).status).to.equal(404);
-      for (const action of ['cancel', 'redeliver', 'prompt']) {
-        expect((await operator.send(`${pathOf({ id })}/${action}`, { reason: 'why' })).status).to.equal(404);
-      }
-    }
   });
 });
 
