@@ -1,12 +1,12 @@
 /** All pages of the console. The first page with a matching path handles a request. */
-import type { Page } from './page.ts';
+import { showOutcome } from './once.ts';
+import { everybody, type Page } from './page.ts';
 import { billingPages } from './pages/billing/pages.tsx';
 import { endUserPages } from './pages/end-users/pages.tsx';
 import { filePages } from './pages/files/pages.tsx';
 import { homePages } from './pages/home/pages.tsx';
 import { keyPages } from './pages/keys/pages.tsx';
 import { memberPages } from './pages/members/pages.tsx';
-import { outcomePages } from './pages/outcomes.ts';
 import { modelPages } from './pages/models/pages.tsx';
 import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
@@ -33,7 +33,8 @@ import { webhookPages } from './pages/webhooks/pages.tsx';
 export const PAGES: readonly Page[] = [
   ...signInPages,
   ...profilePages,
-  ...outcomePages,
+  // The page that answered a form, stored for a while.
+  everybody.page('/outcomes/{form_id}', showOutcome),
   ...viewPages,
   ...searchPages,
   ...homePages,

@@ -1,6 +1,6 @@
-/** Reads the account of a member's visit, its prices, its months and its tasks. */
+/** Reads the prices, the months and the tasks of the account of a member's visit. */
+import { existingAccount } from '../../api/services/existing-account.ts';
 import type { ApiServices } from '../../api/services/services.ts';
-import { type Account, findAccount } from '../../db/queries/accounts.ts';
 import { findPlannedVersions } from '../../db/queries/price-lists.ts';
 import { findAccountTask } from '../../db/queries/tasks.ts';
 import { isId } from '../../domain/ids.ts';
@@ -8,15 +8,6 @@ import type { Task } from '../../domain/task.ts';
 import type { PriceList } from '../../domain/price-list.ts';
 import { requireFound, type MemberVisit } from '../page.ts';
 import { monthsBetween } from './usage/period.ts';
-
-export async function loadOwnAccount(
-  { account: { accountId } }: MemberVisit,
-  { database }: Pick<ApiServices, 'database'>,
-): Promise<Account> {
-  const account = await findAccount(database, accountId);
-  if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
-  return account;
-}
 
 /** The price list that the account pays now; null for the prices of the catalogue. */
 export async function findOwnPriceList(
@@ -27,9 +18,12 @@ export async function findOwnPriceList(
 }
 
 /** Returns the months since the account was created, latest first. */
-export async function listOwnMonths(visit: MemberVisit, services: ApiServices): Promise<readonly string[]> {
-  const { createdAt } = await loadOwnAccount(visit, services);
-  return monthsBetween(createdAt, new Date(services.clock.nowMs()));
+export async function listOwnMonths(
+  { account: { accountId } }: MemberVisit,
+  { database, clock }: ApiServices,
+): Promise<readonly string[]> {
+  const { createdAt } = await existingAccount(database, accountId);
+  return monthsBetween(createdAt, new Date(clock.nowMs()));
 }
 
 /** @throws ServiceError `not_found` */

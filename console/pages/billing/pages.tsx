@@ -4,6 +4,7 @@ import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
 import { updateBalanceSchema } from '../../../api/routes/balance/schema.ts';
 import { confirmAutoTopUp, openAutoTopUp } from '../../../api/services/auto-top-ups.ts';
 import { findCheckoutUrl, openCheckout } from '../../../api/services/checkout.ts';
+import { existingAccount } from '../../../api/services/existing-account.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
@@ -23,7 +24,7 @@ import { readListPage } from '../../list-page.ts';
 import { FormError } from '../../form-problem.ts';
 import { member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import type { StoredFields } from '../../stored-fields.ts';
-import { listOwnMonths, loadOwnAccount } from '../own-account.ts';
+import { listOwnMonths } from '../own-account.ts';
 import { saveAccountIfUnchanged } from '../save-account.ts';
 import { AddFunds, AutomaticTopUp } from './add-funds.tsx';
 import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
@@ -148,7 +149,7 @@ async function showOverview(visit: MemberVisit, services: ApiServices): Promise<
   const { billing: words } = texts;
   const path = `/console/accounts/${accountId}/billing`;
   const [found, promo, months, topUps, entries, automatic, documents] = await Promise.all([
-    loadOwnAccount(visit, services),
+    existingAccount(database, accountId),
     sumPromoCredit(database, accountId),
     listOwnMonths(visit, services),
     listTopUps(database, { accountId, limit: LATEST }),

@@ -1,4 +1,5 @@
 /** The home page of an account: balance, spending and tasks. */
+import { existingAccount } from '../../../api/services/existing-account.ts';
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { hasMemberPermission } from '../../../domain/roles.ts';
@@ -6,13 +7,11 @@ import { ApiReference } from '../../html/api-reference.tsx';
 import { DayChart, seriesOf } from '../../html/chart.tsx';
 import { ButtonLink, Card, Empty, Headline, usd } from '../../html/components.tsx';
 import { member, type MemberVisit, showPage, user } from '../../page.ts';
-import { dayOf } from '../../period.ts';
-import { loadOwnAccount } from '../own-account.ts';
+import { usualPeriods } from '../../period.ts';
 import { AddFunds } from '../billing/add-funds.tsx';
 import { Gallery } from '../tasks/gallery.tsx';
+import { daysOf, readPeriod } from '../usage/period.ts';
 
-const DAYS = 30;
-const DAY_MS = 86_400_000;
 const LATEST = 8;
 
 export const homePages = [
@@ -27,16 +26,18 @@ export const homePages = [
   member.page('/accounts/{account_id}', 'see', async (visit, services) => {
     const { texts, account: membership } = visit;
     const { accountId } = membership;
-    const { database, reports, clock } = services;
-    const to = new Date(clock.nowMs());
-    const from = new Date(Math.floor(to.getTime() / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS);
+    const { database, reports } = services;
+    const nowMs = services.clock.nowMs();
+    const [from, to] = usualPeriods(nowMs).thirtyDays;
+    const asked = new URLSearchParams({ from, to });
+    const period = readPeriod(asked, nowMs);
     const [account, days, tasks] = await Promise.all([
-      loadOwnAccount(visit, services),
-      sumDailyUsage(reports, { accountId, from, to }),
+      existingAccount(database, accountId),
+      sumDailyUsage(reports, { accountId, ...period }),
       listTasks(database, { accountId, limit: LATEST }),
     ]);
     const { home, usage: usageWords, titles, common } = texts;
-    const usage = `/console/accounts/${accountId}/usage?${new URLSearchParams({ from: dayOf(from), to: dayOf(to) }).toString()}`;
+    const usage = `/console/accounts/${accountId}/usage?${asked.toString()}`;
     const signup = account.signupAvailable;
     const running = tasks.filter(({ completedAt }) => completedAt === null).length;
     return showPage(
@@ -53,7 +54,7 @@ export const homePages = [
         </Card>
         <Card title={home.spend} wide>
           <DayChart
-            days={daysSince(from)}
+            days={daysOf(period, nowMs)}
             series={seriesOf(
               days.map(({ date, model, charged }) => ({ name: model, day: date, amount: charged })),
               usageWords.others,
@@ -87,8 +88,4 @@ function FirstSteps({ visit: { account, texts } }: { visit: MemberVisit }) {
       <ApiReference />
     </>
   );
-}
-
-function daysSince(from: Date): readonly string[] {
-  return Array.from({ length: DAYS }, (_, index) => dayOf(new Date(from.getTime() + index * DAY_MS)));
 }

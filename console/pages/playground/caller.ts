@@ -1,5 +1,6 @@
 import { assertAllowedAddress } from '../../../api/middlewares/authenticate.ts';
 import { createApiKey } from '../../../api/services/create-key.ts';
+import { existingAccount } from '../../../api/services/existing-account.ts';
 import type { Database } from '../../../db/database.ts';
 import { type ApiKey, type Caller, listApiKeys } from '../../../db/queries/api-keys.ts';
 import { findPlannedVersions } from '../../../db/queries/price-lists.ts';
@@ -8,7 +9,6 @@ import type { Task } from '../../../domain/task.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
 import type { MemberVisit } from '../../page.ts';
-import { loadOwnAccount } from '../own-account.ts';
 
 /** The key of the console's calls, since usage and limits belong to keys. Its secret is never shown. */
 const KEY_NAME = 'Console';
@@ -45,7 +45,7 @@ async function findCaller(visit: MemberVisit, services: ApiServices): Promise<Ca
   const { database, keyPeppers } = services;
   const { accountId } = visit.account;
   const [account, prices, known] = await Promise.all([
-    loadOwnAccount(visit, services),
+    existingAccount(database, accountId),
     findPlannedVersions(database, accountId),
     findKey(database, accountId),
   ]);

@@ -15,6 +15,7 @@ import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts'
 import { parseUsd } from '../../../../domain/money.ts';
 import { exportFile } from '../../../export.ts';
 import { Card, Choice, Pages, RoundedMoney } from '../../../html/components.tsx';
+import { Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
@@ -88,7 +89,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
   const { staffAccounts: words, fields } = texts;
   return showPage(
     texts.titles.accounts,
-    <form method="get" class="filters" role="search">
+    <Filters hasViews={false}>
       <Choice
         name="suspended"
         label={texts.fields.status}
@@ -98,10 +99,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
           ['true', texts.values.state.suspended],
         ]}
       />
-      <button type="submit" class="quiet">
-        {texts.common.filter}
-      </button>
-    </form>,
+    </Filters>,
     found === null ? null : <FoundTimeline found={found} />,
     found !== null && accounts.length === 0 ? null : (
       <TableCard
