@@ -119,6 +119,10 @@ interface Cookies {
   readonly back?: Cookie;
 }
 
+export function showPart(content: Child, status = 200): Extract<PageResult, { kind: 'part' }> {
+  return { kind: 'part', content, status };
+}
+
 export function showPage(title: string, ...content: Child[]): Extract<PageResult, { kind: 'page' }> {
   return { kind: 'page', title, content };
 }

@@ -116,6 +116,20 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: Chi
   );
 }
 
+interface PolledProps {
+  readonly path: string;
+  readonly seconds: number;
+  /** Whether the part does not change any more. */
+  readonly isFinal?: boolean;
+  readonly children?: Child;
+}
+
+/** A part of a page that the browser requests again, from a path of its own, until the part is final. */
+export function Polled({ path, seconds, isFinal = false, children }: PolledProps) {
+  const live = { 'hx-get': path, 'hx-trigger': `every ${seconds}s`, 'hx-swap': 'outerHTML' };
+  return <div {...(isFinal ? {} : live)}>{children}</div>;
+}
+
 export function Empty({ children }: { children: Child }) {
   return <p class="empty">{children}</p>;
 }

@@ -5,7 +5,7 @@ import type { Upload } from '../../../db/queries/uploads.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { FormError } from '../../form-problem.ts';
 import { Problem } from '../../html/components.tsx';
-import { member, type MemberVisit } from '../../page.ts';
+import { member, type MemberVisit, showPart } from '../../page.ts';
 import { consoleCaller } from './caller.ts';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -17,10 +17,10 @@ export const filePages = [
       try {
         const upload = await receive(visit, services);
         const url = services.storage.urlOf(upload.storageKey);
-        return { kind: 'part', content: <Thumbnail url={url} name={upload.filename ?? upload.id} /> };
+        return showPart(<Thumbnail url={url} name={upload.filename ?? upload.id} />);
       } catch (error) {
         if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
-        return { kind: 'part', content: <Problem of={error} />, status: error.status };
+        return showPart(<Problem of={error} />, error.status);
       }
     }),
     receives: 'file' as const,

@@ -14,7 +14,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { FormError, problemWords } from '../../form-problem.ts';
-import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { requireFound, member, type MemberVisit, type PageResult, showPage, showPart } from '../../page.ts';
 import { findOwnTask, findOwnPriceList } from '../own-account.ts';
 import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
 import { consoleCaller, listLatestTasks } from './caller.ts';
@@ -59,7 +59,7 @@ export const playgroundPages = [
       await countAction(services.database, visit.account.accountId, PRICES);
       const model = findPlaygroundModel(services.catalogue, visit.form.text('model'));
       if (!visit.isPartRequest || !model) return show(visit, services, model);
-      return { kind: 'part', content: <PriceAndCalls priced={await price(visit, services, model)} /> };
+      return showPart(<PriceAndCalls priced={await price(visit, services, model)} />);
     }),
     changesNothing: true as const,
   },
@@ -68,12 +68,12 @@ export const playgroundPages = [
     const usage = requireFound(
       isId('request', requestId) ? await findRecorded(database, account.accountId, requestId) : null,
     );
-    return { kind: 'part', content: <Cost usage={usage} /> };
+    return showPart(<Cost usage={usage} />);
   }),
   member.page(`${PATH}/tasks/{task_id}`, 'develop', async (visit, services) => {
     const task = await findOwnTask(visit, services);
     const isShown = visit.query.get('shown') === task.status;
-    return { kind: 'part', content: isShown ? '' : <TaskResult task={task} />, status: isShown ? 204 : 200 };
+    return isShown ? showPart('', 204) : showPart(<TaskResult task={task} />);
   }),
   ...filePages,
 ];
@@ -81,8 +81,7 @@ export const playgroundPages = [
 /** Renders the refused form in its own place, not in the place of the result, which may belong to an earlier task. */
 function showFormAgain(visit: MemberVisit, model: PlaygroundModel): PageResult {
   visit.context.set({ 'HX-Retarget': '#order', 'HX-Reswap': 'outerHTML' });
-  const content = <TryForm model={model} visit={visit} path={pathOf(visit)} />;
-  return { kind: 'part', content };
+  return showPart(<TryForm model={model} visit={visit} path={pathOf(visit)} />);
 }
 
 /** Finds the usage of a request. Retries, because a stream ends a moment before its charge is recorded. */
@@ -155,7 +154,7 @@ async function place(visit: MemberVisit, services: ApiServices, model: MediaMode
   if (visit.isPartRequest) {
     const task = await findOwnTask({ ...visit, params: { task_id: taskId } }, services);
     visit.context.set('HX-Trigger', PLACED);
-    return { kind: 'part', content: <TaskResult task={task} /> };
+    return showPart(<TaskResult task={task} />);
   }
   return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}`, done: null };
 }

@@ -1,6 +1,6 @@
 /** The result of a task, beside the form that created the task. */
 import { isFinal, type Task } from '../../../domain/task.ts';
-import { Card, Money } from '../../html/components.tsx';
+import { Card, Money, Polled } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { Chosen } from '../../html/resource-table.tsx';
 import { DownloadLinks, Result } from '../tasks/gallery.tsx';
@@ -14,15 +14,9 @@ export function ResultPlace() {
 export function TaskResult({ task }: { task: Task }) {
   const { playground: words, common } = useTexts();
   const account = `/console/accounts/${task.accountId}`;
-  const live = isFinal(task.status)
-    ? {}
-    : {
-        'hx-get': `${account}/playground/tasks/${task.id}?shown=${task.status}`,
-        'hx-trigger': 'every 2s',
-        'hx-swap': 'outerHTML',
-      };
+  const path = `${account}/playground/tasks/${task.id}?shown=${task.status}`;
   return (
-    <div {...live}>
+    <Polled path={path} seconds={2} isFinal={isFinal(task.status)}>
       <Card title={common.result}>
         <div class="result">
           <Result task={task} controls />
@@ -35,6 +29,6 @@ export function TaskResult({ task }: { task: Task }) {
           <a href={`${account}/tasks/${task.id}`}>{words.openTask}</a>
         </p>
       </Card>
-    </div>
+    </Polled>
   );
 }

@@ -2,7 +2,7 @@
 import type { Child } from 'hono/jsx';
 import type { Task } from '../../../domain/task.ts';
 import { isFinal } from '../../../domain/task.ts';
-import { Money, Time, usd } from '../../html/components.tsx';
+import { Money, Polled, Time, usd } from '../../html/components.tsx';
 import { Chosen } from '../../html/resource-table.tsx';
 import type { Texts } from '../../texts/texts.ts';
 import { useTexts } from '../../html/page-context.ts';
@@ -36,7 +36,7 @@ export function RunningTasks({ tasks, accountId }: Tasks) {
   if (running.length === 0) return null;
   const shown = running.map(({ id, status }) => `${id}.${status}`).join(',');
   const path = `/console/accounts/${accountId}/tasks/tiles?shown=${shown}`;
-  return <div hx-get={path} hx-trigger="every 2s" hx-swap="outerHTML"></div>;
+  return <Polled path={path} seconds={2} />;
 }
 
 interface TaskTileProps {

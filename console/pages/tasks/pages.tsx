@@ -9,13 +9,13 @@ import { isId, newId } from '../../../domain/ids.ts';
 import { hasMemberPermission } from '../../../domain/roles.ts';
 import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
-import { Card, Empty, Facts, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
+import { Card, Empty, Facts, Field, Form, Money, Pages, Polled, Time, usd } from '../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { ShortId } from '../../html/linked-ids.tsx';
 import { Chosen } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { member, type MemberVisit, showPage } from '../../page.ts';
+import { member, type MemberVisit, showPage, showPart } from '../../page.ts';
 import { modelIn, readIfFiltered } from '../../part-filter.ts';
 import { periodOf } from '../../period.ts';
 import { type Texts, wordFor } from '../../texts/texts.ts';
@@ -65,17 +65,14 @@ export const taskPages = [
     const ids = Array.from(shown, (tile) => tile.split('.', 1).join()).filter((id) => isId('task', id));
     const tasks = await findAccountTasks(database, accountId, ids);
     const changed = tasks.filter(({ id, status }) => !shown.has(`${id}.${status}`));
-    return {
-      kind: 'part',
-      content: (
-        <>
-          <RunningTasks tasks={tasks} accountId={accountId} />
-          {changed.map((task) => (
-            <TaskTile task={task} accountId={accountId} isUpdate />
-          ))}
-        </>
-      ),
-    };
+    return showPart(
+      <>
+        <RunningTasks tasks={tasks} accountId={accountId} />
+        {changed.map((task) => (
+          <TaskTile task={task} accountId={accountId} isUpdate />
+        ))}
+      </>,
+    );
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
     const task = await findOwnTask(visit, services);
@@ -92,10 +89,9 @@ export const taskPages = [
     const claimed = await claimLateResult(services, { task, key, requestId: newId('request') });
     return { kind: 'redirect', path: `/accounts/${task.accountId}/tasks/${claimed.id}` };
   }),
-  member.page('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) => ({
-    kind: 'part',
-    content: await detailsOf(await findOwnTask(visit, services), visit, services),
-  })),
+  member.page('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) =>
+    showPart(await detailsOf(await findOwnTask(visit, services), visit, services)),
+  ),
 ];
 
 function deliveriesOf({ accountId, id }: Task, { database }: ApiServices): Promise<readonly Delivery[]> {
@@ -113,12 +109,11 @@ async function detailsOf(task: Task, { account, texts }: MemberVisit, { database
   const mayRepeat = hasMemberPermission(account.role, 'develop');
   const { tasks: words, common, fields } = texts;
   const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
-  const live = isFinal(task.status) ? {} : { 'hx-get': path, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' };
   const { images = [], referenceVideos = [], referenceAudios = [] } = task.request;
   const inputs = [...images, ...referenceVideos, ...referenceAudios];
   const settings = settingsOf(task.request, texts);
   return (
-    <div {...live}>
+    <Polled path={path} seconds={2} isFinal={isFinal(task.status)}>
       <Card>
         <div class="result">
           <Result task={task} controls />
@@ -171,7 +166,7 @@ async function detailsOf(task: Task, { account, texts }: MemberVisit, { database
           ]}
         />
       </Card>
-    </div>
+    </Polled>
   );
 }
 

@@ -1,9 +1,9 @@
 /** The operators' home: current concerns, the dependencies of the gateway, and pending and late work. */
 import { type Concern, readState, type State } from '../../../../api/services/concerns.ts';
 import type { Backlog } from '../../../../db/queries/backlog.ts';
-import { Badge, Card, Empty, Facts, type Tone } from '../../../html/components.tsx';
+import { Badge, Card, Empty, Facts, Polled, type Tone } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
-import { showPage, staff, type UserVisit } from '../../../page.ts';
+import { showPage, showPart, staff, type UserVisit } from '../../../page.ts';
 import { type Texts, wordFor } from '../../../texts/texts.ts';
 
 const TONES: Readonly<Record<State['readiness']['status'], Tone>> = {
@@ -18,10 +18,9 @@ export const staffLivePages = [
   staff.page('/staff/live', 'read', async ({ texts }: UserVisit, services) =>
     showPage(texts.titles.live, <Live state={await readState(services)} />),
   ),
-  staff.page('/staff/live/state', 'read', async (_visit, services) => ({
-    kind: 'part',
-    content: <Live state={await readState(services)} />,
-  })),
+  staff.page('/staff/live/state', 'read', async (_visit, services) =>
+    showPart(<Live state={await readState(services)} />),
+  ),
 ];
 
 /** The state, which the browser polls while the page is open. */
@@ -30,7 +29,7 @@ function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
   const words = texts.staffLive;
   const { status, database, temporal } = readiness;
   return (
-    <div hx-get="/console/staff/live/state" hx-trigger="every 3s" hx-swap="outerHTML">
+    <Polled path="/console/staff/live/state" seconds={3}>
       <Card title={words.wrong}>
         {concerns.length === 0 ? <Empty>{words.nothingWrong}</Empty> : null}
         <ul class="plain">
@@ -58,7 +57,7 @@ function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
         </Card>
         {backlog === null ? null : <Work backlog={backlog} />}
       </div>
-    </div>
+    </Polled>
   );
 }
 

@@ -18,7 +18,7 @@ import {
   type Reconciliation,
 } from '../../../../db/queries/reconciliations.ts';
 import { exportFile } from '../../../export.ts';
-import { Badge, Card, Empty, Field, Form, FormButton, Time } from '../../../html/components.tsx';
+import { Badge, Card, Empty, Field, Form, FormButton, Polled, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
@@ -30,6 +30,7 @@ import {
   hasPermission,
   type PageResult,
   showPage,
+  showPart,
   staff,
   type UserVisit,
 } from '../../../page.ts';
@@ -49,10 +50,7 @@ export const staffReconciliationPages = [
   staff.page('/staff/reconciliations', 'read', showAll),
   staff.form('/staff/reconciliations', 'moveMoney', runNow),
   page,
-  staff.page(`${PATH}/report`, 'read', async (visit, services) => ({
-    kind: 'part',
-    content: await reportOf(visit, services),
-  })),
+  staff.page(`${PATH}/report`, 'read', async (visit, services) => showPart(await reportOf(visit, services))),
   staff.page(`${PATH}/export`, 'read', async (visit, services) => {
     const reconciliation = await reconciliationOf(visit, services);
     const findings = await readFindings(services.database, reconciliation);
@@ -151,12 +149,8 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
   const { texts } = visit;
   const { reconciliation: words } = texts;
   const path = pathOf(reconciliation);
-  const live =
-    reconciliation.report === null
-      ? { 'hx-get': `${path}/report`, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' }
-      : {};
   return (
-    <div {...live}>
+    <Polled path={`${path}/report`} seconds={2} isFinal={reconciliation.report !== null}>
       <p>
         <ReconciliationBadge reconciliation={reconciliation} /> <Time at={reconciliation.createdAt} />{' '}
         <span class="soft">{texts.values.requested_by[reconciliation.requestedBy]}</span>
@@ -179,7 +173,7 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
         </>
       )}
       <Checks {...props} />
-    </div>
+    </Polled>
   );
 }
 

@@ -11,7 +11,7 @@ import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { Badge, Card, Facts, Money, WithNote, Pages, Time } from '../../../html/components.tsx';
+import { Badge, Card, Facts, Money, WithNote, Pages, Polled, Time } from '../../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
@@ -19,7 +19,7 @@ import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
 import { findFilteredAccount, modelIn, readIfFiltered } from '../../../part-filter.ts';
 import { periodOf } from '../../../period.ts';
 import { wordFor } from '../../../texts/texts.ts';
@@ -35,7 +35,7 @@ export const staffTaskPages = [
   page,
   staff.page('/staff/tasks/{task_id}/story', 'read', async (visit, services) => {
     const explanation = await explainTask(services, await taskOf(visit, services));
-    return { kind: 'part', content: <TaskTimeline explanation={explanation} /> };
+    return showPart(<TaskTimeline explanation={explanation} />);
   }),
   page.form('/cancel', 'operate', async (visit, services) =>
     cancelTask(services, await taskOf(visit, services), authorshipOf(visit)),
@@ -157,11 +157,8 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
 function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
   const texts = useTexts();
   const { task, verdict, events, workflow } = explanation;
-  const live = isFinal(task.status)
-    ? {}
-    : { 'hx-get': `/console/staff/tasks/${task.id}/story`, 'hx-trigger': 'every 3s', 'hx-swap': 'outerHTML' };
   return (
-    <div {...live}>
+    <Polled path={`/console/staff/tasks/${task.id}/story`} seconds={3} isFinal={isFinal(task.status)}>
       <Card title={texts.staffTasks.timeline}>
         <p>
           <Chosen name="status" value={task.status} />{' '}
@@ -170,7 +167,7 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
         <p class="verdict">{verdict}</p>
         <Timeline events={events} pending={workflow?.pending ?? []} />
       </Card>
-    </div>
+    </Polled>
   );
 }
 

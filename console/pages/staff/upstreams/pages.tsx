@@ -5,11 +5,11 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { listUpstreamOverrides, type UpstreamOverride } from '../../../../db/queries/upstream-overrides.ts';
 import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
 import { FormError } from '../../../form-problem.ts';
-import { Badge, Choice, Empty, Field, WithNote, Time } from '../../../html/components.tsx';
+import { Badge, Choice, Empty, Field, Polled, WithNote, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
-import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
 import { wordFor } from '../../../texts/texts.ts';
 import { authorshipOf } from '../reason.ts';
 
@@ -21,10 +21,9 @@ const page = staff.page('/staff/upstreams', 'read', showUpstreams);
 
 export const staffUpstreamPages = [
   page,
-  staff.page('/staff/upstreams/health', 'read', async (_visit, services) => ({
-    kind: 'part',
-    content: <UpstreamTable {...await readHealth(services)} />,
-  })),
+  staff.page('/staff/upstreams/health', 'read', async (_visit, services) =>
+    showPart(<UpstreamTable {...await readHealth(services)} />),
+  ),
   page.form('/rest', 'operate', (visit, services) => override(visit, services, readSeconds(visit))),
   page.form('/resume', 'operate', (visit, services) => override(visit, services, null)),
 ];
@@ -100,7 +99,7 @@ function UpstreamTable({ routes, overrides }: Health) {
   const { staffUpstreams: words, fields, titles } = texts;
   if (routes.length === 0) return <Empty>{words.none}</Empty>;
   return (
-    <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
+    <Polled path="/console/staff/upstreams/health" seconds={5}>
       <TableCard
         of={UPSTREAM}
         label={titles.upstreams}
@@ -148,7 +147,7 @@ function UpstreamTable({ routes, overrides }: Health) {
           ],
         ]}
       />
-    </div>
+    </Polled>
   );
 }
 
