@@ -19,17 +19,17 @@ import { hasPermission, type PageResult, showPage, user, type UserVisit } from '
 
 const MAX_LENGTH = 200;
 
-/** The permission that members need to find each kind in their accounts. */
-const NEEDED: Readonly<Record<MatchKind, MemberPermission>> = {
-  account: 'see',
-  member: 'own',
-  apiKey: 'develop',
-  payment: 'pay',
-  billingDocument: 'pay',
-  webhookEndpoint: 'develop',
-  task: 'see',
-  textRequest: 'see',
-  transfer: 'pay',
+/** The permission that members need to find each kind in their accounts, and its page below the path of the account. */
+const OF_MEMBERS: Readonly<Record<MatchKind, readonly [permission: MemberPermission, path: (id: string) => string]>> = {
+  account: ['see', () => ''],
+  member: ['own', (id) => `/members/${id}`],
+  apiKey: ['develop', (id) => `/keys/${id}`],
+  payment: ['pay', () => '/billing'],
+  billingDocument: ['pay', (id) => `/billing/documents/${id}`],
+  webhookEndpoint: ['develop', (id) => `/webhooks/${id}`],
+  task: ['see', (id) => `/tasks/${id}`],
+  textRequest: ['see', (id) => `/usage/requests/${id}`],
+  transfer: ['pay', () => '/billing'],
 };
 
 export const searchPages = [
@@ -49,8 +49,12 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
 /** Operators find everything; members find the kinds that their roles allow in their accounts. */
 function scopeOf(visit: UserVisit): SearchScope {
   if (hasPermission(visit, 'read')) return () => null;
-  return (kind) =>
-    visit.memberships.filter(({ role }) => hasMemberPermission(role, NEEDED[kind])).map(({ accountId }) => accountId);
+  return (kind) => {
+    const [permission] = OF_MEMBERS[kind];
+    return visit.memberships
+      .filter(({ role }) => hasMemberPermission(role, permission))
+      .map(({ accountId }) => accountId);
+  };
 }
 
 async function findPastedKey({ database, keyPeppers }: ApiServices, secret: string): Promise<Match | null> {
@@ -104,22 +108,10 @@ function CreatedAt({ match: { kind, id } }: { match: Match }) {
 }
 
 function pathOf({ kind, id, accountId }: Match, visit: UserVisit): string {
-  if (!hasPermission(visit, 'read')) return `/accounts/${accountId}${MEMBER_PATHS[kind](id)}`;
+  const [, pathForMembers] = OF_MEMBERS[kind];
+  if (!hasPermission(visit, 'read')) return `/accounts/${accountId}${pathForMembers(id)}`;
   const account = `/staff/accounts/${accountId}`;
   if (kind === 'billingDocument') return `${account}/documents/${id}`;
   if (kind === 'apiKey') return hasPermission(visit, 'operate') ? `${account}/keys/${id}` : account;
   return kind === 'account' || kind === 'member' ? account : pathOfId(id);
 }
-
-/** The paths of the pages for members, below the path of the account. */
-const MEMBER_PATHS: Readonly<Record<MatchKind, (id: string) => string>> = {
-  account: () => '',
-  member: (id) => `/members/${id}`,
-  apiKey: (id) => `/keys/${id}`,
-  payment: () => '/billing',
-  billingDocument: (id) => `/billing/documents/${id}`,
-  webhookEndpoint: (id) => `/webhooks/${id}`,
-  task: (id) => `/tasks/${id}`,
-  textRequest: (id) => `/usage/requests/${id}`,
-  transfer: () => '/billing',
-};

@@ -187,26 +187,19 @@ function sortOf(query: URLSearchParams): EarningName {
   return EARNING_NAMES.find((known) => known === query.get('sort')) ?? 'revenue_usd';
 }
 
-/** Sorts revenue and cost from the highest, margins from the greatest loss, and unknown amounts last. */
-function sortedBy(name: EarningName, rows: readonly EarningRow[]): readonly EarningRow[] {
-  const keyOf = (row: EarningRow): number => {
-    switch (name) {
-      case 'revenue_usd':
-        return -Number(row.revenue);
-      case 'cost_usd':
-        return row.cost === null ? Infinity : -Number(row.cost);
-      case 'margin_usd':
-        return row.margin === null ? Infinity : Number(row.margin);
-      case 'margin_percent':
-        return percentOfMargin(row) ?? Infinity;
-    }
-    return name satisfies never;
-  };
-  return rows.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
-}
+/** The keys by which rows are sorted: revenue and cost from the highest, margins from the greatest loss. */
+const SORT_KEYS: Readonly<Record<EarningName, (row: EarningRow) => number | null>> = {
+  revenue_usd: ({ revenue }) => -Number(revenue),
+  cost_usd: ({ cost }) => (cost === null ? null : -Number(cost)),
+  margin_usd: ({ margin }) => (margin === null ? null : Number(margin)),
+  margin_percent: percentOfMargin,
+};
 
-function compare(one: number, other: number): number {
-  return one === other ? 0 : one < other ? -1 : 1;
+/** Sorts rows with unknown amounts last. */
+function sortedBy(name: EarningName, rows: readonly EarningRow[]): readonly EarningRow[] {
+  const keyOf = (row: EarningRow): number => SORT_KEYS[name](row) ?? Infinity;
+  // The difference of two unknown amounts is not a number.
+  return rows.toSorted((one, other) => keyOf(one) - keyOf(other) || 0);
 }
 
 /** The earnings of a model, a vendor or a customer. */
