@@ -19,7 +19,7 @@ import { badRequest, ServiceError } from '../domain/errors.ts';
 import { isObject } from '../domain/json.ts';
 import { withNewFormIds } from './html/form-id.tsx';
 import { FormError } from './form-problem.ts';
-import { type Done, doneBy, isDone, type PageResult, type Page, type Visit } from './page.ts';
+import { type Cookie, type Done, doneBy, isDone, type PageResult, type Page, type Visit } from './page.ts';
 
 const FORM_ID = /^[\w-]{22,64}$/;
 /** The pauses between reads of the first request's outcome, for a browser that sent a form twice. */
@@ -42,9 +42,9 @@ interface StoredResult {
   readonly html: string;
   /** What the page that opens next says; null for nothing. */
   readonly done: Done | null;
-  /** The tokens of the cookies that the response sets; `end` removes a cookie. */
-  readonly session: string | null;
-  readonly attempt: string | null;
+  /** The cookies that the response sets or removes. */
+  readonly session: Cookie | null;
+  readonly attempt: Cookie | null;
 }
 
 /** The outcome is unknown: the work may have been done. */
@@ -138,9 +138,9 @@ export function statusOf(result: PageResult, { context }: Visit): number {
 }
 
 function toKept(result: PageResult, draw: PageRenderer): StoredResult {
-  const session = 'session' in result ? tokenOf(result.session) : null;
-  const attempt = 'attempt' in result ? tokenOf(result.attempt) : null;
-  const kept = { ...UNKNOWN, session, attempt };
+  const session = 'session' in result ? result.session : undefined;
+  const attempt = 'attempt' in result ? result.attempt : undefined;
+  const kept = { ...UNKNOWN, session: session ?? null, attempt: attempt ?? null };
   switch (result.kind) {
     case 'redirect':
       return { ...kept, kind: 'redirect', to: result.path, done: doneBy(result) };
@@ -155,15 +155,13 @@ function toKept(result: PageResult, draw: PageRenderer): StoredResult {
 /** @param canSetCookies whether to set the cookies of the stored response */
 function toResult(kept: StoredResult, formId: string, canSetCookies: boolean): PageResult {
   if (kept.kind === 'part') return { kind: 'part', content: raw(kept.html) };
-  const next =
-    kept.kind === 'page'
-      ? ({ kind: 'redirect', path: `/outcomes/${formId}`, done: null } as const)
-      : ({ kind: 'redirect', path: kept.to, done: kept.done } as const);
+  const shown = kept.kind === 'page' ? { path: `/outcomes/${formId}`, done: null } : { path: kept.to, done: kept.done };
+  const next = { kind: 'redirect', ...shown } as const;
   if (!canSetCookies) return next;
   return {
     ...next,
-    ...(kept.session !== null && { session: cookieOf(kept.session) }),
-    ...(kept.attempt !== null && { attempt: cookieOf(kept.attempt) }),
+    ...(kept.session !== null && { session: kept.session }),
+    ...(kept.attempt !== null && { attempt: kept.attempt }),
   };
 }
 
@@ -181,22 +179,13 @@ function isKept(value: unknown): value is StoredResult {
     typeof to === 'string' &&
     typeof html === 'string' &&
     (done === null || isDone(done)) &&
-    isToken(session) &&
-    isToken(attempt)
+    (session === null || isCookie(session)) &&
+    (attempt === null || isCookie(attempt))
   );
 }
 
-function isToken(token: unknown): boolean {
-  return token === null || typeof token === 'string';
-}
-
-function tokenOf(cookie: { readonly token: string } | 'end' | undefined): string | null {
-  if (cookie === undefined) return null;
-  return cookie === 'end' ? cookie : cookie.token;
-}
-
-function cookieOf(token: string): { readonly token: string } | 'end' {
-  return token === 'end' ? token : { token };
+function isCookie(cookie: unknown): boolean {
+  return cookie === 'end' || (isObject(cookie) && typeof cookie['token'] === 'string');
 }
 
 function sentBefore(words: string): ServiceError {
