@@ -10,17 +10,18 @@ import { ButtonLink, Card, Field, Form, Problem } from '../../html/components.ts
 import { passwordFaultText, NewPassword } from '../../html/new-password.tsx';
 import { type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from '../sign-in/enter.ts';
+import { bare, expiredLink } from '../sign-in/views.tsx';
 
 export const joinPages = [
   everybody.page('/join/{invitation_token}', async (visit, { database }) => {
     const invitation = await findInvitationOf(database, visit.params['invitation_token'] ?? '');
-    return invitation ? join(visit, invitation, database) : expired(visit);
+    return invitation ? join(visit, invitation, database) : expiredLink(visit.texts);
   }),
   everybody.form('/join/{invitation_token}', async (visit, { database }) => {
     const { session, params } = visit;
     const { invitation_token: token = '' } = params;
     const invitation = await findInvitationOf(database, token);
-    if (!invitation) return expired(visit);
+    if (!invitation) return expiredLink(visit.texts);
     if (!session) return joinAsNewUser(visit, invitation, database);
     if (session.secondFactorPending) return join(visit, invitation, database);
     const accepted = await acceptInvitation(database, token, session);
@@ -48,8 +49,8 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
   const { accountName, email, role } = invitation;
   if (session && !session.secondFactorPending) {
     if (session.user.email !== email)
-      return bare(visit, invitation, <p>{words.forSomebodyElse(email, session.user.email)}</p>, 409);
-    return bare(
+      return joinPage(visit, invitation, <p>{words.forSomebodyElse(email, session.user.email)}</p>, 409);
+    return joinPage(
       visit,
       invitation,
       <Form action={visit.path} submit={words.joinAccount(accountName)}>
@@ -58,7 +59,7 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
     );
   }
   if (!(await findUserByEmail(database, email))) return newUserForm(visit, invitation, null);
-  return bare(
+  return joinPage(
     visit,
     invitation,
     <>
@@ -72,7 +73,7 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
 
 function newUserForm(visit: Visit, invitation: Invitation, problem: string | null): PageResult {
   const { signIn, members: words, values } = visit.texts;
-  return bare(
+  return joinPage(
     visit,
     invitation,
     <>
@@ -88,16 +89,6 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
   );
 }
 
-function bare({ texts }: Visit, { accountName }: Invitation, content: Child, status = 200): PageResult {
-  return {
-    kind: 'page',
-    title: texts.members.joinAccount(accountName),
-    content: <Card>{content}</Card>,
-    status,
-    bare: true,
-  };
-}
-
-function expired({ texts: { welcome: words } }: Visit): PageResult {
-  return { kind: 'page', title: words.expiredTitle, content: <Card>{words.expired}</Card>, status: 410, bare: true };
+function joinPage({ texts }: Visit, { accountName }: Invitation, content: Child, status = 200): PageResult {
+  return bare(texts.members.joinAccount(accountName), <Card>{content}</Card>, status);
 }

@@ -1,4 +1,5 @@
 /** The members of an account. Owners invite members, change roles and remove members. */
+import type { Child } from 'hono/jsx';
 import {
   changeRole,
   inviteMember,
@@ -110,8 +111,8 @@ function ownerOf({ account: { accountId }, user: { id: ownerId } }: MemberVisit)
   return { accountId, ownerId };
 }
 
-/** @throws ServiceError `bad_request` */
-function roleIn({ form }: MemberVisit): MemberRole {
+/** The role that a form gives to a member. @throws ServiceError `bad_request` */
+export function roleIn({ form }: Pick<MemberVisit, 'form'>): MemberRole {
   const role = MEMBER_ROLES.find((known) => known === form.text('role'));
   if (!role) throw badRequest(`"role" must be one of: ${MEMBER_ROLES.join(', ')}`);
   return role;
@@ -245,20 +246,26 @@ async function showMember(visit: MemberVisit, { database }: ApiServices): Promis
   );
 }
 
-/** Shows a link, which no other page shows. */
-function showLink(
-  visit: MemberVisit,
-  { title, explained, link }: { readonly title: string; readonly explained: string; readonly link?: string },
-): PageResult {
-  const { texts } = visit;
+/** A link, which no other page shows, or a sentence that an e-mail has it. */
+interface MadeLink {
+  readonly title: string;
+  readonly explained: string;
+  readonly link?: string;
+}
+
+/** @param children the link to the next page */
+export function showMadeLink({ title, explained, link }: MadeLink, children: Child = null): PageResult {
   return showPage(
     title,
     <Card>
       <p>{explained}</p>
       {link === undefined ? null : <Copyable text={link} label={title} />}
-      <p>
-        <ButtonLink href={`/console${pathOf(visit)}`} label={texts.common.done} />
-      </p>
+      {children}
     </Card>,
   );
+}
+
+function showLink(visit: MemberVisit, made: MadeLink): PageResult {
+  const done = <ButtonLink href={`/console${pathOf(visit)}`} label={visit.texts.common.done} />;
+  return showMadeLink(made, <p>{done}</p>);
 }

@@ -14,7 +14,7 @@ import type { Texts } from '../../texts/texts.ts';
 import { enter } from './enter.ts';
 import { lostPasswordPages } from './lost-password.tsx';
 import { providerPages } from './provider.tsx';
-import { bare, signInForm } from './views.tsx';
+import { bare, expiredLink, signInForm } from './views.tsx';
 
 export const signInPages = [
   ...lostPasswordPages,
@@ -51,18 +51,18 @@ export const signInPages = [
   }),
   everybody.page('/welcome/{token}', async (visit, { database }) => {
     const user = await findLink(database, visit.params['token'] ?? '');
-    return user ? welcome(visit, { email: user.email, problem: null }) : expired(visit.texts);
+    return user ? welcome(visit, { email: user.email, problem: null }) : expiredLink(visit.texts);
   }),
   everybody.form('/welcome/{token}', async (visit, { database }) => {
     const { params, texts, form, ip } = visit;
     const { token = '' } = params;
     const user = await findLink(database, token);
-    if (!user) return expired(texts);
+    if (!user) return expiredLink(texts);
     const password = form.exact('password');
     const fault = passwordFault(password, form.exact('repeated'));
     if (fault) return welcome(visit, { email: user.email, problem: passwordFaultText(texts, fault) });
     const result = await choosePassword(database, { token, password, ip });
-    if (result === 'over') return expired(texts);
+    if (result === 'over') return expiredLink(texts);
     if (result === 'too many') return welcome(visit, { email: user.email, problem: texts.signIn.tooMany });
     return enter(visit, database, user, { secondFactorPending: user.hasSecondFactor });
   }),
@@ -112,8 +112,4 @@ function signedOut({ signIn: words }: Texts, name: string, signOutUrl: string) {
       </div>
     </Card>,
   );
-}
-
-function expired({ welcome: words }: Texts): PageResult {
-  return bare(words.expiredTitle, <Card>{words.expired}</Card>, 410);
 }

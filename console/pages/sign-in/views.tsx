@@ -10,6 +10,11 @@ export function bare(title: string, content: Child, status = 200) {
   return { kind: 'page', title, content, status, bare: true } satisfies PageResult;
 }
 
+/** The page of a link that no longer works. */
+export function expiredLink({ welcome: words }: Texts) {
+  return bare(words.expiredTitle, <Card>{words.expired}</Card>, 410);
+}
+
 /** The sign-in form, and links to the other ways to sign in. */
 export function signInForm(
   { signIn: words }: Texts,

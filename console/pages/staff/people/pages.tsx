@@ -14,11 +14,11 @@ import {
   setMember,
   type User,
 } from '../../../../db/queries/users.ts';
-import { badRequest, ServiceError } from '../../../../domain/errors.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
 import { isPersonName, PERSON_NAME_LENGTH } from '../../../../domain/person-name.ts';
 import { type MemberRole, MEMBER_ROLES } from '../../../../domain/roles.ts';
 import { FormError } from '../../../form-problem.ts';
-import { Card, Choice, Copyable, Empty, Field, Form, FormButton } from '../../../html/components.tsx';
+import { Card, Choice, Empty, Field, Form, FormButton } from '../../../html/components.tsx';
 import { Chosen } from '../../../html/resource-table.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import {
@@ -31,6 +31,7 @@ import {
   type UserVisit,
 } from '../../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
+import { roleIn, showMadeLink } from '../../members/pages.tsx';
 
 const validate = createValidator(createUserSchema);
 
@@ -56,15 +57,15 @@ export const staffPeoplePages = [
         return { role: members.find((member) => member.userId === userId)?.role };
       },
       fieldsOf: (stored) => stored,
-      save: (transaction) => setMember(transaction, { accountId, userId, role: roleIn(form.text('role')) }),
+      save: (transaction) => setMember(transaction, { accountId, userId, role: roleIn(visit) }),
     });
   }),
   change('/leave', ({ form }, { database }, { id }) => removeMember(database, form.text('account_id'), id), 'removed'),
   staff.form('/staff/people/{user_id}/link', 'operate', async (visit, services) => {
     const user = await customerOf(visit, services);
     const { members: words } = visit.texts;
-    const link = await makeUserLink(services, user);
-    return showLink(words.linkTitle, services.canSendMail ? words.mailed(user.email) : words.linkMade, link);
+    const explained = services.canSendMail ? words.mailed(user.email) : words.linkMade;
+    return showMadeLink({ title: words.linkTitle, explained, link: await makeUserLink(services, user) });
   }),
 ];
 
@@ -97,18 +98,11 @@ async function customerOf(visit: UserVisit, services: ApiServices): Promise<User
   return user;
 }
 
-/** @throws ServiceError `bad_request` */
-function roleIn(text: string): MemberRole {
-  const role = MEMBER_ROLES.find((known) => known === text);
-  if (!role) throw badRequest(`"role" must be one of: ${MEMBER_ROLES.join(', ')}`);
-  return role;
-}
-
 /** Invites a new person by a link. An existing user becomes a member immediately. */
 export async function invite(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { form, texts, params } = visit;
   const { id: accountId } = await existingAccount(services.database, params['account_id'] ?? '');
-  const role = roleIn(form.text('role'));
+  const role = roleIn(visit);
   const { email, name } = validate({ email: form.text('email'), name: form.text('name') });
   const known = await findUserByEmail(services.database, email.toLowerCase());
   if (known) {
@@ -117,11 +111,8 @@ export async function invite(visit: UserVisit, services: ApiServices): Promise<P
   }
   const { link } = await inviteUser(services, { email, name, staffRole: null }, { accountId, role });
   const { members: words } = texts;
-  return showLink(
-    words.invitedTitle,
-    services.canSendMail ? words.invitationMailed(email) : words.invited(email),
-    link,
-  );
+  const explained = services.canSendMail ? words.invitationMailed(email) : words.invited(email);
+  return showMadeLink({ title: words.invitedTitle, explained, link });
 }
 
 async function showPerson(visit: UserVisit, services: ApiServices): Promise<PageResult> {
@@ -209,16 +200,5 @@ export function InviteForm({ accountId }: { accountId: string }) {
       <Field name="name" id="invited-name" required autocomplete="off" />
       <RoleChoice id="invited-role" value="owner" />
     </Form>
-  );
-}
-
-/** Shows a link, which no other page shows. */
-function showLink(title: string, explained: string, link: string): PageResult {
-  return showPage(
-    title,
-    <Card>
-      <p>{explained}</p>
-      <Copyable text={link} label={title} />
-    </Card>,
   );
 }
