@@ -3,8 +3,16 @@ import { expect } from 'chai';
 import type { Page } from '../../console/page.ts';
 import { PAGES } from '../../console/pages.ts';
 import { isPersonName } from '../../domain/person-name.ts';
-import type { TestCaller } from '../support/factories.ts';
-import { linkIn, PASSWORD, type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
+import {
+  linkIn,
+  PASSWORD,
+  type Shown,
+  UNLIMITED,
+  useAccount,
+  useTestConsole,
+  useVisitor,
+  Visitor,
+} from '../support/console.ts';
 
 const LONG_AFTER = 'z'.repeat(32);
 const LONG_BEFORE = '0'.repeat(32);
@@ -32,15 +40,9 @@ const HOSTILE = [
 
 describe('a hostile customer', () => {
   const app = useTestConsole();
-  let account: TestCaller;
-  let owner: Visitor;
-  let operator: Visitor;
-
-  before(async () => {
-    account = await app.createAccount({ fundedUsd: 10 });
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: account.accountId });
-    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
-  });
+  const account = useAccount(app, { fundedUsd: 10 });
+  const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: account.accountId }));
+  const operator = useVisitor(app, () => ({ email: 'op@example.com', staff_role: 'operator' }));
   beforeEach(() => app.database('sign_in_attempts').delete());
 
   const visitorOf = ({ access }: Page): Visitor => (access === 'staff' ? operator : owner);

@@ -3,28 +3,19 @@ import { mountConsole } from '../../console/serve.ts';
 import { adjust, topUp } from '../../db/queries/credits.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { startTestApp } from '../support/app.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
-import {
-  createTaskRow,
-  createTextRequestRow,
-  finishAsFailed,
-  finishAsSucceeded,
-  keyOf,
-  type TestCaller,
-} from '../support/factories.ts';
+import { useAccount, useTestConsole, Visitor } from '../support/console.ts';
+import { createTaskRow, createTextRequestRow, finishAsFailed, finishAsSucceeded, keyOf } from '../support/factories.ts';
 
 const THIS_MONTH = new Date().toISOString().slice(0, 7);
 
 describe('the billing pages', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let other: TestCaller;
+  const customer = useAccount(app, { fundedUsd: 1_000, signupUsd: 2 });
+  const other = useAccount(app, { fundedUsd: 77 });
   let owner: Visitor;
   let path: string;
 
   before(async () => {
-    customer = await app.createAccount({ fundedUsd: 1_000, signupUsd: 2 });
-    other = await app.createAccount({ fundedUsd: 77 });
     const { accountId } = customer;
     for (let count = 0; count < 30; count++) {
       const task = await createTaskRow(app.database, keyOf(customer));

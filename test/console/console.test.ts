@@ -22,11 +22,10 @@ function currentIn(html: string): string[] {
 
 describe('the console', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
+  const customer = useAccount(app, { fundedUsd: 25 });
   let owner: Visitor;
 
   before(async () => {
-    customer = await app.createAccount({ fundedUsd: 25 });
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
   });
 

@@ -2,9 +2,8 @@ import { expect } from 'chai';
 import { issueDocument, listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
 import { topUp } from '../../db/queries/credits.ts';
 import { parseUsd } from '../../domain/money.ts';
-import type { TestCaller } from '../support/factories.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 
 const SELLER = {
   name: 'Acme GmbH',
@@ -16,13 +15,11 @@ const SELLER = {
 
 describe('the pages of receipts and invoices', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let owner: Visitor;
+  const customer = useAccount(app);
+  const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
   let path: string;
 
   before(async () => {
-    customer = await app.createAccount();
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/billing`;
     await recordSeller(app.database, SELLER);
   });

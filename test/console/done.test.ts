@@ -1,23 +1,18 @@
 import { expect } from 'chai';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, type TestCaller } from '../support/factories.ts';
+import { useAccount, useTestConsole, useVisitor, type Visitor } from '../support/console.ts';
+import { createEndpoint } from '../support/factories.ts';
 
 const CORRECTIONS = '/console/staff/corrections';
 
 describe('the page after a form', () => {
   const app = useTestConsole({ settings: { secondApprovalAbove: parseUsd(100) } });
-  let customer: TestCaller;
-  let ada: Visitor;
-  let bob: Visitor;
-
-  before(async () => {
-    customer = await app.createAccount({ fundedUsd: 10 });
-    const person = { account_id: customer.accountId, staff_role: 'operator' } as const;
-    ada = await Visitor.invited(app, { email: 'ada@example.com', ...person });
-    bob = await Visitor.invited(app, { email: 'bob@example.com', ...person });
-  });
+  const customer = useAccount(app, { fundedUsd: 10 });
+  const operatorOf = (email: string) => () =>
+    ({ email, account_id: customer.accountId, staff_role: 'operator' }) as const;
+  const ada = useVisitor(app, operatorOf('ada@example.com'));
+  const bob = useVisitor(app, operatorOf('bob@example.com'));
 
   /** Sends a form. @returns what the next page says, and what the page says when it is loaded again */
   async function noteAfter(by: Visitor, path: string, fields: Record<string, string> = {}) {

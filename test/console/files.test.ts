@@ -1,19 +1,16 @@
 import { expect } from 'chai';
-import type { TestCaller } from '../support/factories.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 import { uploadImage } from '../support/uploads.ts';
 
 const NAME = '<img src=x onerror=alert(1)>';
 
 describe('the files page', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let owner: Visitor;
+  const customer = useAccount(app, { fundedUsd: 25 });
+  const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
   let path: string;
 
-  before(async () => {
-    customer = await app.createAccount({ fundedUsd: 25 });
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
+  before(() => {
     path = `/console/accounts/${customer.accountId}/files`;
   });
 

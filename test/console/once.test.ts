@@ -9,25 +9,25 @@ import {
   PASSWORD,
   type Shown,
   UNLIMITED,
+  useAccount,
   useTestConsole,
+  useVisitor,
   Visitor,
 } from '../support/console.ts';
 import { codeAt } from '../../api/services/people/second-factor.ts';
-import { createEndpoint, type TestCaller } from '../support/factories.ts';
+import { createEndpoint } from '../support/factories.ts';
 
 const CONSOLE = join(import.meta.dirname, '../../console');
 const TIMES = 10;
 
 describe('forms of the console', () => {
-  let customer: TestCaller;
-  let owner: Visitor;
   let account: string;
   let count = 0;
 
   const app = useTestConsole({ settings: { allowPrivateAddresses: true } });
+  const customer = useAccount(app, { fundedUsd: 25 });
+  const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
   before(async () => {
-    customer = await app.createAccount({ fundedUsd: 25 });
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     account = `/console/accounts/${customer.accountId}`;
   });
   beforeEach(() => app.database('sign_in_attempts').delete());

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { describeInBrowser } from '../support/browser.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createTaskRow, keyOf, type TestCaller } from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 
@@ -19,15 +19,12 @@ function examplesIn(html: string): string[] {
 
 describe('the playground', () => {
   const app = useTestConsole({ simulatesText: true });
-  let customer: TestCaller;
-  let other: TestCaller;
-  let owner: Visitor;
+  const customer = useAccount(app, { fundedUsd: 25 });
+  const other = useAccount(app, { fundedUsd: 25 });
+  const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
   let path: string;
 
-  before(async () => {
-    customer = await app.createAccount({ fundedUsd: 25 });
-    other = await app.createAccount({ fundedUsd: 25 });
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
+  before(() => {
     path = `/console/accounts/${customer.accountId}/playground`;
   });
 

@@ -3,7 +3,7 @@ import { badRequest } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import { FormError, problemWords } from '../../console/form-problem.ts';
 import { textsIn } from '../../console/texts/texts.ts';
-import { useTestConsole, UNLIMITED, Visitor } from '../support/console.ts';
+import { UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint } from '../support/factories.ts';
 
 /** A form with a wrong entry, and its message for a reader of Chinese. */

@@ -2,25 +2,22 @@ import { expect } from 'chai';
 import { adjust } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsSucceeded, keyOf, type TestCaller } from '../support/factories.ts';
+import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
+import { createTaskRow, finishAsSucceeded, keyOf } from '../support/factories.ts';
 
 describe('accounts in the console of the staff', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let operator: Visitor;
-  let finance: Visitor;
+  const customer = useAccount(app, { fundedUsd: 25 });
+  const operator = useVisitor(app, () => ({ email: 'op@example.com', staff_role: 'operator' }));
+  const finance = useVisitor(app, () => ({ email: 'fin@example.com', staff_role: 'finance' }));
   let path: string;
 
   before(async () => {
-    customer = await app.createAccount({ fundedUsd: 25 });
     path = `/console/staff/accounts/${customer.accountId}`;
     await app
       .database('accounts')
       .where({ id: customer.accountId })
       .update({ name: 'Kites Ltd', email: 'kites@example.com', external_id: 'crm-77' });
-    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
-    finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
   });
 
   const balanceOf = async (accountId: string): Promise<string> => {

@@ -4,7 +4,7 @@ import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
 import { type ErrorBody } from '../support/app.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useTestConsole, useVisitor, type Visitor } from '../support/console.ts';
 import { connectGenway, type Genway } from '../support/genway.ts';
 import { call } from '../support/stack.ts';
 
@@ -19,16 +19,13 @@ function monthsAgo(months: number): Date {
 
 describe('findings without a remedy', () => {
   let genway: Genway;
-  let ada: Visitor;
-  let bob: Visitor;
-  let reader: Visitor;
 
   const app = useTestConsole({ settings: { secondApprovalAbove: parseUsd(100) } });
+  const ada = useVisitor(app, () => ({ email: 'ada@example.com', staff_role: 'finance' }));
+  const bob = useVisitor(app, () => ({ email: 'bob@example.com', staff_role: 'operator' }));
+  const reader = useVisitor(app, () => ({ email: 'read@example.com', staff_role: 'readonly' }));
   before(async () => {
     genway = await connectGenway(app);
-    ada = await Visitor.invited(app, { email: 'ada@example.com', staff_role: 'finance' });
-    bob = await Visitor.invited(app, { email: 'bob@example.com', staff_role: 'operator' });
-    reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
     for (const months of [3, 2]) await ensurePartitions(app.database, monthsAgo(months));
   });
 

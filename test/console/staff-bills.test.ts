@@ -9,7 +9,7 @@ import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { type Month, parseMonth } from '../../domain/month.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { startTestConsole, useTestConsole, Visitor } from '../support/console.ts';
+import { startTestConsole, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { checkBooks } from '../support/reconciliation.ts';
 import { createTaskRow, finishAsSucceeded, keyOf, submitTask } from '../support/factories.ts';
 
@@ -24,9 +24,9 @@ function thisMonth(): Month {
 
 describe('the import of a bill in the console', () => {
   const app = useTestConsole();
+  const finance = useVisitor(app, () => ({ email: 'fin@example.com', staff_role: 'finance' }));
   let month: Month;
   let path: string;
-  let finance: Visitor;
   let task: string;
 
   before(async () => {
@@ -42,7 +42,6 @@ describe('the import of a bill in the console', () => {
       await transaction.raw('SET LOCAL session_replication_role = replica');
       await transaction('submissions').update({ provider: 'fal', model: 'veo' });
     });
-    finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
   });
 
   const bills = async () => listVendorBills(app.database, month);

@@ -4,7 +4,7 @@ import { reconcile } from '../../db/reconciliation/reconcile.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { type ErrorBody, useTestApp } from '../support/app.ts';
-import { Visitor } from '../support/console.ts';
+import { useVisitor, type Visitor } from '../support/console.ts';
 import { reloadAccount } from '../support/factories.ts';
 import { NOTHING_OUTSIDE } from '../support/reconciliation.ts';
 import { call } from '../support/stack.ts';
@@ -12,16 +12,10 @@ import { call } from '../support/stack.ts';
 const CORRECTIONS = '/console/staff/corrections';
 
 describe('corrections in the console of the staff', () => {
-  let ada: Visitor;
-  let bob: Visitor;
-  let cleo: Visitor;
-
   const app = useTestApp({ mountPages: mountConsole, settings: { secondApprovalAbove: parseUsd(100) } });
-  before(async () => {
-    ada = await Visitor.invited(app, { email: 'ada@example.com', staff_role: 'finance' });
-    bob = await Visitor.invited(app, { email: 'bob@example.com', staff_role: 'finance' });
-    cleo = await Visitor.invited(app, { email: 'cleo@example.com', staff_role: 'operator' });
-  });
+  const ada = useVisitor(app, () => ({ email: 'ada@example.com', staff_role: 'finance' }));
+  const bob = useVisitor(app, () => ({ email: 'bob@example.com', staff_role: 'finance' }));
+  const cleo = useVisitor(app, () => ({ email: 'cleo@example.com', staff_role: 'operator' }));
 
   const fundedOf = async (accountId: string): Promise<string> =>
     formatUsd((await reloadAccount(app.database, { id: accountId })).fundedAvailable);

@@ -6,7 +6,7 @@ import { insertTransfer } from '../../db/queries/transfers.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   createTaskRow,
@@ -15,7 +15,6 @@ import {
   keyOf,
   openTaskSubmission,
   submitTask,
-  type TestCaller,
 } from '../support/factories.ts';
 
 const MONTHS = '/console/staff/months';
@@ -42,9 +41,9 @@ function rowsOf(html: string, label: string): readonly (readonly string[])[] {
 describe('months in the console of the staff', () => {
   const [thisMonth, lastMonth, past] = [monthBefore(0), monthBefore(1), monthBefore(2)];
   const app = useTestConsole();
-  let customer: TestCaller;
+  const customer = useAccount(app, { fundedUsd: 100 });
+  const reader = useVisitor(app, () => ({ email: 'read@example.com', staff_role: 'readonly' }));
   let finance: Visitor;
-  let reader: Visitor;
 
   before(async () => {
     await ensurePartitions(app.database, past.moment);
@@ -52,7 +51,6 @@ describe('months in the console of the staff', () => {
     await app.database('accounts').insert(oldest);
     // Nothing is summed by day yet, so that transfers may be backdated.
     await app.database('daily_usage_summed').update({ before: past.moment });
-    customer = await app.createAccount({ fundedUsd: 100 });
     const prices = ['1.000000000001', '2.5', '0.000000000009'];
     for (const price of prices) {
       const task = await createTaskRow(app.database, keyOf(customer), { price: parseUsd(price), model: `m-${price}` });
@@ -60,7 +58,6 @@ describe('months in the console of the staff', () => {
     }
     await finishAsFailed(app.database, await createTaskRow(app.database, keyOf(customer)));
     finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
-    reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
   });
 
   const finish = async (findings: number): Promise<string> => {

@@ -2,29 +2,17 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { createCallRecorder } from '../../db/call-recorder.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
-import {
-  createEndpoint,
-  createTaskRow,
-  createTextRequestRow,
-  finishAsSucceeded,
-  keyOf,
-  type TestCaller,
-} from '../support/factories.ts';
+import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
+import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded, keyOf } from '../support/factories.ts';
 
 describe('the pages of operators', () => {
-  let customer: TestCaller;
-  let operator: Visitor;
-
   const app = useTestConsole({
     textUpstreams: [
       { name: 'simulator', apiKeys: ['sk-one-1111', 'sk-two-2222'], baseUrls: baseUrlsAt('http://127.0.0.1:9') },
     ],
   });
-  before(async () => {
-    customer = await app.createAccount({ fundedUsd: 10 });
-    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
-  });
+  const customer = useAccount(app, { fundedUsd: 10 });
+  const operator = useVisitor(app, () => ({ email: 'op@example.com', staff_role: 'operator' }));
 
   describe('models', () => {
     const path = '/console/staff/models/vidone-3.0';

@@ -1,18 +1,24 @@
 import { expect } from 'chai';
-import type { TestCaller } from '../support/factories.ts';
-import { addSecondFactor, invite, linkIn, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
+import {
+  addSecondFactor,
+  invite,
+  linkIn,
+  PASSWORD,
+  useAccount,
+  useTestConsole,
+  useVisitor,
+  Visitor,
+} from '../support/console.ts';
 
 describe('accounts and people that operators create and change in the console', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let operator: Visitor;
+  const customer = useAccount(app, { fundedUsd: 25 });
+  const operator = useVisitor(app, () => ({ email: 'op@example.com', staff_role: 'operator' }));
   let account: string;
   let count = 0;
 
   before(async () => {
-    customer = await app.createAccount({ fundedUsd: 25 });
     account = `/console/staff/accounts/${customer.accountId}`;
-    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
   });
   beforeEach(() => app.database('sign_in_attempts').delete());
 

@@ -5,22 +5,15 @@ import { loadCatalogue } from '../../catalogue/load.ts';
 import { readRules, writeRules } from '../../console/pages/staff/price-lists/rules.ts';
 import { textsIn } from '../../console/texts/texts.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
-import type { TestCaller } from '../support/factories.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 
 const PATH = '/console/staff/price-lists';
 
 describe('price lists in the console of the staff', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let finance: Visitor;
-  let reader: Visitor;
-
-  before(async () => {
-    customer = await app.createAccount({ fundedUsd: 25 });
-    finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
-    reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
-  });
+  const customer = useAccount(app, { fundedUsd: 25 });
+  const finance = useVisitor(app, () => ({ email: 'fin@example.com', staff_role: 'finance' }));
+  const reader = useVisitor(app, () => ({ email: 'read@example.com', staff_role: 'readonly' }));
 
   const create = (fields: Record<string, string>) =>
     finance.send(PATH, { name: 'kites', factor: '0.9', rules: '', valid_from: '', reason: 'a test', ...fields });

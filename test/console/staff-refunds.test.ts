@@ -1,24 +1,21 @@
 import { expect } from 'chai';
 import { parseUsd } from '../../domain/money.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 import { createTaskRow, finishAsFailed, keyOf, type TestCaller } from '../support/factories.ts';
 
 const REFUNDS = '/console/staff/refunds';
 
 describe('refunds in the console of the staff', () => {
   const app = useTestConsole();
-  let one: TestCaller;
-  let other: TestCaller;
-  let reader: Visitor;
+  const one = useAccount(app, { fundedUsd: 50 });
+  const other = useAccount(app, { fundedUsd: 50 });
+  const reader = useVisitor(app, () => ({ email: 'read@example.com', staff_role: 'readonly' }));
   let violation: string;
 
   before(async () => {
-    one = await app.createAccount({ fundedUsd: 50 });
-    other = await app.createAccount({ fundedUsd: 50 });
     violation = await refund(one, 'content_policy_violation', '1.000000000001');
     await refund(one, 'processing_failed', '2');
     await refund(other, 'processing_failed', '3.25');
-    reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
   });
 
   async function refund(caller: TestCaller, code: Parameters<typeof finishAsFailed>[2], usd: string): Promise<string> {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { describeInBrowser } from '../support/browser.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import {
   createEndpoint,
   createTaskRow,
@@ -9,22 +9,15 @@ import {
   keyOf,
   newTask,
   submitTask,
-  type TestCaller,
 } from '../support/factories.ts';
 
 const PROMPT = 'My secret kite over the sea';
 
 describe('tasks of all accounts in the console of the staff', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let operator: Visitor;
-  let reader: Visitor;
-
-  before(async () => {
-    customer = await app.createAccount({ fundedUsd: 100 });
-    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
-    reader = await Visitor.invited(app, { email: 'reader@example.com', staff_role: 'readonly' });
-  });
+  const customer = useAccount(app, { fundedUsd: 100 });
+  const operator = useVisitor(app, () => ({ email: 'op@example.com', staff_role: 'operator' }));
+  const reader = useVisitor(app, () => ({ email: 'reader@example.com', staff_role: 'readonly' }));
 
   const createTask = (caller = customer) => {
     const { request } = newTask(keyOf(caller));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { storeLateResult } from '../../db/queries/late-results.ts';
 import {
@@ -14,13 +14,11 @@ import {
 
 describe('pages of tasks', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let owner: Visitor;
+  const customer = useAccount(app, { fundedUsd: 25 });
+  const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
   let path: string;
 
-  before(async () => {
-    customer = await app.createAccount({ fundedUsd: 25 });
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
+  before(() => {
     path = `/console/accounts/${customer.accountId}/tasks`;
   });
 

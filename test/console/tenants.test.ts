@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import { endpointsFor } from '../../api/endpoints.ts';
 import { PAGES } from '../../console/pages.ts';
 import { newId } from '../../domain/ids.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
-import type { TestCaller } from '../support/factories.ts';
+import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 import { makeSamples, type Samples } from '../support/samples.ts';
 import { call } from '../support/stack.ts';
 
@@ -24,9 +23,9 @@ const TABLES = [
 
 describe('the ids of another account', () => {
   const app = useTestConsole();
-  let own: TestCaller;
-  let owner: Visitor;
-  let operator: Visitor;
+  const own = useAccount(app, { fundedUsd: 10 });
+  const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: own.accountId }));
+  const operator = useVisitor(app, () => ({ email: 'op@example.com', staff_role: 'operator' }));
   let theirs: Samples;
   const unknown: Samples = {
     task_id: newId('task'),
@@ -42,9 +41,6 @@ describe('the ids of another account', () => {
   };
 
   before(async () => {
-    own = await app.createAccount({ fundedUsd: 10 });
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: own.accountId });
-    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
     theirs = await makeSamples(app, await app.createAccount({ fundedUsd: 10 }));
     expect(Object.values(theirs)).not.to.include.oneOf(['', 'undefined']);
   });

@@ -1,22 +1,20 @@
 import { expect } from 'chai';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 import { createTextRequestRow, keyOf, type TestCaller } from '../support/factories.ts';
 
 describe('the text requests of an account', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
+  const customer = useAccount(app, { key: { name: 'for the shop' } });
+  const member = useVisitor(app, () => ({ email: 'member@example.com', account_id: customer.accountId }));
   let ids: readonly string[];
   let theirs: string;
-  let member: Visitor;
   let path: string;
 
   before(async () => {
     const other = await app.createAccount();
-    customer = await app.createAccount({ key: { name: 'for the shop' } });
     const requestOf = async (caller: TestCaller) => (await createTextRequestRow(app.database, keyOf(caller))).id;
     ids = [await requestOf(customer), await requestOf(customer)];
     theirs = await requestOf(other);
-    member = await Visitor.invited(app, { email: 'member@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/usage/requests`;
   });
 

@@ -3,8 +3,8 @@ import { exactUsd } from '../../console/html/components.tsx';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded, keyOf, type TestCaller } from '../support/factories.ts';
+import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded, keyOf } from '../support/factories.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 
 const NAME = '=HYPERLINK("https://evil.test","<b>free</b>")';
@@ -16,14 +16,12 @@ const LAST_DAYS = `from=${FIRST}&to=${TODAY}`;
 
 describe('the usage page', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let other: TestCaller;
-  let visitor: Visitor;
+  const customer = useAccount(app, { fundedUsd: 25, key: { name: NAME } });
+  const other = useAccount(app, { fundedUsd: 5, key: { name: 'of another account' } });
+  const visitor = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
   let path: string;
 
   before(async () => {
-    customer = await app.createAccount({ fundedUsd: 25, key: { name: NAME } });
-    other = await app.createAccount({ fundedUsd: 5, key: { name: 'of another account' } });
     for (const caller of [customer, customer, other]) {
       await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(caller)));
     }
@@ -36,7 +34,6 @@ describe('the usage page', () => {
     await ledger.hold([hold]);
     await ledger.settle([settlementOf(hold, { charge: SMALL })]);
     await ledger.close();
-    visitor = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/usage`;
   });
 

@@ -1,19 +1,17 @@
 import { expect } from 'chai';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
-import { copyableIn, useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, type TestCaller } from '../support/factories.ts';
+import { copyableIn, useAccount, useTestConsole, useVisitor } from '../support/console.ts';
+import { createEndpoint } from '../support/factories.ts';
 
 describe('pages of webhooks', () => {
-  let customer: TestCaller;
-  let owner: Visitor;
   let path: string;
   let own: WebhookEndpoint;
 
   const app = useTestConsole({ settings: { allowPrivateAddresses: true } });
+  const customer = useAccount(app);
+  const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
   before(async () => {
-    customer = await app.createAccount();
     own = await createEndpoint(app.database, { id: customer.accountId });
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/webhooks`;
   });
 

@@ -5,7 +5,8 @@ import { SESSION_COOKIE } from '../../api/services/people/sessions.ts';
 import { mountConsole } from '../../console/serve.ts';
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import { startTestApp, type TestApp, type TestAppOptions } from './app.ts';
-import { useStarted } from './started.ts';
+import type { CallerSettings, TestCaller } from './factories.ts';
+import { useMade, useStarted } from './started.ts';
 
 export const PASSWORD = 'a kite over the sea';
 
@@ -39,15 +40,29 @@ export function useTestConsole(options?: Omit<TestAppOptions, 'mountPages'>): Te
   return useStarted(() => startTestConsole(options));
 }
 
+/** A customer's account with a key, for the tests of the current suite. */
+export function useAccount(app: TestApp, settings?: CallerSettings): TestCaller {
+  return useMade(() => app.createAccount(settings));
+}
+
+/** A person who was invited and has signed in, for the tests of the current suite. */
+export function useVisitor(app: TestApp, person: () => Person): Visitor {
+  const visitor = new Visitor(app);
+  before(async () => visitor.enter(await invite(app, person())));
+  return visitor;
+}
+
+interface Person {
+  readonly email: string;
+  readonly staff_role?: AdminRole;
+  readonly account_id?: string;
+  readonly member_role?: MemberRole;
+}
+
 /** Invites a person through the administration. @returns the path of the invitation */
 export async function invite(
   { baseUrl, adminToken }: Pick<TestApp, 'baseUrl' | 'adminToken'>,
-  person: {
-    readonly email: string;
-    readonly staff_role?: AdminRole;
-    readonly account_id?: string;
-    readonly member_role?: MemberRole;
-  },
+  person: Person,
 ): Promise<string> {
   const response = await fetch(`${baseUrl}/admin/v1/users`, {
     method: 'POST',
@@ -71,23 +86,25 @@ const SHOWN_FIELDS =
   /<form method="post" action="([^"]+)"[^>]*>(?:<input type="hidden"[^>]*>)*<input type="hidden" name="shown" value="([^"]*)"/g;
 
 export class Visitor {
-  readonly #baseUrl: string;
+  readonly #app: Pick<TestApp, 'baseUrl'>;
   readonly #cookies = new Map<string, string>();
   readonly #marks = new Map<string, string>();
   #formToken = '';
 
-  constructor({ baseUrl }: Pick<TestApp, 'baseUrl'>) {
-    this.#baseUrl = baseUrl;
+  constructor(app: Pick<TestApp, 'baseUrl'>) {
+    this.#app = app;
   }
 
-  /** Follows an invitation, which signs in. */
-  static async invited(
-    app: Pick<TestApp, 'baseUrl' | 'adminToken'>,
-    person: Parameters<typeof invite>[1],
-  ): Promise<Visitor> {
+  /** A visitor who has followed an invitation, which signs in. */
+  static async invited(app: Pick<TestApp, 'baseUrl' | 'adminToken'>, person: Person): Promise<Visitor> {
     const visitor = new Visitor(app);
-    await visitor.send(await invite(app, person), { password: PASSWORD, repeated: PASSWORD });
+    await visitor.enter(await invite(app, person));
     return visitor;
+  }
+
+  /** Chooses a password by an invitation. @param path that of the invitation */
+  async enter(path: string): Promise<void> {
+    await this.send(path, { password: PASSWORD, repeated: PASSWORD });
   }
 
   get cookie(): string {
@@ -146,7 +163,7 @@ export class Visitor {
   }
 
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string): Promise<Shown> {
-    const response = await request(this.#baseUrl + path, {
+    const response = await request(this.#app.baseUrl + path, {
       method,
       headers: { ...(this.cookie && { cookie: this.cookie }), ...headers },
       ...(body === undefined ? {} : { body }),
