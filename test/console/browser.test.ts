@@ -12,7 +12,7 @@ import type { Page } from 'playwright-core';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
 import { type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
 import { useTestStack } from '../support/stack.ts';
-import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
+import { createTask, taskWhenFinal } from '../support/tasks.ts';
 import { CUSTOMER_EMAIL, FAILED_PROMPT, Hand, HOOK_PATH, JOBS, OLDEST_MONTH, type Person } from './jobs.ts';
 
 const WAIT_MS = 60_000;
@@ -331,24 +331,6 @@ describeInBrowser('the console in a browser', (browser) => {
     await tab.tabTo('#playground button[type=submit]');
     await page.keyboard.press('Enter');
     await taskBesideForm(page);
-  });
-
-  it('shows an operator a task’s timeline, who cancels the task and sees the refund', async () => {
-    const { apiKey } = await stack.createAccount({ fundedUsd: 5 });
-    const { id } = await createTask(stack, apiKey, 'A boat that never leaves [sim:stuck]');
-    await taskWhen(stack, apiKey, id, 'processing');
-    await tab.signIn(await Visitor.invited(stack, { email: 'staff@example.com', staff_role: 'operator' }));
-    const { page } = tab;
-    await page.goto('/console');
-    await page.getByRole('link', { name: 'All tasks' }).click();
-    await page.getByRole('link', { name: id }).first().click();
-    await page.getByText('Accepted').first().waitFor();
-    expect(await page.getByText('A boat that never leaves').count(), 'the words of the customer').to.equal(0);
-    const form = page.locator('form[action$="/cancel"]');
-    await form.getByLabel('Reason').fill('the customer asked by phone');
-    await form.getByRole('button').click();
-    await page.getByText('refunded in full').first().waitFor({ timeout: WAIT_MS });
-    expect((await findTask(stack.database, id))?.status).to.equal('failed');
   });
 
   describe('for the jobs of a day:', () => {

@@ -200,13 +200,7 @@ describe('the console', () => {
     it('signing in is void everywhere once a new password was chosen by a link', async () => {
       // contract 4.11:44
       const before = await Visitor.invited(app, { email: 'lost@example.com' });
-      const [user] = await app.database('users').where({ email: 'lost@example.com' }).select<{ id: string }[]>('id');
-      const response = await fetch(`${app.baseUrl}/admin/v1/users/${user?.id}/links`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${app.adminToken}` },
-      });
-      const link: unknown = Object(Object(await response.json()).data).link;
-      await new Visitor(app).send(new URL(String(link)).pathname, { password: PASSWORD, repeated: PASSWORD });
+      await new Visitor(app).enter(await newPasswordLink(app, 'lost@example.com'));
       expect((await before.get('/console/profile')).headers['location']).to.equal('/console/sign-in');
     });
   });

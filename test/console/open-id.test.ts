@@ -7,7 +7,15 @@ import { digestToken } from '../../net/bearer-token.ts';
 import { createOpenIdProvider, SignInRefusedError } from '../../net/openid-provider.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import type { TestCaller } from '../support/factories.ts';
-import { addSecondFactor, invite, PASSWORD, type Shown, type TestSecondFactor, Visitor } from '../support/console.ts';
+import {
+  addSecondFactor,
+  invite,
+  newPasswordLink,
+  PASSWORD,
+  type Shown,
+  type TestSecondFactor,
+  Visitor,
+} from '../support/console.ts';
 import { CLIENT, type KnownPerson, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';
 
 describe('signing in with a provider of OpenID Connect', () => {
@@ -50,6 +58,16 @@ describe('signing in with a provider of OpenID Connect', () => {
 
   const isIn = async (visitor: Visitor): Promise<boolean> =>
     (await visitor.get(`/console/accounts/${customer.accountId}`)).status === 200;
+
+  /** The address of the provider, to which a user with a password goes to connect it. */
+  async function providerUrl(visitor: Visitor): Promise<string> {
+    const { text } = await visitor.send('/console/profile/provider', { current: PASSWORD });
+    return /href="(http:[^"]+\/auth\?[^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+  }
+
+  /** A user with a password connects the provider. */
+  const connectProvider = async (visitor: Visitor, login: string): Promise<Shown> =>
+    visitor.get(await provider.signIn(await providerUrl(visitor), login));
 
   it('admits an invited person with a verified address at the provider, who needs no password', async () => {
     await welcome(know('ada'));
@@ -109,10 +127,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect(await isIn(visitor)).to.equal(false);
 
     expect((await eve.send('/console/profile/provider', { current: 'guess' })).status).to.equal(400);
-    const page = await eve.send('/console/profile/provider', { current: PASSWORD });
-    const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
-    const back = await eve.get(await provider.signIn(url, 'eve'));
-    expect(back.headers['location']).to.equal('/console/profile');
+    expect((await connectProvider(eve, 'eve')).headers['location']).to.equal('/console/profile');
     await signIn(visitor, 'eve');
     expect(await isIn(visitor)).to.equal(true);
 
@@ -126,10 +141,8 @@ describe('signing in with a provider of OpenID Connect', () => {
     know('fay');
     const fay = await Visitor.invited(app, { email: 'fay@example.com' });
     const attacker = await Visitor.invited(app, { email: 'attacker@example.com' });
-    const page = await attacker.send('/console/profile/provider', { current: PASSWORD });
-    const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     know('attacker', { email: 'other@example.com' });
-    const back = await provider.signIn(url, 'attacker');
+    const back = await provider.signIn(await providerUrl(attacker), 'attacker');
     // The victim is redirected to the attacker's answer.
     expect((await fay.get(back)).status).to.equal(401);
     expect((await fay.get(back, { cookie: `${fay.cookie}; ${attemptIn(attacker)}` })).status).to.equal(401);
@@ -243,13 +256,6 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect(headers['content-security-policy']).to.include("form-action 'self'; ");
   });
 
-  /** A user with a password connects the provider. */
-  async function connectProvider(visitor: Visitor, login: string): Promise<void> {
-    const page = await visitor.send('/console/profile/provider', { current: PASSWORD });
-    const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
-    await visitor.get(await provider.signIn(url, login));
-  }
-
   const userId = async (email: string): Promise<string> =>
     (await app.database('users').where({ email }).first<{ id: string }>('id')).id;
 
@@ -267,8 +273,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       await connectProvider(thief, 'thief');
       expect(await isIn(thief)).to.equal(true);
 
-      const { data } = await admin('POST', `${await userId(email)}/links`);
-      const path = new URL(String(data['link'])).pathname;
+      const path = await newPasswordLink(app, email);
       const victim = new Visitor(app);
       await victim.send(path, { password: 'the victim’s own words', repeated: 'the victim’s own words' });
       expect(await isIn(victim)).to.equal(true);

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { openSession } from '../../api/services/people/sessions.ts';
-import { addSecondFactor, invite, PASSWORD, type Shown, useTestConsole, Visitor } from '../support/console.ts';
+import {
+  addSecondFactor,
+  invite,
+  newPasswordLink,
+  PASSWORD,
+  type Shown,
+  useTestConsole,
+  Visitor,
+} from '../support/console.ts';
 
 const BROWSER = { secondFactorPending: false, byProvider: false, userAgent: 'a browser' };
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
@@ -109,7 +117,7 @@ describe('sessions of the console', () => {
     it('everywhere else when the password is changed, and so do pending links', async () => {
       const email = newEmail();
       const [here, there] = [await Visitor.invited(app, { email }), await signIn(email)];
-      const link = await newLink(email);
+      const link = await newPasswordLink(app, email);
       const password = 'another kite over the sea';
       await here.send('/console/profile/password', { current: PASSWORD, password, repeated: password });
       expect([await isIn(here), await isIn(there)]).to.deep.equal([true, false]);
@@ -257,14 +265,5 @@ describe('sessions of the console', () => {
 
   function sessionsIn(text: string): string[] {
     return Array.from(text.matchAll(/name="session" value="([^"]+)"/g), ([, found = '']) => found);
-  }
-
-  async function newLink(email: string): Promise<string> {
-    const response = await fetch(`${app.baseUrl}/admin/v1/users/${await userId(email)}/links`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${app.adminToken}` },
-    });
-    const link: unknown = Object(Object(await response.json()).data).link;
-    return new URL(String(link)).pathname;
   }
 });

@@ -38,11 +38,7 @@ describe('price lists in the console of the staff', () => {
   });
 
   const wrong: readonly (readonly [what: string, fields: Record<string, string>, words: string])[] = [
-    ['a line that is no rule', { rules: 'model vidone-3.0 720p 0.08' }, 'Line 1 of the rules must have the form'],
     ['an unknown model', { rules: 'family textg factor=2\nmodel x factor=2' }, '&quot;rules[1]&quot; names a model'],
-    ['a factor of nothing', { factor: '0' }, 'Factor: Enter a number above 0'],
-    ['no reason', { reason: '' }, 'Reason: Fill this in.'],
-    ['a moment that is over', { valid_from: '2026-01-01T00:00' }, 'Choose a later time'],
     ['the name of another', { name: 'kites' }, 'A price list with this name exists'],
   ];
   for (const [what, fields, words] of wrong) {
@@ -66,11 +62,10 @@ describe('price lists in the console of the staff', () => {
     expect((await finance.get(account)).text).to.include('by the catalogue: ended');
   });
 
-  it('are visible to the whole staff, and changed by operators and finance only', async () => {
-    expect((await reader.get(`${PATH}/kites`)).text).to.not.include('Create new version');
-    expect((await reader.send(`${PATH}/kites`, { factor: '1', reason: 'x' })).status).to.equal(403);
-    const account = `/console/staff/accounts/${customer.accountId}/price-list`;
-    expect((await reader.send(account, { price_list: 'kites', reason: 'x' })).status).to.equal(403);
+  it('are visible to the whole staff, without the form for those who may not change them', async () => {
+    expect((await reader.get(`${PATH}/kites`)).text)
+      .to.include('kites')
+      .and.not.include('Create new version');
   });
 
   it('price lists are listed as problems if they sell below cost, once an account uses them', async () => {

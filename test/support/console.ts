@@ -75,6 +75,18 @@ export async function invite(
   return new URL(link).pathname;
 }
 
+/** Creates a link for a new password through the administration. @returns the path of the link */
+export async function newPasswordLink(
+  { baseUrl, adminToken, database }: Pick<TestApp, 'baseUrl' | 'adminToken' | 'database'>,
+  email: string,
+): Promise<string> {
+  const { id } = await database('users').where({ email }).first<{ id: string }>('id');
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const response = await fetch(`${baseUrl}/admin/v1/users/${id}/links`, { method: 'POST', headers });
+  const link: unknown = Object(Object(await response.json()).data).link;
+  return new URL(String(link)).pathname;
+}
+
 export interface FormFile {
   /** The name of the form field. */
   readonly name: string;
