@@ -3,7 +3,7 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { Card, ConfirmDeletion, Empty, Pages, Time } from '../../html/components.tsx';
 import { readListPage } from '../../list-page.ts';
-import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { formsOver, requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 
 const PAGE_SIZE = 24;
 
@@ -23,13 +23,9 @@ export const filePages = [
       </Card>,
     );
   }),
-  page.form(
+  formsOver(page, 'develop', uploadOf)(
     '/{file_id}/delete',
-    'develop',
-    async (visit, services) => {
-      const { id } = await uploadOf(visit, services);
-      await services.uploads.remove(visit.account.accountId, [id]);
-    },
+    ({ account }, { uploads }, { id }) => uploads.remove(account.accountId, [id]),
     'deleted',
   ),
 ];

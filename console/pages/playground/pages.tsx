@@ -22,8 +22,7 @@ import { AnswerCard, QuestionList, contentOf, Cost, type WholeAnswer } from './c
 import { filePages } from './files.tsx';
 import { findPlaygroundModel, isMedia, modelsByKind, type PlaygroundModel } from './models.ts';
 import { PriceAndCalls, PriceCard, type Priced } from './price.tsx';
-import { ResultPlace, TaskResult } from './result.tsx';
-import { LatestRuns, ModelChoice, pathOf, PLACED, TryForm } from './view.tsx';
+import { LatestRuns, ModelChoice, pathOf, PLACED, TaskResult, TryForm } from './view.tsx';
 
 const PATH = '/accounts/{account_id}/playground';
 /** A page sends at most one request per 600 ms while the user types. */
@@ -115,7 +114,8 @@ async function show(
           <TryForm model={model} visit={visit} path={path} />
           <div>
             {isMedia(model) ? null : <AnswerCard answer={answer} />}
-            <ResultPlace />
+            {/* Keeps its content when the model changes. Screen readers announce new content. */}
+            <div id="result" hx-preserve="true" aria-live="polite"></div>
             <QuestionList />
             <PriceCard priced={priced} path={path} />
           </div>

@@ -1,9 +1,10 @@
 /** The parts of the playground. Choosing another model replaces the fields, but keeps the prompt. */
-import type { Task } from '../../../domain/task.ts';
-import { Field, Form, Problem } from '../../html/components.tsx';
+import { isFinal, type Task } from '../../../domain/task.ts';
+import { Card, Field, Form, Money, Polled, Problem } from '../../html/components.tsx';
 import { usePage, useTexts } from '../../html/page-context.ts';
+import { Chosen } from '../../html/resource-table.tsx';
 import type { MemberVisit } from '../../page.ts';
-import { Gallery } from '../tasks/gallery.tsx';
+import { DownloadLinks, Gallery, Result } from '../tasks/gallery.tsx';
 import { ChatFields } from './chat.tsx';
 import { MediaFields } from './media.tsx';
 import { isMedia, type ModelGroups, type PlaygroundModel } from './models.ts';
@@ -106,5 +107,28 @@ export function TryForm({ model, visit, path }: { model: PlaygroundModel; visit:
         </div>
       </Form>
     </section>
+  );
+}
+
+/** The browser polls this result until the task is final. The answer is empty while the status stays the same. */
+export function TaskResult({ task }: { task: Task }) {
+  const { playground: words, common } = useTexts();
+  const account = `/console/accounts/${task.accountId}`;
+  const path = `${account}/playground/tasks/${task.id}?shown=${task.status}`;
+  return (
+    <Polled path={path} seconds={2} isFinal={isFinal(task.status)}>
+      <Card title={common.result}>
+        <div class="result">
+          <Result task={task} controls />
+        </div>
+        {task.failure === null ? null : <p>{task.failure.message}</p>}
+        <p class="row">
+          <Chosen name="status" value={task.status} />
+          {task.status === 'failed' ? null : <Money amount={task.price} />}
+          <DownloadLinks task={task} />
+          <a href={`${account}/tasks/${task.id}`}>{words.openTask}</a>
+        </p>
+      </Card>
+    </Polled>
   );
 }

@@ -89,13 +89,9 @@ export const webhookPages = [
       </Card>,
     );
   }),
-  listPage.form(
+  formsOver(listPage, 'develop', ownEndpoint)(
     '/{webhook_id}/delete',
-    'develop',
-    async (visit, services) => {
-      const { id } = await ownEndpoint(visit, services);
-      await deleteWebhookEndpoint(services.database, visit.account.accountId, id);
-    },
+    ({ account }, { database }, { id }) => deleteWebhookEndpoint(database, account.accountId, id),
     'deleted',
   ),
 ];

@@ -19,7 +19,7 @@ import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { hasPermission, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
+import { formsOver, hasPermission, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
 import { findFilteredAccount, modelIn, readIfFiltered } from '../../../part-filter.ts';
 import { periodOf } from '../../../period.ts';
 import { wordFor } from '../../../texts/texts.ts';
@@ -29,6 +29,7 @@ import { authorshipOf } from '../reason.ts';
 import { TaskTable } from './list.tsx';
 
 const page = staff.page('/staff/tasks/{task_id}', 'read', showTask);
+const act = formsOver(page, 'operate', taskOf);
 
 export const staffTaskPages = [
   staff.page('/staff/tasks', 'read', list),
@@ -37,18 +38,8 @@ export const staffTaskPages = [
     const explanation = await explainTask(services, await taskOf(visit, services));
     return showPart(<TaskTimeline explanation={explanation} />);
   }),
-  page.form('/cancel', 'operate', async (visit, services) =>
-    cancelTask(services, await taskOf(visit, services), authorshipOf(visit)),
-  ),
-  page.form(
-    '/redeliver',
-    'operate',
-    async (visit, services) => {
-      const { id } = await taskOf(visit, services);
-      return redeliverTask(services.database, id, authorshipOf(visit));
-    },
-    'sent',
-  ),
+  act('/cancel', (visit, services, task) => cancelTask(services, task, authorshipOf(visit))),
+  act('/redeliver', (visit, { database }, { id }) => redeliverTask(database, id, authorshipOf(visit)), 'sent'),
   page.form(
     '/prompt',
     'operate',

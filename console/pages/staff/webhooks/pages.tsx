@@ -16,23 +16,29 @@ import { Candidates, ChoiceFilter, FieldFilter, Filters } from '../../../html/fi
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { requireFound, hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import {
+  formsOver,
+  requireFound,
+  hasPermission,
+  type PageResult,
+  showPage,
+  staff,
+  type UserVisit,
+} from '../../../page.ts';
 import { findFilteredAccount, readIfFiltered } from '../../../part-filter.ts';
 import { Deliveries } from '../deliveries.tsx';
 
 const page = staff.page('/staff/webhooks/{webhook_id}', 'read', showEndpoint);
+const redeliver = formsOver(page, 'operate', existingEndpoint);
 
 export const staffWebhookPages = [
   staff.page('/staff/webhooks', 'read', list),
   page,
-  page.form('/redeliver', 'operate', redeliverFailed, 'sent'),
-  page.form(
+  redeliver('/redeliver', redeliverFailed, 'sent'),
+  redeliver(
     '/deliveries/{delivery_id}/redeliver',
-    'operate',
-    async (visit, { database }) => {
-      const { id: endpointId } = await existingEndpoint(visit, database);
-      await redeliverOne(database, { endpointId, deliveryId: visit.params['delivery_id'] ?? '' }, null);
-    },
+    ({ params }, { database }, { id: endpointId }) =>
+      redeliverOne(database, { endpointId, deliveryId: params['delivery_id'] ?? '' }, null),
     'sent',
   ),
 ];
@@ -78,8 +84,9 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   );
 }
 
-async function showEndpoint(visit: UserVisit, { database, temporal }: ApiServices): Promise<PageResult> {
-  const endpoint = await existingEndpoint(visit, database);
+async function showEndpoint(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const { database, temporal } = services;
+  const endpoint = await existingEndpoint(visit, services);
   const filter = {
     endpointId: endpoint.id,
     status: DELIVERY_STATUSES.find((known) => known === visit.query.get('status')),
@@ -123,13 +130,15 @@ async function showEndpoint(visit: UserVisit, { database, temporal }: ApiService
   );
 }
 
-async function existingEndpoint({ params }: UserVisit, database: ApiServices['database']): Promise<WebhookEndpoint> {
+async function existingEndpoint({ params }: UserVisit, { database }: ApiServices): Promise<WebhookEndpoint> {
   return requireFound(await findAnyWebhookEndpoint(database, params['webhook_id'] ?? ''));
 }
 
-async function redeliverFailed(visit: UserVisit, { database }: ApiServices): Promise<void> {
-  const { staffWebhooks: words } = visit.texts;
-  const { id, accountId, disabledAt } = await existingEndpoint(visit, database);
+async function redeliverFailed(
+  { texts: { staffWebhooks: words } }: UserVisit,
+  { database }: ApiServices,
+  { id, accountId, disabledAt }: WebhookEndpoint,
+): Promise<void> {
   if (disabledAt) throw new FormError(words.isDisabled);
   const limit = WEBHOOKS.redeliveriesPerCall;
   const { count } = await requestRedeliveries(database, { accountId, endpointId: id, status: 'failed', limit });
