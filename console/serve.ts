@@ -26,6 +26,8 @@ import {
   isDone,
   type PageResult,
   type Page,
+  showPage,
+  showPart,
   type UserVisit,
   type Visit,
 } from './page.ts';
@@ -291,18 +293,12 @@ async function sendError(context: Context, visit: Visit, error: unknown, service
   const shown = toServiceError(error);
   const isOurs = shown.code === 'internal_error' || isUnavailable(error);
   // Does not log the path: the path of an invitation grants access.
-  const page = context.state.endpoint?.path;
-  if (isOurs) services.log.error({ err: error, request_id: visit.requestId, page }, 'could not serve a page');
+  const asked = { request_id: visit.requestId, page: context.state.endpoint?.path };
+  if (isOurs) services.log.error({ err: error, ...asked }, 'could not serve a page');
   const status = isUnavailable(error) ? 503 : shown.status;
   const content = ErrorContent({ texts: visit.texts, status, error: shown, requestId: visit.requestId });
-  await send(
-    context,
-    visit,
-    services,
-    visit.isPartRequest
-      ? { kind: 'part', content, status }
-      : { kind: 'page', title: titleOf(visit, status), content, status },
-  );
+  const page = { ...showPage(titleOf(visit, status), content), status };
+  await send(context, visit, services, visit.isPartRequest ? showPart(content, status) : page);
 }
 
 function titleOf({ texts: { errors, sentForms } }: Visit, status: number): string {

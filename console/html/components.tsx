@@ -258,7 +258,7 @@ function Input({
 }
 
 export type FieldProps = InputProps & {
-  readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local' | 'url' | 'search';
+  readonly type?: 'text' | 'email' | 'password' | 'date' | 'datetime-local' | 'url' | 'search';
   readonly required?: boolean;
   readonly autocomplete?: string;
   readonly inputMode?: 'numeric' | 'decimal' | 'text';

@@ -149,11 +149,11 @@ export function Candidates({ filters }: { filters: readonly PartFilter[] }) {
   );
 }
 
-/** Links to a file of each format, at `/export` below the list. @param filters the list's; by default, the page's */
-export function Downloads({ filters }: { filters?: URLSearchParams }) {
+/** Links to a file of each format, at `/export` below the list, with the filters of the page. */
+export function Downloads() {
   const { texts, path, query } = usePage();
   const hrefOf = (format: string): string => {
-    const asked = new URLSearchParams(filters ?? query);
+    const asked = new URLSearchParams(query);
     asked.delete('cursor');
     asked.set('format', format);
     return `${path}/export?${asked.toString()}`;
