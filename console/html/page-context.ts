@@ -1,5 +1,6 @@
 /** The values that all components of a page share. */
 import { createContext, useContext } from 'hono/jsx';
+import { hasStaffPermission, type StaffPermission } from '../../domain/roles.ts';
 import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
 
@@ -28,6 +29,11 @@ export function useQuery(): (changes: Readonly<Record<string, string | null>>) =
     }
     return `?${changed.toString()}`;
   };
+}
+
+/** Whether the reader is an operator with a permission. For parts of a page that not all operators see. */
+export function useMay(permission: StaffPermission): boolean {
+  return hasStaffPermission(usePage().session?.user.staffRole ?? null, permission);
 }
 
 export function useTexts(): Texts {

@@ -16,7 +16,7 @@ import { newId } from '../../../../domain/ids.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Card, Choice, Facts, Field, Form, Headline, Time, usd } from '../../../html/components.tsx';
-import { useTexts } from '../../../html/page-context.ts';
+import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ShortId } from '../../../html/linked-ids.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
@@ -64,7 +64,7 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
         <DetailsForm action={`${path}/details`} stored={account} />
       </Card>
     ) : null,
-    <Actions account={account} lists={lists} visit={visit} />,
+    <Actions account={account} lists={lists} />,
     <Card title={texts.billing.ledger}>
       <Entries entries={entries} pageOf={pagesOfStaff} isOfStaff />
       <p class="pages">
@@ -118,16 +118,12 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
   );
 }
 
-interface ActionsProps {
-  readonly account: Account;
-  readonly lists: readonly PriceListSummary[];
-  readonly visit: UserVisit;
-}
-
-function Actions({ account, lists, visit }: ActionsProps) {
-  const { staffAccounts: words, priceLists, common } = visit.texts;
+function Actions({ account, lists }: { account: Account; lists: readonly PriceListSummary[] }) {
+  const { form, texts } = usePage();
+  const { staffAccounts: words, priceLists, common } = texts;
+  const [mayOperate, mayMoveMoney] = [useMay('operate'), useMay('moveMoney')];
   // The id of the next adjustment, by which it is booked once.
-  const adjustmentId = visit.form.optional('adjustment_id') ?? newId('transfer');
+  const adjustmentId = form.optional('adjustment_id') ?? newId('transfer');
   const isOpen = account.suspendedAt === null;
   const path = `accounts/${account.id}`;
   const stateCard = (
@@ -140,8 +136,8 @@ function Actions({ account, lists, visit }: ActionsProps) {
   );
   return (
     <div class="grid forms">
-      {hasPermission(visit, 'operate') ? stateCard : null}
-      {hasPermission(visit, 'moveMoney') ? (
+      {mayOperate ? stateCard : null}
+      {mayMoveMoney ? (
         <>
           <Card title={words.adjust}>
             <Form action={`/console/staff/${path}/adjust`} submit={words.adjust}>
@@ -165,7 +161,7 @@ function Actions({ account, lists, visit }: ActionsProps) {
           </ReasonCard>
         </>
       ) : null}
-      {hasPermission(visit, 'operate') ? (
+      {mayOperate ? (
         <ReasonCard title={words.erase} hint={words.eraseHint} action={`${path}/erase`} look="danger" />
       ) : null}
     </div>

@@ -17,7 +17,7 @@ import { CORRECTIONS } from '../../../../domain/policy.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Card, ExactMoney, Field, Form, FormButton, Time, usd } from '../../../html/components.tsx';
-import { useTexts } from '../../../html/page-context.ts';
+import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
@@ -82,7 +82,7 @@ async function showCorrections(
         ? words.oneIsEnough
         : words.requiresSecondApproval(usd(secondApprovalAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
     </p>,
-    secondApprovalAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />,
+    secondApprovalAbove === null && pending.length === 0 ? null : <Pending pending={pending} />,
     hasPermission(visit, 'moveMoney') ? (
       <Card title={words.ask}>
         <Form action={`/console${PATH}`} class="grid" submit={words.submit}>
@@ -153,8 +153,9 @@ function ByAt({ author, at }: { author: string | null; at: Date }) {
   );
 }
 
-function Pending({ pending, visit }: { pending: readonly Correction[]; visit: UserVisit }) {
-  const { corrections: words } = visit.texts;
+function Pending({ pending }: { pending: readonly Correction[] }) {
+  const texts = useTexts();
+  const { corrections: words } = texts;
   return (
     <TableCard
       {...SHARED}
@@ -162,18 +163,19 @@ function Pending({ pending, visit }: { pending: readonly Correction[]; visit: Us
       rows={pending}
       none={words.nonePending}
       columns={[
-        ...columnsOf(visit.texts),
+        ...columnsOf(texts),
         [words.until, 'expires_at'],
-        [words.decision, (correction) => <Decisions correction={correction} visit={visit} />],
+        [words.decision, (correction) => <Decisions correction={correction} />],
       ]}
     />
   );
 }
 
-function Decisions({ correction, visit }: { correction: Correction; visit: UserVisit }) {
-  const { texts, user } = visit;
-  if (!hasPermission(visit, 'moveMoney')) return <>–</>;
-  const decisions = correction.author === user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const);
+function Decisions({ correction }: { correction: Correction }) {
+  const { session, texts } = usePage();
+  if (!useMay('moveMoney')) return <>–</>;
+  const decisions =
+    correction.author === session?.user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const);
   return (
     <div class="row">
       {decisions.map((decision) => (

@@ -21,7 +21,7 @@ import { exportFile } from '../../../export.ts';
 import { Badge, Card, Empty, Field, Form, FormButton, Polled, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
-import { useTexts } from '../../../html/page-context.ts';
+import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import {
@@ -145,10 +145,9 @@ function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServ
 async function reportOf(visit: UserVisit, services: ApiServices) {
   const reconciliation = await reconciliationOf(visit, services);
   const findings = await readFindings(services.database, reconciliation);
-  const props = { reconciliation, findings, visit };
   const { texts } = visit;
   const { reconciliation: words } = texts;
-  const path = pathOf(reconciliation);
+  const path = `/console/staff/reconciliations/${reconciliation.id}`;
   return (
     <Polled path={`${path}/report`} seconds={2} isFinal={reconciliation.report !== null}>
       <p>
@@ -161,7 +160,7 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
           <div class="row actions">
             <Downloads />
           </div>
-          <Findings {...props} />
+          <Findings findings={findings} path={path} />
           {findings.some(isOpen) && hasPermission(visit, 'moveMoney') ? (
             <Card title={words.acknowledge}>
               <p>{words.acknowledgeExplained}</p>
@@ -172,23 +171,13 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
           ) : null}
         </>
       )}
-      <Checks {...props} />
+      {reconciliation.report === null ? null : <Checks report={reconciliation.report} />}
     </Polled>
   );
 }
 
 async function reconciliationOf({ params }: UserVisit, { database }: ApiServices): Promise<Reconciliation> {
   return requireFound(await findReconciliation(database, params['reconciliation_id'] ?? ''));
-}
-
-interface Props {
-  readonly reconciliation: Reconciliation;
-  readonly findings: readonly ReportedFinding[];
-  readonly visit: UserVisit;
-}
-
-function pathOf({ id }: Reconciliation): string {
-  return `/console/staff/reconciliations/${id}`;
 }
 
 function isOpen({ acknowledgement }: ReportedFinding): boolean {
@@ -198,8 +187,9 @@ function isOpen({ acknowledgement }: ReportedFinding): boolean {
 /** The id of the form to which the checkboxes beside the findings belong. */
 const FORM_ID = 'acknowledge';
 
-function Findings({ reconciliation, findings, visit }: Props) {
-  const { reconciliation: words } = visit.texts;
+/** @param path the path of the reconciliation's page */
+function Findings({ findings, path }: { findings: readonly ReportedFinding[]; path: string }) {
+  const { reconciliation: words } = useTexts();
   const numbered = findings.map((finding, index) => ({ ...finding, number: index + 1 }));
   return (
     <TableCard
@@ -214,9 +204,9 @@ function Findings({ reconciliation, findings, visit }: Props) {
           words.acknowledged,
           ({ number, subject, acknowledgement }) =>
             acknowledgement === null ? (
-              <Box number={number} subject={subject} visit={visit} />
+              <Box number={number} subject={subject} />
             ) : (
-              <Acknowledged acknowledgement={acknowledgement} path={pathOf(reconciliation)} visit={visit} />
+              <Acknowledged acknowledgement={acknowledgement} path={path} />
             ),
         ],
       ]}
@@ -226,23 +216,18 @@ function Findings({ reconciliation, findings, visit }: Props) {
   );
 }
 
-function Box({ number, subject, visit }: { number: number; subject: string; visit: UserVisit }) {
-  if (!hasPermission(visit, 'moveMoney')) return <>–</>;
-  const label = visit.texts.reconciliation.choose(subject);
+function Box({ number, subject }: { number: number; subject: string }) {
+  const { reconciliation: words } = useTexts();
+  if (!useMay('moveMoney')) return <>–</>;
+  const label = words.choose(subject);
   return <input type="checkbox" name="finding" value={String(number)} form={FORM_ID} aria-label={label} />;
 }
 
-function Acknowledged({
-  acknowledgement: { id, outcome, author, decidedBy, reason, createdAt },
-  path,
-  visit,
-}: {
-  readonly acknowledgement: Acknowledgement;
-  readonly path: string;
-  readonly visit: UserVisit;
-}) {
-  const { texts, user } = visit;
+function Acknowledged({ acknowledgement, path }: { acknowledgement: Acknowledgement; path: string }) {
+  const { id, outcome, author, decidedBy, reason, createdAt } = acknowledgement;
+  const { session, texts } = usePage();
   const { reconciliation: words, corrections } = texts;
+  const mayDecide = useMay('moveMoney') && outcome === null;
   return (
     <>
       <Badge tone={outcome === 'confirmed' ? 'good' : 'busy'}>
@@ -253,25 +238,26 @@ function Acknowledged({
         {author}
         {decidedBy === null || decidedBy === author ? '' : `, ${words.confirmedBy(decidedBy)}`} <Time at={createdAt} />
       </p>
-      {outcome === null && hasPermission(visit, 'moveMoney') ? (
+      {mayDecide ? (
         <div class="row">
-          {(author === user.email ? (['withdraw'] as const) : (['confirm', 'reject'] as const)).map((decision) => (
-            <FormButton
-              action={`${path}/${decision}`}
-              label={words.decisions[decision]}
-              look={decision === 'confirm' ? '' : 'quiet'}
-              entries={{ acknowledgement_id: id }}
-            />
-          ))}
+          {(author === session?.user.email ? (['withdraw'] as const) : (['confirm', 'reject'] as const)).map(
+            (decision) => (
+              <FormButton
+                action={`${path}/${decision}`}
+                label={words.decisions[decision]}
+                look={decision === 'confirm' ? '' : 'quiet'}
+                entries={{ acknowledgement_id: id }}
+              />
+            ),
+          )}
         </div>
       ) : null}
     </>
   );
 }
 
-function Checks({ reconciliation: { report }, visit: { texts } }: Props) {
-  const { reconciliation: words, language, common } = texts;
-  if (report === null) return null;
+function Checks({ report }: { report: NonNullable<Reconciliation['report']> }) {
+  const { reconciliation: words, language, common } = useTexts();
   return (
     <TableCard
       title={words.checks}

@@ -6,7 +6,7 @@ import { listUpstreamOverrides, type UpstreamOverride } from '../../../../db/que
 import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
 import { FormError } from '../../../form-problem.ts';
 import { Badge, Choice, Empty, Field, Polled, WithNote, Time } from '../../../html/components.tsx';
-import { useTexts } from '../../../html/page-context.ts';
+import { usePage, useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { hasPermission, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
@@ -47,21 +47,15 @@ async function showUpstreams(visit: UserVisit, services: ApiServices): Promise<P
   return showPage(
     titles.upstreams,
     <p class="soft">{words.about}</p>,
-    hasPermission(visit, 'operate') && routes.length > 0 ? (
-      <OverrideForms names={names} problem={visit.problem} />
-    ) : null,
+    hasPermission(visit, 'operate') && routes.length > 0 ? <OverrideForms names={names} /> : null,
     <UpstreamTable {...health} />,
   );
 }
 
-interface OverrideFormsProps {
-  readonly names: readonly (readonly [value: string, label: string])[];
-  readonly problem: UserVisit['problem'];
-}
-
 /** The forms, closed so that the table stays in view. They stand above the table, which is long. */
-function OverrideForms({ names, problem }: OverrideFormsProps) {
-  const { staffUpstreams: words } = useTexts();
+function OverrideForms({ names }: { names: readonly (readonly [value: string, label: string])[] }) {
+  const { problem, texts } = usePage();
+  const { staffUpstreams: words } = texts;
   return (
     <details class="question overrides" open={problem !== null}>
       <summary class="button quiet">{words.override}</summary>
