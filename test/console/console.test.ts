@@ -2,13 +2,18 @@ import { expect } from 'chai';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { checkPassword, hashChosenPassword, pauseAfter } from '../../api/services/people/sign-in.ts';
 import { PAGES } from '../../console/pages.ts';
-import { addSecondFactor, copyableIn, invite, linkIn, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, newTask, type TestCaller } from '../support/factories.ts';
-
-/** The key as tasks record it. */
-function keyOf({ accountId, keyId }: TestCaller) {
-  return { accountId, id: keyId };
-}
+import {
+  addSecondFactor,
+  copyableIn,
+  invite,
+  linkIn,
+  newPasswordLink,
+  PASSWORD,
+  useAccount,
+  useTestConsole,
+  Visitor,
+} from '../support/console.ts';
+import { createTaskRow, keyOf, newTask } from '../support/factories.ts';
 
 /** A page without the parts that change each time. */
 function withoutIds(page: string): string {

@@ -154,6 +154,8 @@ describe('forms of the console', () => {
     for (const one of [first, again]) await one.send('/console/sign-in', signIn);
     const sessions = () => app.database('sessions').where({ second_factor_pending: true });
     expect(await sessions()).to.have.length(1);
+    // Both browsers have the page of the session that the first code ends.
+    for (const one of [first, again]) await one.get('/console/sign-in');
     const code = { code: codeAt(secret, step + 1), form_id: newFormId() };
     await first.send('/console/sign-in/code', code);
     const location = (await again.send('/console/sign-in/code', code)).headers['location'];

@@ -40,8 +40,7 @@ describe('the search of the console', () => {
     finance = await Visitor.invited(app, { email: 'fin@kites.example', ...member, member_role: 'finance' });
     const keys = `/console/accounts/${accountId}/keys`;
     secret = copyableIn(await owner.send(keys, { name: 'renderfarm', ...UNLIMITED }));
-    const key = { accountId, id: customer.keyId };
-    const task = await createTaskRow(app.database, key, { endUser: 'ann@kites' });
+    const task = await createTaskRow(app.database, keyOf(customer), { endUser: 'ann@kites' });
     await submitTask(app.database, task, 'cgt-20261127-x7k2');
     const text = await createTextRequestRow(app.database, keyOf(customer), { end_user: 'ann@kites' });
     const endpoint = await createEndpoint(app.database, { id: accountId });
