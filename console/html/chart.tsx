@@ -1,6 +1,9 @@
 /** A chart of amounts by day as stacked bars, rendered on the server. A script shows the title of a bar below. */
+import type { DailyUsage } from '../../db/queries/daily-usage.ts';
 import { larger, PICO_PER_USD, type PicoUsd } from '../../domain/money.ts';
+import type { Texts } from '../texts/texts.ts';
 import { usd } from './components.tsx';
+import { useTexts } from './page-context.ts';
 
 /** The amounts of one name, such as a model, keyed by day. */
 export interface Series {
@@ -22,14 +25,14 @@ interface Props {
   /** At most {@link MAX_SERIES}, from the bottom of the bars to the top. */
   readonly series: readonly Series[];
   readonly label: string;
-  readonly describe: (day: string, usd: string) => string;
   /** The page with more about a day. */
   readonly dayHref?: (day: string) => string;
   /** The page with more about a name in the legend. */
   readonly nameHref?: (name: string) => string;
 }
 
-export function DayChart({ days, series, label, describe, dayHref, nameHref }: Props) {
+export function DayChart({ days, series, label, dayHref, nameHref }: Props) {
+  const { common } = useTexts();
   const amountsOf = (day: string) => series.map(({ amounts }) => amounts.get(day) ?? 0n);
   const top = topOf(days.map((day) => sum(amountsOf(day))));
   return (
@@ -45,7 +48,7 @@ export function DayChart({ days, series, label, describe, dayHref, nameHref }: P
           {days.map((day, index) => {
             const amounts = amountsOf(day);
             const bar = (
-              <Bar x={index * STEP} amounts={amounts} top={top} words={wordsOf(day, amounts, { series, describe })} />
+              <Bar x={index * STEP} amounts={amounts} top={top} words={wordsOf(day, amounts, series, common)} />
             );
             return dayHref && sum(amounts) > 0n ? (
               <a class="day" href={dayHref(day)} tabindex={-1}>
@@ -71,13 +74,14 @@ export function DayChart({ days, series, label, describe, dayHref, nameHref }: P
 function wordsOf(
   day: string,
   amounts: readonly PicoUsd[],
-  { series, describe }: Pick<Props, 'series' | 'describe'>,
+  series: readonly Series[],
+  { perDay }: Texts['common'],
 ): string {
   const parts = series.flatMap(({ name }, index) => {
     const amount = amounts[index] ?? 0n;
     return amount === 0n ? [] : [`${name} ${usd(amount)}`];
   });
-  const whole = describe(day, usd(sum(amounts)));
+  const whole = perDay(day, usd(sum(amounts)));
   return parts.length < 2 ? whole : `${whole} (${parts.join(', ')})`;
 }
 
@@ -112,35 +116,28 @@ function Legend({ series, nameHref }: Pick<Props, 'series' | 'nameHref'>) {
   );
 }
 
-/** The amount spent on one name, such as a model, in a day. */
-export interface DayAmount {
-  readonly name: string;
-  readonly day: string;
-  readonly amount: PicoUsd;
-}
-
-/** Groups amounts by name, greatest sum first, and adds up names beyond the colors. @param others names that sum */
-export function seriesOf(amounts: readonly DayAmount[], others: (count: number) => string): readonly Series[] {
+/** Groups charges by model, greatest sum first, and adds up models beyond the colors. @param others names that sum */
+export function seriesOf(rows: readonly DailyUsage[], others: (count: number) => string): readonly Series[] {
   const sums = new Map<string, PicoUsd>();
-  for (const { name, amount } of amounts) sums.set(name, (sums.get(name) ?? 0n) + amount);
+  for (const { model, charged } of rows) sums.set(model, (sums.get(model) ?? 0n) + charged);
   const ranked = [...sums].filter(([, amount]) => amount > 0n).toSorted(([, one], [, other]) => compare(other, one));
   const names = ranked.map(([name]) => name);
   const shown = names.slice(0, names.length > MAX_SERIES ? MAX_SERIES - 1 : MAX_SERIES);
   const rest = new Set(names.slice(shown.length));
   const series = shown.map((shownName) => ({
     name: shownName,
-    amounts: byDay(amounts.filter(({ name }) => name === shownName)),
+    amounts: byDay(rows.filter(({ model }) => model === shownName)),
   }));
   if (rest.size === 0) return series;
   return [
     ...series,
-    { name: others(rest.size), isSum: true, amounts: byDay(amounts.filter(({ name }) => rest.has(name))) },
+    { name: others(rest.size), isSum: true, amounts: byDay(rows.filter(({ model }) => rest.has(model))) },
   ];
 }
 
-function byDay(amounts: readonly DayAmount[]): ReadonlyMap<string, PicoUsd> {
+function byDay(rows: readonly DailyUsage[]): ReadonlyMap<string, PicoUsd> {
   const sums = new Map<string, PicoUsd>();
-  for (const { day, amount } of amounts) sums.set(day, (sums.get(day) ?? 0n) + amount);
+  for (const { date, charged } of rows) sums.set(date, (sums.get(date) ?? 0n) + charged);
   return sums;
 }
 

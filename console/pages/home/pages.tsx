@@ -55,12 +55,8 @@ export const homePages = [
         <Card title={home.spend} wide>
           <DayChart
             days={daysOf(period, nowMs)}
-            series={seriesOf(
-              days.map(({ date, model, charged }) => ({ name: model, day: date, amount: charged })),
-              usageWords.others,
-            )}
+            series={seriesOf(days, usageWords.others)}
             label={home.spend}
-            describe={common.perDay}
             dayHref={(day) => `${usage}&day=${day}`}
             nameHref={(model) => `${usage}&model=${encodeURIComponent(model)}`}
           />

@@ -127,7 +127,11 @@ function Usage({ rows, before, days, keys }: UsageProps) {
   const { usage: words, common, fields } = texts;
   const total = sumOf(rows);
   const queryWith = useQuery();
-  const nameOfKey = (id: string) => <NameOfKey apiKey={keys.get(id)} id={id} unnamed={texts.keys.unnamed} />;
+  const nameOfKey = (id: string) => (
+    <>
+      {keys.get(id)?.name || texts.keys.unnamed} <code title={id}>{keys.get(id)?.hint ?? id}</code>
+    </>
+  );
   return (
     <>
       <div class="grid">
@@ -148,12 +152,8 @@ function Usage({ rows, before, days, keys }: UsageProps) {
         <Card title={words.byDay} wide>
           <DayChart
             days={days}
-            series={seriesOf(
-              rows.map(({ date, model, charged }) => ({ name: model, day: date, amount: charged })),
-              words.others,
-            )}
+            series={seriesOf(rows, words.others)}
             label={words.byDay}
-            describe={common.perDay}
             dayHref={(day) => queryWith({ day })}
             nameHref={(model) => queryWith({ model })}
           />
@@ -202,14 +202,6 @@ function Compared({ before, now, of, inWords }: ComparedProps) {
   const style = { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' } as const;
   const change = was === 0n ? null : (Number(((is - was) * 1000n) / was) / 1000).toLocaleString(language, style);
   return <p class="soft">{words.before(change, inWords(was), before.days)}</p>;
-}
-
-function NameOfKey({ apiKey, id, unnamed }: { apiKey: KeyName | undefined; id: string; unnamed: string }) {
-  return (
-    <>
-      {apiKey?.name || unnamed} <code title={id}>{apiKey?.hint ?? id}</code>
-    </>
-  );
 }
 
 interface SumTableProps {

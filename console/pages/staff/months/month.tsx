@@ -39,7 +39,7 @@ export async function showMonth(visit: UserVisit, services: ApiServices): Promis
     listVendorBills(services.reports, month),
   ]);
   const { sums, state } = overview;
-  const { months: words, common, language } = visit.texts;
+  const { months: words, language } = visit.texts;
   const canImport = state !== 'closed' && hasPermission(visit, 'moveMoney');
   return showPage(
     monthName(month.name, language),
@@ -57,7 +57,6 @@ export async function showMonth(visit: UserVisit, services: ApiServices): Promis
             days={daysOf(month, services.clock.nowMs())}
             series={[{ name: words.byDay, amounts: sums.revenueByDay }]}
             label={words.byDay}
-            describe={common.perDay}
           />
         </Card>
       </>
