@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createPriceList } from '../../db/queries/price-lists.ts';
-import { UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, type TestCaller } from '../support/factories.ts';
+import { UNLIMITED, useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
+import { createEndpoint } from '../support/factories.ts';
 
 /** A form that two tabs open, and what each of them sends. */
 interface Edit {
@@ -19,16 +19,15 @@ const PRICES = { rules: '', valid_from: '', reason: 'a test' };
 
 describe('a form over fields that somebody else changed', () => {
   const app = useTestConsole({ settings: { allowPrivateAddresses: true } });
-  let customer: TestCaller;
-  let one: Visitor;
-  let other: Visitor;
+  const customer = useAccount(app, { fundedUsd: 10 });
+  const operatorOf = (email: string) => () =>
+    ({ email, account_id: customer.accountId, staff_role: 'operator' }) as const;
+  const one = useVisitor(app, operatorOf('one@example.com'));
+  const other = useVisitor(app, operatorOf('other@example.com'));
   let paths: { readonly member: string; readonly staff: string; readonly endpoint: string; readonly person: string };
 
   before(async () => {
-    customer = await app.createAccount({ fundedUsd: 10 });
     const { accountId: account_id } = customer;
-    const visitor = (email: string) => Visitor.invited(app, { email, account_id, staff_role: 'operator' });
-    [one, other] = [await visitor('one@example.com'), await visitor('other@example.com')];
     await Visitor.invited(app, { email: 'third@example.com', account_id, member_role: 'developer' });
     const [{ id: third }] = await app.database('users').where({ email: 'third@example.com' });
     await createPriceList(app.database, 'partners', { factor: '0.9', rules: [], author: 'Ada', reason: 'a test' });

@@ -5,27 +5,29 @@ import pino from 'pino';
 import { startMail } from '../../console/mail.ts';
 import type { Repetition } from '../../domain/repeat.ts';
 import { createMailer } from '../../net/mailer.ts';
-import { startTestApp, type TestApp } from '../support/app.ts';
-import { invite, PASSWORD, Visitor } from '../support/console.ts';
-import { mountConsole } from '../../console/serve.ts';
+import {
+  invite,
+  PASSWORD,
+  startTestConsole,
+  useAccount,
+  useTestConsole,
+  useVisitor,
+  Visitor,
+} from '../support/console.ts';
 import { connectGenway, field, type Genway } from '../support/genway.ts';
 import { startMailServer, type TestMail, type TestMailServer } from '../support/smtp.ts';
 
 describe('e-mail of the console', () => {
-  let app: TestApp;
+  const app = useTestConsole({ settings: { canSendMail: true } });
   let genway: Genway;
   let server: TestMailServer;
   let log = '';
 
   before(async () => {
-    app = await startTestApp({ mountPages: mountConsole, settings: { canSendMail: true } });
     genway = await connectGenway(app);
     server = await startMailServer();
   });
-  after(async () => {
-    await server.stop();
-    await app.stop();
-  });
+  after(() => server.stop());
   beforeEach(async () => {
     await app.database('link_mails').delete();
     await app.database('sign_in_attempts').delete();
@@ -154,14 +156,12 @@ describe('e-mail of the console', () => {
   });
 
   describe('with an invitation of an owner', () => {
-    let owner: Visitor;
-    let accountId: string;
+    const customer = useAccount(app);
+    const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
     let members: string;
 
-    before(async () => {
-      ({ accountId } = await app.createAccount());
-      owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId });
-      members = `/console/accounts/${accountId}/members`;
+    before(() => {
+      members = `/console/accounts/${customer.accountId}/members`;
     });
 
     const inviteTo = (email: string, role = 'developer') => owner.send(members, { email, role });
@@ -178,7 +178,7 @@ describe('e-mail of the console', () => {
       expect((await owner.get(members)).text).to.include('E-mail sent');
       const dev = new Visitor(app);
       expect((await dev.send(pathIn(mail), becomes)).status).to.equal(303);
-      expect((await dev.get(`/console/accounts/${accountId}`)).status).to.equal(200);
+      expect((await dev.get(`/console/accounts/${customer.accountId}`)).status).to.equal(200);
       expect((await new Visitor(app).send(pathIn(mail), becomes)).status).to.equal(410);
     });
 
@@ -254,7 +254,7 @@ describe('e-mail of the console', () => {
   });
 
   it('e-mail is not offered where no server is configured', async () => {
-    const without = await startTestApp({ mountPages: mountConsole });
+    const without = await startTestConsole();
     const visitor = new Visitor(without);
     expect((await visitor.get('/console/sign-in')).text).not.to.include('/console/lost-password');
     expect((await askFor('ada@example.com', visitor)).status).to.equal(404);

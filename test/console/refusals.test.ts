@@ -3,7 +3,7 @@ import { badRequest } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import { FormError, problemWords } from '../../console/form-problem.ts';
 import { textsIn } from '../../console/texts/texts.ts';
-import { UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
+import { UNLIMITED, useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createEndpoint } from '../support/factories.ts';
 
 /** A form with a wrong entry, and its message for a reader of Chinese. */
@@ -57,11 +57,12 @@ const REFUSED: readonly Refused[] = [
 describe('a refused form', () => {
   const app = useTestConsole();
   let paths: Readonly<Record<string, string>>;
-  let owner: Visitor;
-  let operator: Visitor;
+  const customer = useAccount(app, { fundedUsd: 25 });
+  const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
+  const operator = useVisitor(app, () => ({ email: 'operator@example.com', staff_role: 'operator' }));
 
   before(async () => {
-    const { accountId } = await app.createAccount({ fundedUsd: 25 });
+    const { accountId } = customer;
     const { id } = await createEndpoint(app.database, { id: accountId });
     const [account, staff] = [`/console/accounts/${accountId}`, `/console/staff/accounts/${accountId}`];
     paths = {
@@ -77,11 +78,7 @@ describe('a refused form', () => {
       'staff/price-lists': '/console/staff/price-lists',
       'staff/rest': '/console/staff/upstreams/rest',
     };
-    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId });
-    operator = await Visitor.invited(app, { email: 'operator@example.com', staff_role: 'operator' });
-    for (const visitor of [owner, operator]) {
-      await visitor.setLanguage('zh');
-    }
+    for (const visitor of [owner, operator]) await visitor.setLanguage('zh');
     // Forms over stored fields are accepted only from opened pages.
     for (const page of [`${account}/billing`, `${account}/webhooks/${id}`]) await owner.get(page);
     await operator.get(staff);

@@ -3,41 +3,39 @@ import { listDocuments, recordSeller } from '../../db/queries/billing-documents.
 import { topUp } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
+import type { MemberRole } from '../../domain/roles.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { copyableIn, type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
 import {
-  createEndpoint,
-  createTaskRow,
-  createTextRequestRow,
-  keyOf,
-  submitTask,
-  type TestCaller,
-} from '../support/factories.ts';
+  copyableIn,
+  type Shown,
+  UNLIMITED,
+  useAccount,
+  useTestConsole,
+  useVisitor,
+  Visitor,
+} from '../support/console.ts';
+import { createEndpoint, createTaskRow, createTextRequestRow, keyOf, submitTask } from '../support/factories.ts';
 
 describe('the search of the console', () => {
   const app = useTestConsole();
-  let customer: TestCaller;
-  let other: TestCaller;
-  let operator: Visitor;
-  let owner: Visitor;
-  let developer: Visitor;
-  let finance: Visitor;
+  const customer = useAccount(app, { fundedUsd: 25 });
+  const other = useAccount(app, { fundedUsd: 25 });
+  const operator = useVisitor(app, () => ({ email: 'op@staff.example', staff_role: 'operator' }));
+  const memberAs = (name: string, member_role: MemberRole) =>
+    useVisitor(app, () => ({ email: `${name}@kites.example`, account_id: customer.accountId, member_role }));
+  const owner = memberAs('olive', 'owner');
+  const developer = memberAs('dev', 'developer');
+  const finance = memberAs('fin', 'finance');
   let secret: string;
   let known: Readonly<Record<string, string>>;
 
   before(async () => {
-    [customer, other] = await Promise.all([app.createAccount({ fundedUsd: 25 }), app.createAccount({ fundedUsd: 25 })]);
     const { accountId } = customer;
     await app
       .database('accounts')
       .where({ id: accountId })
       .update({ name: 'Kites Ltd', email: 'billing@kites.example', external_id: 'crm-7741' });
     await app.database('accounts').where({ id: other.accountId }).update({ name: 'Harbour Inc' });
-    const member = { account_id: accountId };
-    operator = await Visitor.invited(app, { email: 'op@staff.example', staff_role: 'operator' });
-    owner = await Visitor.invited(app, { email: 'olive@kites.example', ...member });
-    developer = await Visitor.invited(app, { email: 'dev@kites.example', ...member, member_role: 'developer' });
-    finance = await Visitor.invited(app, { email: 'fin@kites.example', ...member, member_role: 'finance' });
     const keys = `/console/accounts/${accountId}/keys`;
     secret = copyableIn(await owner.send(keys, { name: 'renderfarm', ...UNLIMITED }));
     const task = await createTaskRow(app.database, keyOf(customer), { endUser: 'ann@kites' });

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import { mountConsole } from '../../console/serve.ts';
 import { reconcile } from '../../db/reconciliation/reconcile.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
-import { type ErrorBody, useTestApp } from '../support/app.ts';
-import { useVisitor, type Visitor } from '../support/console.ts';
+import type { ErrorBody } from '../support/app.ts';
+import { useTestConsole, useVisitor, type Visitor } from '../support/console.ts';
 import { reloadAccount } from '../support/factories.ts';
 import { NOTHING_OUTSIDE } from '../support/reconciliation.ts';
 import { call } from '../support/stack.ts';
@@ -12,7 +11,7 @@ import { call } from '../support/stack.ts';
 const CORRECTIONS = '/console/staff/corrections';
 
 describe('corrections in the console of the staff', () => {
-  const app = useTestApp({ mountPages: mountConsole, settings: { secondApprovalAbove: parseUsd(100) } });
+  const app = useTestConsole({ settings: { secondApprovalAbove: parseUsd(100) } });
   const ada = useVisitor(app, () => ({ email: 'ada@example.com', staff_role: 'finance' }));
   const bob = useVisitor(app, () => ({ email: 'bob@example.com', staff_role: 'finance' }));
   const cleo = useVisitor(app, () => ({ email: 'cleo@example.com', staff_role: 'operator' }));

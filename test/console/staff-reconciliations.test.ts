@@ -2,28 +2,20 @@ import { expect } from 'chai';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
-import { startTestApp, type TestApp } from '../support/app.ts';
-import { Visitor } from '../support/console.ts';
-import { mountConsole } from '../../console/serve.ts';
+import { useTestConsole, useVisitor } from '../support/console.ts';
 
 const RECONCILIATIONS = '/console/staff/reconciliations';
 
 describe('reconciliations in the console of the staff', () => {
-  let app: TestApp;
-  let finance: Visitor;
-  let started: string[];
+  const started: string[] = [];
   let isTemporalAway = false;
-
-  before(async () => {
-    started = [];
-    const startReconciliation = async (id: string): Promise<void> => {
+  const app = useTestConsole({
+    startReconciliation: async (id) => {
       if (isTemporalAway) throw new ServiceError('processing_unavailable', 'Temporal does not answer. Try again.');
       started.push(id);
-    };
-    app = await startTestApp({ mountPages: mountConsole, startReconciliation });
-    finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
+    },
   });
-  after(() => app.stop());
+  const finance = useVisitor(app, () => ({ email: 'fin@example.com', staff_role: 'finance' }));
 
   const finish = async (id: string, findings: number, subject = 'x'): Promise<void> => {
     const found = { check: 'account_balances', subject, detail: '<b>is 1</b>', remedy: 'Set the balance to the sum.' };

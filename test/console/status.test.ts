@@ -10,7 +10,7 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import type { TestApp } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { startTestConsole } from '../support/console.ts';
+import { startTestConsole, useTestConsole } from '../support/console.ts';
 import { call } from '../support/stack.ts';
 import { ASK } from '../support/text.ts';
 
@@ -30,10 +30,9 @@ const DAYS = Array.from({ length: 90 }, (_, day) => day);
 const VENDOR = 'simulator';
 const FAMILIES = [...new Set([...CATALOGUE.textModels.values()].map(({ family }) => family))];
 
-const startApp = () =>
-  startTestConsole({
-    textUpstreams: [{ name: VENDOR, apiKeys: ['key-1234'], baseUrls: baseUrlsAt('http://127.0.0.1:9') }],
-  });
+const OPTIONS = {
+  textUpstreams: [{ name: VENDOR, apiKeys: ['key-1234'], baseUrls: baseUrlsAt('http://127.0.0.1:9') }],
+} as const;
 
 /** Writes calls of every route of a family into an hour of each of these days. */
 async function recordCalls(
@@ -64,12 +63,8 @@ async function recordCalls(
 const read = async (app: TestApp) => (await call<Status>(`${app.baseUrl}/status.json`)).body;
 
 describe('the public status', () => {
-  let app: TestApp;
-  before(async () => {
-    app = await startApp();
-    await recordCalls(app.database, 'textg', [3, 89, 90], (daysAgo) => (daysAgo === 3 ? 20 : 100));
-  });
-  after(() => app.stop());
+  const app = useTestConsole(OPTIONS);
+  before(() => recordCalls(app.database, 'textg', [3, 89, 90], (daysAgo) => (daysAgo === 3 ? 20 : 100)));
 
   it('shows text by family, videos, images and webhooks to everybody, for 90 days', async () => {
     // contract 4.12:7
@@ -150,7 +145,7 @@ describe('the public status of a gateway', () => {
   });
 
   it('has an outage of a family while its only upstream does not answer, and not of other families', async () => {
-    const app = await startApp();
+    const app = await startTestConsole(OPTIONS);
     const { apiKey } = await app.createAccount({ fundedUsd: 1 });
     const model = [...CATALOGUE.textModels.values()].find(({ family }) => family === 'textf')?.id ?? '';
     const { path, body } = ASK['chat-completions'](model, 'Hi', false);
@@ -164,7 +159,7 @@ describe('the public status of a gateway', () => {
   });
 
   it('is 503 with a page about the outage while the database is unavailable', async () => {
-    const app = await startApp();
+    const app = await startTestConsole(OPTIONS);
     await app.database.schema.renameTable('upstream_calls', 'away');
     const page = await fetch(`${app.baseUrl}/status`);
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([503, 'text/html; charset=utf-8']);
@@ -174,15 +169,13 @@ describe('the public status of a gateway', () => {
 });
 
 describeInBrowser('the status page', (browser) => {
-  let app: TestApp;
+  const app = useTestConsole(OPTIONS);
   before(async () => {
-    app = await startApp();
     for (const [index, family] of FAMILIES.entries()) {
       const bad = (daysAgo: number): number => [3, 70][daysAgo % 2] ?? 0;
       await recordCalls(app.database, family, DAYS.slice(index), (day) => (day % (index + 13) === 12 ? bad(day) : 0));
     }
   });
-  after(() => app.stop());
 
   for (const [width, colorScheme] of [
     [1440, 'light'],

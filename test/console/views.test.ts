@@ -1,18 +1,14 @@
 import { expect } from 'chai';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 
 describe('views of lists', () => {
   const app = useTestConsole();
-  let operator: Visitor;
+  const operator = useVisitor(app, () => ({ email: 'operator@example.com', staff_role: 'operator' }));
   const path = '/staff/tasks';
   const query = 'status=failed&model=vidone-3.0';
   const failed = { path, query, view: 'Failed <b>videos</b>' };
   const shown = '&lt;b&gt;videos&lt;/b&gt;</a>';
   const listAt = async (at: string): Promise<string> => (await operator.get(`/console${at}`)).text;
-
-  before(async () => {
-    operator = await Visitor.invited(app, { email: 'operator@example.com', staff_role: 'operator' });
-  });
 
   it('are saved under a name, and link the list to its filters', async () => {
     expect(await listAt(path)).not.to.include('Save this view');
