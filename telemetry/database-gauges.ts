@@ -27,54 +27,33 @@ interface Pool {
   numPendingAcquires(): number;
 }
 
-/** The metrics of a reading, by metric name. */
-type Gauges<Reading> = Readonly<Record<string, { readonly help: string; readonly read: (reading: Reading) => number }>>;
+/** The metric of each field of a reading: its name and its help. */
+type Gauges<Reading> = Readonly<Record<keyof Reading, readonly [name: string, help: string]>>;
 
 const BACKLOG: Gauges<Backlog> = {
-  genway_tasks_running: { help: 'Media tasks that are not final', read: ({ running }) => running },
-  genway_tasks_unstarted: {
-    help: 'Media tasks whose workflow Temporal has not acknowledged yet',
-    read: ({ unstarted }) => unstarted,
-  },
-  genway_tasks_oldest_unstarted_seconds: {
-    help: 'Age of the oldest media task that has not been started; 0 if there is none',
-    read: ({ oldestUnstartedSeconds }) => oldestUnstartedSeconds,
-  },
-  genway_tasks_overdue: {
-    help: 'Media tasks that are past their deadline and not final',
-    read: ({ overdue }) => overdue,
-  },
-  genway_tasks_reserved_usd: {
-    help: 'USD reserved by running media tasks',
-    read: ({ reservedUsd }) => reservedUsd,
-  },
-  genway_deliveries_unstarted: {
-    help: 'Webhook deliveries whose workflow Temporal has not acknowledged yet',
-    read: ({ unstartedDeliveries }) => unstartedDeliveries,
-  },
-  genway_deliveries_oldest_unstarted_seconds: {
-    help: 'Time for which the oldest delivery without a workflow, to an endpoint that answers, has been due; 0 if there is none',
-    read: ({ oldestUnstartedDeliverySeconds }) => oldestUnstartedDeliverySeconds,
-  },
-  genway_deliveries_pending: {
-    help: 'Webhook deliveries that have neither arrived nor failed for good',
-    read: ({ pendingDeliveries }) => pendingDeliveries,
-  },
+  running: ['genway_tasks_running', 'Media tasks that are not final'],
+  unstarted: ['genway_tasks_unstarted', 'Media tasks whose workflow Temporal has not acknowledged yet'],
+  oldestUnstartedSeconds: [
+    'genway_tasks_oldest_unstarted_seconds',
+    'Age of the oldest media task that has not been started; 0 if there is none',
+  ],
+  overdue: ['genway_tasks_overdue', 'Media tasks that are past their deadline and not final'],
+  reservedUsd: ['genway_tasks_reserved_usd', 'USD reserved by running media tasks'],
+  unstartedDeliveries: [
+    'genway_deliveries_unstarted',
+    'Webhook deliveries whose workflow Temporal has not acknowledged yet',
+  ],
+  oldestUnstartedDeliverySeconds: [
+    'genway_deliveries_oldest_unstarted_seconds',
+    'Time for which the oldest delivery without a workflow, to an endpoint that answers, has been due; 0 if there is none',
+  ],
+  pendingDeliveries: ['genway_deliveries_pending', 'Webhook deliveries that have neither arrived nor failed for good'],
 };
 
-const BOOKS: Gauges<LedgerHealth> = {
-  genway_absorbed_loss_usd: {
-    help: 'Cost of text in USD that accounts could not pay in the last 24 hours',
-    read: ({ absorbedUsd }) => absorbedUsd,
-  },
-  genway_reconciliation_findings: {
-    help: 'Number of findings of the last reconciliation',
-    read: ({ findings }) => findings,
-  },
-  genway_reconciliation_age_seconds: {
-    help: 'Time since the last reconciliation finished',
-    read: ({ secondsSinceReconciliation }) => secondsSinceReconciliation,
-  },
+const LEDGER_HEALTH: Gauges<LedgerHealth> = {
+  absorbedUsd: ['genway_absorbed_loss_usd', 'Cost of text in USD that accounts could not pay in the last 24 hours'],
+  findings: ['genway_reconciliation_findings', 'Number of findings of the last reconciliation'],
+  secondsSinceReconciliation: ['genway_reconciliation_age_seconds', 'Time since the last reconciliation finished'],
 };
 
 /**
@@ -83,26 +62,31 @@ const BOOKS: Gauges<LedgerHealth> = {
  */
 export function watchDatabaseState(registry: Registry, database: Database): void {
   watchReading(registry, () => readBacklog(database), BACKLOG);
-  watchReading(registry, () => readLedgerHealth(database), BOOKS);
+  watchReading(registry, () => readLedgerHealth(database), LEDGER_HEALTH);
 }
 
-function watchReading<Reading>(registry: Registry, takeReading: () => Promise<Reading>, gauges: Gauges<Reading>): void {
-  let latest: Promise<Reading | null> | undefined;
+function watchReading<Field extends string>(
+  registry: Registry,
+  takeReading: () => Promise<Readonly<Record<Field, number>>>,
+  gauges: Gauges<Record<Field, number>>,
+): void {
+  let latest: Promise<Readonly<Record<Field, number>> | null> | undefined;
   // A scrape collects all gauges at the same time, and they share one reading.
-  const read = (): Promise<Reading | null> => {
+  const read = () => {
     latest ??= takeReading()
       .catch(() => null)
       .finally(() => (latest = undefined));
     return latest;
   };
-  for (const [name, { help, read: valueOf }] of Object.entries(gauges)) {
+  for (const field in gauges) {
+    const [name, help] = gauges[field];
     const gauge = new Gauge({
       name,
       help,
       registers: [registry],
       collect: async () => {
         const reading = await read();
-        if (reading) gauge.set(valueOf(reading));
+        if (reading) gauge.set(reading[field]);
         else gauge.reset();
       },
     });
