@@ -28,14 +28,11 @@ const MAX_ATTEMPTS = 10;
 export function startMail(dependencies: MailDependencies): Repetition {
   const onError = (error: unknown): void =>
     dependencies.log.error({ err: error }, 'could not read the e-mails to send');
-  return repeat(() => sendNext(dependencies), { pauseMs: PAUSE_MS, onError });
+  const sendNext = async () => (await sendNextLink(dependencies)) || sendNextInvitation(dependencies);
+  return repeat(sendNext, { pauseMs: PAUSE_MS, onError });
 }
 
 /** @returns whether an e-mail was due */
-async function sendNext(dependencies: MailDependencies): Promise<boolean> {
-  return (await sendNextLink(dependencies)) || (await sendNextInvitation(dependencies));
-}
-
 async function sendNextLink(dependencies: MailDependencies): Promise<boolean> {
   const { database } = dependencies;
   const order = await claimLinkMail(database);
@@ -56,6 +53,7 @@ async function sendLink(user: User, { email, attempts }: LinkMail, dependencies:
   return deliver({ to: email, subject, text: text(link) }, { attempts, facts: { user_id: user.id } }, dependencies);
 }
 
+/** @returns whether an e-mail was due */
 async function sendNextInvitation(dependencies: MailDependencies): Promise<boolean> {
   const { database, publicUrl } = dependencies;
   const order = await claimInvitationToMail(database);

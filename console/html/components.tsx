@@ -368,16 +368,14 @@ export function Form({ action, submit, look, stored = null, children, ...rest }:
     <form method="post" action={action} {...rest}>
       {session === null ? null : <input type="hidden" name="form_token" value={session.formToken} />}
       <FormId />
-      {stored === null ? null : <ShownFields marks={refusal?.marks ?? marksOf(stored)} />}
+      {stored === null ? null : (
+        // Browsers would otherwise restore the marks of an older page.
+        <input type="hidden" name={SHOWN_FIELD} value={refusal?.marks ?? marksOf(stored)} autocomplete="off" />
+      )}
       <AroundForm.Provider value={{ refusal, stored: stored ?? {} }}>{children}</AroundForm.Provider>
       {submit === undefined ? null : rest.class === 'grid' ? <div>{button}</div> : button}
     </form>
   );
-}
-
-/** Browsers would otherwise restore the marks of an older page. */
-function ShownFields({ marks }: { marks: string }) {
-  return <input type="hidden" name={SHOWN_FIELD} value={marks} autocomplete="off" />;
 }
 
 interface FormButtonProps {

@@ -2,7 +2,7 @@
 import { claimLateResult } from '../../../api/services/claim-late-result.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { findApiKey, findKeyNames } from '../../../db/queries/api-keys.ts';
-import { type Delivery, listDeliveries } from '../../../db/queries/deliveries.ts';
+import { listDeliveries } from '../../../db/queries/deliveries.ts';
 import { findLateResult } from '../../../db/queries/late-results.ts';
 import { findAccountTask, findAccountTasks, listTasks } from '../../../db/queries/tasks.ts';
 import { isId, newId } from '../../../domain/ids.ts';
@@ -76,10 +76,11 @@ export const taskPages = [
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
     const task = await findOwnTask(visit, services);
+    const asked = { accountId: task.accountId, taskId: task.id, limit: PAGE_SIZE };
     return showPage(
       visit.texts.fields.task_id,
       await detailsOf(task, visit, services),
-      <SentEvents deliveries={await deliveriesOf(task, services)} visit={visit} />,
+      <SentEvents deliveries={await listDeliveries(services.database, asked)} visit={visit} />,
     );
   }),
   member.form('/accounts/{account_id}/tasks/{task_id}/claim', 'develop', async (visit, services) => {
@@ -93,10 +94,6 @@ export const taskPages = [
     showPart(await detailsOf(await findOwnTask(visit, services), visit, services)),
   ),
 ];
-
-function deliveriesOf({ accountId, id }: Task, { database }: ApiServices): Promise<readonly Delivery[]> {
-  return listDeliveries(database, { accountId, taskId: id, limit: PAGE_SIZE });
-}
 
 async function detailsOf(task: Task, { account, texts }: MemberVisit, { database }: ApiServices) {
   const [keys, late] = await Promise.all([

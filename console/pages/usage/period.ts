@@ -38,7 +38,7 @@ export function countDays({ from, to }: Pick<NamedPeriod, 'from' | 'to'>): numbe
 export function monthsBetween(first: Date, last: Date): readonly string[] {
   const count = monthsSinceYearZero(last) - monthsSinceYearZero(first) + 1;
   return Array.from({ length: Math.max(count, 0) }, (_, back) =>
-    monthOf(new Date(Date.UTC(last.getUTCFullYear(), last.getUTCMonth() - back, 1))),
+    new Date(Date.UTC(last.getUTCFullYear(), last.getUTCMonth() - back, 1)).toISOString().slice(0, 7),
   );
 }
 
@@ -51,10 +51,6 @@ export function daysOf({ from, to }: NamedPeriod, nowMs: number): readonly strin
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-
-function monthOf(moment: Date): string {
-  return moment.toISOString().slice(0, 7);
-}
 
 function monthsSinceYearZero(moment: Date): number {
   return moment.getUTCFullYear() * 12 + moment.getUTCMonth();

@@ -148,6 +148,7 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
   const { texts } = visit;
   const { reconciliation: words } = texts;
   const path = `/console/staff/reconciliations/${reconciliation.id}`;
+  const isOpen = findings.some(({ acknowledgement }) => acknowledgement === null);
   return (
     <Polled path={`${path}/report`} seconds={2} isFinal={reconciliation.report !== null}>
       <p>
@@ -161,7 +162,7 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
             <Downloads />
           </div>
           <Findings findings={findings} path={path} />
-          {findings.some(isOpen) && hasPermission(visit, 'moveMoney') ? (
+          {isOpen && hasPermission(visit, 'moveMoney') ? (
             <Card title={words.acknowledge}>
               <p>{words.acknowledgeExplained}</p>
               <Form action={`${path}/acknowledge`} id={FORM_ID} submit={words.acknowledge}>
@@ -178,10 +179,6 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
 
 async function reconciliationOf({ params }: UserVisit, { database }: ApiServices): Promise<Reconciliation> {
   return requireFound(await findReconciliation(database, params['reconciliation_id'] ?? ''));
-}
-
-function isOpen({ acknowledgement }: ReportedFinding): boolean {
-  return acknowledgement === null;
 }
 
 /** The id of the form to which the checkboxes beside the findings belong. */
