@@ -3,11 +3,12 @@
  * labels and buckets. Label values come only from short lists: an account, task, key or address is never a label.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { TextMoneyMetrics } from '../db/text-money/billing.ts';
 import type { Importance } from '../domain/admission.ts';
 import { toUsdNumber } from '../domain/money.ts';
 import type { Task } from '../domain/task.ts';
 
-export interface Metrics {
+export interface Metrics extends TextMoneyMetrics {
   /** For registering further metrics of the process. */
   readonly registry: Registry;
   /** @param route the pattern that the path matched */
@@ -30,12 +31,6 @@ export interface Metrics {
     attempt: { upstream: string; model: string; fault: string; decision: string },
     unreadableEvents: number,
   ): void;
-  /** @param upstream the upstream that reported more tokens than it can have used */
-  usageClamped(upstream: string): void;
-  /** @param upstream the upstream that did not answer in time; it may charge for an answer that no client paid */
-  textPossiblyLost(upstream: string, listPrice: bigint): void;
-  /** @param amount in pico-USD: the rest of a dead text process's allowances, including requests not yet charged */
-  textUnsettled(amount: bigint): void;
   /** @param task the task in its final state */
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
   /** The answer to a submission was lost or made no sense. @param upstream the name of a media upstream */
