@@ -146,31 +146,14 @@ describe('db/queries/tasks: createTasks', () => {
       request: { kind: 'video', prompt: 'Ein Zitat: "\\ 雪 😀 ?"', routes: [{ provider: 'p', model: 'm' }] },
     });
     await createTasks(database, [asked]);
-    const { id, accountId, apiKeyId, kind, model, capabilityVersion, provider, request } = asked;
-    const { price, billableDurationSeconds, requestId, reservationId, createdAt, deadlineAt } = asked;
-    expect(await reloadTask(database, asked)).to.deep.equal({
-      id,
-      accountId,
-      apiKeyId,
-      kind,
-      model,
-      capabilityVersion,
-      provider,
-      request,
-      price,
-      billableDurationSeconds,
-      requestId,
-      endUser: null,
-      reservationId,
-      createdAt,
-      deadlineAt,
+    expect({ ...asked, ...(await reloadTask(database, asked)) }).to.deep.equal({
+      ...asked,
       status: 'queued',
-      priceList: null,
       resolutionId: null,
       providerJobId: null,
       output: null,
       failure: null,
-      updatedAt: createdAt,
+      updatedAt: asked.createdAt,
       completedAt: null,
     });
     const reservation = await findTransfer(database, asked.reservationId, asked.createdAt);
