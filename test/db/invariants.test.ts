@@ -10,6 +10,7 @@ import { deleteApiKey } from '../../db/queries/api-keys.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
 import { recordOperatorAction } from '../../db/queries/operator-actions.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import { findPosting, TRANSFERS } from '../../domain/ledger.ts';
 import type { Task } from '../../domain/task.ts';
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { useTestDatabase } from '../support/database.ts';
@@ -473,15 +474,16 @@ describe('the rules of the database', () => {
     );
 
     it('refuses every pair of books that is not permitted for the kind of transfer', async () => {
-      const lawful = new Set(
-        LAWFUL_BOOKS.flatMap(([kind, pairs]) => pairs.map(([debit, credit]) => [kind, debit, credit].join())),
-      );
-      const kinds = [...LAWFUL_BOOKS.map(([kind]) => kind), 'gift'];
+      const taken = findPosting('adjustment', true);
+      const postings = [...Object.entries(TRANSFERS), ['adjustment', taken] as const];
+      const lawful = new Set(postings.map(([kind, { debit, credit }]) => [kind, debit, credit].join()));
+      const books = [...new Set(postings.flatMap(([, { debit, credit }]) => [debit, credit])), 'cash'];
+      const kinds = [...Object.keys(TRANSFERS), 'gift'];
       const unlawful = kinds
-        .flatMap((kind) => BOOKS.flatMap((debit) => BOOKS.map((credit) => ({ kind, debit, credit }))))
+        .flatMap((kind) => books.flatMap((debit) => books.map((credit) => ({ kind, debit, credit }))))
         .filter(({ kind, debit, credit }) => !lawful.has([kind, debit, credit].join()));
-      for (const books of unlawful) {
-        expect(await rules.refusing(insertAdjustment(books)), Object.values(books).join()).to.equal('transfers_books');
+      for (const move of unlawful) {
+        expect(await rules.refusing(insertAdjustment(move)), Object.values(move).join()).to.equal('transfers_books');
       }
     });
   });
@@ -624,19 +626,12 @@ describe('the rules of the database', () => {
     );
     refuses('removal of all', 'top_ups_not_truncated', () => statement('TRUNCATE top_ups'));
 
-    const contradict = (changes: object) =>
-      database('contradicted_payments').insert({ reference: 'x', account_id: given.account.id, amount: 1, ...changes });
-    refuses('a contradicted payment of nobody', 'contradicted_payments_account_id_fkey', () =>
-      contradict({ account_id: newId('account') }),
-    );
-    refuses('a contradicted payment of nothing', 'contradicted_payments_amount_check', () => contradict({ amount: 0 }));
-    refuses('a contradiction twice', 'contradicted_payments_pkey', async () => {
-      await contradict({});
-      await contradict({});
-    });
-    refuses('a card that is agreed on twice', 'agreed_checkouts_pkey', () =>
-      database('agreed_checkouts').insert([{ checkout_id: 'cs_1' }, { checkout_id: 'cs_1' }]),
-    );
+    const contradiction = ({ account: { id } }: Given): Row => ({ reference: 'x', account_id: id, amount: 1 });
+    refusesRows('contradicted_payments', contradiction, [
+      ['a contradicted payment of nobody', { account_id: newId('account') }, 'contradicted_payments_account_id_fkey'],
+      ['a contradicted payment of nothing', { amount: 0 }],
+    ]);
+    refusesTwice('a card that is agreed on', 'agreed_checkouts', () => ({ checkout_id: 'cs_1' }));
   });
 
   describe('tasks', () => {
@@ -1272,15 +1267,7 @@ describe('the rules of the database', () => {
 
     const failedAttempt = ({ key }: Given): Row => {
       const { id, created_at, account_id, api_key_id, model, catalogue_version } = textRequestOf(key);
-      const counts = { input_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0, cache_write_1h_tokens: 0 };
-      const tried = {
-        number: 1,
-        upstream: 'simulator',
-        upstream_model: 'm',
-        ...counts,
-        output_tokens: 0,
-        estimated: false,
-      };
+      const tried = { number: 1, upstream: 'simulator', upstream_model: 'm', ...TOKENS, estimated: false };
       return { text_request_id: id, created_at, account_id, api_key_id, model, catalogue_version, ...tried };
     };
     refusesRows('failed_text_attempts', failedAttempt, [
@@ -1326,14 +1313,7 @@ describe('the rules of the database', () => {
   describe('sums of usage', () => {
     refusesTwice('a sum', 'daily_usage', ({ account, key }) => {
       const names = { account_id: account.id, day: '2026-01-01', kind: 'text', model: 'm', api_key_id: key.id };
-      const tokens = {
-        input_tokens: 1,
-        cache_read_tokens: 0,
-        cache_write_tokens: 0,
-        cache_write_1h_tokens: 0,
-        output_tokens: 1,
-      };
-      return { ...names, ...tokens, requests: 1, failed: 0, billable_seconds: 0, charged: 1 };
+      return { ...names, ...TOKENS, requests: 1, failed: 0, billable_seconds: 0, charged: 1 };
     });
     refusesTwice('a sum of transfers', 'daily_transfers', ({ account }) => {
       const names = { account_id: account.id, day: '2026-01-01', kind: 'topup' };
@@ -1675,40 +1655,14 @@ const TAKEN = { debit: 'available', credit: 'adjustments' };
 const REFUND = { kind: 'refund', credit: 'available' };
 const FAILED = { status: 'failed', error_code: 'processing_failed', error_message: 'It failed.' };
 
-const BOOKS = [
-  'available',
-  'reserved',
-  'revenue',
-  'payments',
-  'signup_credit',
-  'promo_credit',
-  'absorbed_loss',
-  'adjustments',
-  'cash',
-];
-
-const LAWFUL_BOOKS: readonly (readonly [kind: string, pairs: readonly (readonly [debit: string, credit: string])[]])[] =
-  [
-    ['topup', [['payments', 'available']]],
-    ['signup_grant', [['signup_credit', 'available']]],
-    ['promo_grant', [['promo_credit', 'available']]],
-    ['promo_expiry', [['available', 'promo_credit']]],
-    ['reservation', [['available', 'reserved']]],
-    ['settlement', [['reserved', 'revenue']]],
-    ['refund', [['reserved', 'available']]],
-    ['allowance', [['available', 'reserved']]],
-    ['charge', [['reserved', 'revenue']]],
-    ['release', [['reserved', 'available']]],
-    ['excess', [['available', 'revenue']]],
-    ['absorbed_loss', [['absorbed_loss', 'revenue']]],
-    [
-      'adjustment',
-      [
-        ['adjustments', 'available'],
-        ['available', 'adjustments'],
-      ],
-    ],
-  ];
+/** The tokens of a text request, in the columns of its tables. */
+const TOKENS = {
+  input_tokens: 1,
+  cache_read_tokens: 0,
+  cache_write_tokens: 0,
+  cache_write_1h_tokens: 0,
+  output_tokens: 1,
+};
 
 async function prepare(database: Database): Promise<Given> {
   const account = await createAccount(database, { fundedUsd: 100, signupUsd: 5 });
@@ -1865,11 +1819,7 @@ function textRequestOf(key: TestKey, changes: Row = {}): Row {
   return {
     ...textIdentityOf(key),
     outcome: 'succeeded',
-    input_tokens: 1,
-    cache_read_tokens: 0,
-    cache_write_tokens: 0,
-    cache_write_1h_tokens: 0,
-    output_tokens: 1,
+    ...TOKENS,
     estimated: false,
     held: 10,
     charge: 10,
