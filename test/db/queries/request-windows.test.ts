@@ -9,6 +9,7 @@ import {
 import { SWEEPS } from '../../../db/sweeps.ts';
 import { newId } from '../../../domain/ids.ts';
 import { useTestDatabase } from '../../support/database.ts';
+import { withinOneMinute } from '../../support/one-minute.ts';
 
 /** A request that creates something. */
 const write = (apiKeyId: string): CountedRequest => ({ apiKeyId, reads: false });
@@ -18,22 +19,8 @@ describe('db/queries/request-windows', () => {
   let database: Database;
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
-  async function currentMinute(): Promise<string> {
-    const { rows } = await database.raw<{ rows: { minute: string }[] }>(
-      `SELECT date_trunc('minute', now())::text AS minute`,
-    );
-    return rows[0]?.minute ?? '';
-  }
-
-  /** Counts again if the minute ended meanwhile, since the positions restart with it. */
-  async function withinOneMinute<T>(count: () => Promise<T>): Promise<T> {
-    const minute = await currentMinute();
-    const counted = await count();
-    return (await currentMinute()) === minute ? counted : count();
-  }
-
   it('numbers the requests of each key in their order', async () => {
-    const counted = await withinOneMinute(async () => {
+    const counted = await withinOneMinute(database, async () => {
       const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
       return [await countRequests(database, [a, b, a, a, b]), await countRequests(database, [b, a])];
     });
@@ -44,7 +31,7 @@ describe('db/queries/request-windows', () => {
   });
 
   it('counts reading requests separately', async () => {
-    const counted = await withinOneMinute(async () => {
+    const counted = await withinOneMinute(database, async () => {
       const apiKeyId = newId('apiKey');
       const [reading, writing] = [{ apiKeyId, reads: true }, write(apiKeyId)];
       return [
@@ -61,7 +48,7 @@ describe('db/queries/request-windows', () => {
   it('assigns every position once and skips none, however many processes count at the same time', async () => {
     // contract 8.1:6
     const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
-    const counted = await withinOneMinute(async () => {
+    const counted = await withinOneMinute(database, async () => {
       await database('request_windows').delete();
       const batches = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? [a, b] : [b, a]));
       const windows = await Promise.all(batches.map((batch) => countRequests(database, [...batch, ...batch])));
@@ -73,7 +60,7 @@ describe('db/queries/request-windows', () => {
   });
 
   it('reads the positions without counting if it is unknown whether they were counted', async () => {
-    const told = await withinOneMinute(async () => {
+    const told = await withinOneMinute(database, async () => {
       const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
       await countRequests(database, [a, a, a]);
       const counts = [await readRequestCounts(database, [a, b, a]), await readRequestCounts(database, [a])];

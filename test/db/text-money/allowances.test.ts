@@ -32,6 +32,7 @@ import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, startNextPeriod, type TestKey } from '../../support/factories.ts';
+import { currentMinute } from '../../support/one-minute.ts';
 import { checkBooks } from '../../support/reconciliation.ts';
 import { type HoldSettings, newHold, settlementOf } from '../../support/text-money.ts';
 
@@ -530,8 +531,7 @@ describe('allowances', () => {
       const key = await fundedKey(1, { rateLimitRpm: limit });
       const alice = await endUser('alice', { usageLimit: USD }, key);
       const makers = [(settings: HoldSettings) => newHold(key, settings), alice.newHold] as const;
-      const minute = async () => (await database.raw(`SELECT date_trunc('minute', now())::text AS at`)).rows[0].at;
-      const before = await minute();
+      const before = await currentMinute(database);
       const decided: DecidedHold[] = [];
       for (let round = 0; round < 5; round += 1) {
         const holds = Array.from({ length: 20 }, (_, index) =>
@@ -541,7 +541,7 @@ describe('allowances', () => {
         decided.push(...(await Promise.all(holds)));
       }
       const admitted = decided.filter(({ refusal }) => refusal === null).length;
-      const minutes = (await minute()) === before ? 1 : 2;
+      const minutes = (await currentMinute(database)) === before ? 1 : 2;
       expect(admitted).to.be.at.most(minutes * limit);
       // A process may take a few unused places.
       expect(admitted).to.be.at.least(limit - 4 * PROCESSES);

@@ -10,6 +10,7 @@ import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
+import { withinOneMinute } from '../../support/one-minute.ts';
 import {
   failureOf,
   type HoldSettings,
@@ -310,17 +311,8 @@ describe('the money of text requests', () => {
     // A request of another kind that was counted on its own before.
     const countAlone = ({ id }: TestKey) => countRequests(database, [{ apiKeyId: id, reads: false }]);
 
-    /** Starts over when a minute ended meanwhile, since the places restart with it. */
-    async function withinOneMinute<Result>(work: () => Promise<Result>): Promise<Result> {
-      const minute = async (): Promise<unknown> =>
-        (await database.raw<{ rows: unknown[] }>(`SELECT date_trunc('minute', now())::text AS minute`)).rows[0];
-      const before = JSON.stringify(await minute());
-      const result = await work();
-      return JSON.stringify(await minute()) === before ? result : work();
-    }
-
     it('gets its place among the requests of its key, and holds nothing beyond the limit', async () => {
-      const { decisions, funded } = await withinOneMinute(async () => {
+      const { decisions, funded } = await withinOneMinute(database, async () => {
         const [one, other] = [await keyWith({ fundedUsd: 1 }), await keyWith({ fundedUsd: 1 })];
         await countAlone(one);
         const holds = [
@@ -340,7 +332,7 @@ describe('the money of text requests', () => {
     });
 
     it('is counted whether or not the balance covers it', async () => {
-      const positions = await withinOneMinute(async () => {
+      const positions = await withinOneMinute(database, async () => {
         const key = await keyWith({ fundedUsd: 1 });
         const tooDear = newHold(key, { amount: 2n * USD, requestLimit: 9 });
         const { decisions } = await ledger.write({ holds: [tooDear], settlements: [] });
@@ -353,7 +345,7 @@ describe('the money of text requests', () => {
     it('shares the limit exactly with requests that other processes count at the same moment', async () => {
       const limit = 25;
       const others = [openTextLedger(testDatabase.url), openTextLedger(testDatabase.url)];
-      const { held, alone } = await withinOneMinute(async () => {
+      const { held, alone } = await withinOneMinute(database, async () => {
         const key = await keyWith({ fundedUsd: 1 });
         const turns = [ledger, ...others].flatMap((process) =>
           Array.from({ length: 4 }, () => process.hold([1, 2, 3].map(() => newHold(key, { requestLimit: limit })))),
