@@ -44,15 +44,16 @@ export const TOKEN_COUNTS = [
 
 type TokenCount = (typeof TOKEN_COUNTS)[number];
 type SummedCount = Extract<TokenCount, { readonly ofDay: string }>;
+type OptionalCount = Exclude<TokenCount, SummedCount>;
 
 export const SUMMED_TOKEN_COUNTS = TOKEN_COUNTS.filter((count) => 'ofDay' in count);
 
 export type SummedTokens<Count> = { readonly [Summed in SummedCount as Summed['name']]: Count };
 
+type OptionalTokens = { readonly [Optional in OptionalCount as Optional['name']]: number | null };
+
 /** The tokens that a request is charged for. */
-export type TextTokens = SummedTokens<number> & {
-  readonly [Other in Exclude<TokenCount, SummedCount> as Other['name']]: number | null;
-};
+export type TextTokens = SummedTokens<number> & OptionalTokens;
 
 /** @param read returns the value of a column, or of the count with the name */
 export function readSummedTokens<Count>(
@@ -67,15 +68,23 @@ export function readSummedTokens<Count>(
   };
 }
 
+/** The same for the counts that may be null. */
+function readOptionalTokens(
+  read: (column: OptionalCount['column'], name: OptionalCount['name']) => number | null,
+): OptionalTokens {
+  return {
+    reasoningTokens: read('reasoning_tokens', 'reasoningTokens'),
+  };
+}
+
 /** The columns of the counts in a row of sums, and of `text_requests`. */
 export type SummedTokensRow = Readonly<Record<SummedCount['column'], string>>;
 export type TokensRow = Readonly<Record<TokenCount['column'], string | null>>;
 
 export function readTokens(row: TokensRow): TextTokens {
-  const reasoning = row.reasoning_tokens;
   return {
     ...readSummedTokens((column) => Number(row[column])),
-    reasoningTokens: reasoning === null ? null : Number(reasoning),
+    ...readOptionalTokens((column) => (row[column] === null ? null : Number(row[column]))),
   };
 }
 
@@ -125,11 +134,13 @@ export function tokensOf(usage: ReportedUsage | null, inputTokens: number, outpu
 export function sumTokens(calls: readonly TextTokens[]): TextTokens {
   return calls.reduce((sum, call) => ({
     ...readSummedTokens((_column, name) => sum[name] + call[name]),
-    reasoningTokens:
-      sum.reasoningTokens === null || call.reasoningTokens === null
-        ? (sum.reasoningTokens ?? call.reasoningTokens)
-        : sum.reasoningTokens + call.reasoningTokens,
+    ...readOptionalTokens((_column, name) => addCounts(sum[name], call[name])),
   }));
+}
+
+/** A count that only one has is the sum. */
+export function addCounts(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : one + other;
 }
 
 /** Returns a reported count, at most `max`; null for any other value. */

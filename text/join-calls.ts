@@ -2,7 +2,7 @@
  * Joins the answers to several calls of an upstream that gives one answer to each call, for a request that asks for
  * several.
  */
-import { usageOf } from '../domain/text-tokens.ts';
+import { addCounts, usageOf } from '../domain/text-tokens.ts';
 import { UNREPORTED_USAGE, type Finish, type StreamEvent, type Usage } from './canonical.ts';
 import { newCallId } from './call-ids.ts';
 import type { Stage } from './stage.ts';
@@ -99,9 +99,4 @@ export class JoinedCalls {
 
 function addUsage(one: Usage, other: Usage): Usage {
   return usageOf((name) => addCounts(one[name], other[name]));
-}
-
-/** A count that only one has is the sum. */
-function addCounts(one: number | null, other: number | null): number | null {
-  return one === null || other === null ? (one ?? other) : one + other;
 }

@@ -75,7 +75,8 @@ function highest(objects: readonly JsonObject[], names: readonly string[]): numb
  * and the output alone shows that tokens reported as both read and written were counted twice.
  */
 export function settleUsage(counts: ReportedCounts): Usage {
-  const { input, cacheRead, cacheWrite, cacheWrite1h, output, reasoning, total } = counts;
+  const { input, output, total, ...parts } = counts;
+  const { cacheRead, cacheWrite, cacheWrite1h, reasoning } = parts;
   const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
   const beyondInput = total === null || input === null ? null : total - input;
   const isCachedInTotal = cached > 0 && cached !== reasoning && beyondInput === (output ?? 0) + cached;
@@ -86,11 +87,10 @@ export function settleUsage(counts: ReportedCounts): Usage {
   const room = input === null || isBeside ? null : input - (cacheRead ?? 0);
   const written = cacheWrite === null || room === null ? cacheWrite : Math.min(cacheWrite, room);
   return {
+    ...parts,
     inputTotal: isBeside ? input + cached : input,
-    cacheRead,
     cacheWrite: written,
     cacheWrite1h: cacheWrite1h && Math.min(cacheWrite1h, written ?? 0),
     outputTotal: reasoning !== null && reasoning > (reported ?? 0) ? (reported ?? 0) + reasoning : reported,
-    reasoning,
   };
 }

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
 import { newCallId } from '../call-ids.ts';
-import type { StreamEvent, Usage } from '../canonical.ts';
+import { type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import type { ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -205,10 +205,9 @@ function usageOf(metadata: JsonObject): Usage {
   const both = candidates === null && reasoning === null ? null : (candidates ?? 0) + (reasoning ?? 0);
   const canBeBoth = total === null || total >= (input ?? 0) + (both ?? 0);
   return settleUsage({
+    ...UNREPORTED_USAGE,
     input,
     cacheRead: count('cachedContentTokenCount'),
-    cacheWrite: null,
-    cacheWrite1h: null,
     output: canBeBoth ? both : (candidates ?? reasoning),
     reasoning,
     total,

@@ -1,7 +1,7 @@
 /** The answers of messages upstreams as canonical events. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
-import type { AnswerPart, FinishReason, StreamEvent, Usage } from '../canonical.ts';
+import { type AnswerPart, type FinishReason, type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { cutShort } from '../normalize.ts';
@@ -314,6 +314,7 @@ class Counts {
     this.#reasoning = later(this.#reasoning, countOf(objectOf(fields['output_tokens_details'])['thinking_tokens']));
     const cached = (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0);
     return {
+      ...UNREPORTED_USAGE,
       inputTotal: this.#input === null ? null : this.#input + cached,
       cacheRead: this.#cacheRead,
       cacheWrite: this.#cacheWrite,
