@@ -6,7 +6,7 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import { eventually } from '../support/eventually.ts';
 import { runProgram } from '../support/program.ts';
 import { testPrograms } from '../support/services.ts';
-import { startTestStack, type TestStack } from '../support/stack.ts';
+import { useTestStack } from '../support/stack.ts';
 
 const PROCESSES = 2;
 const PATH = '/v1/chat/completions';
@@ -21,7 +21,7 @@ interface LogLine {
 
 describe('several text processes behind one port', function () {
   this.timeout(120_000);
-  let stack: TestStack;
+  const stack = useTestStack();
   let apiKey: string;
   let environment: NodeJS.ProcessEnv;
   let url: string;
@@ -29,7 +29,6 @@ describe('several text processes behind one port', function () {
   let lines: LogLine[];
 
   before(async () => {
-    stack = await startTestStack();
     ({ apiKey } = await stack.createAccount());
     await startPrimary();
   });
@@ -38,10 +37,7 @@ describe('several text processes behind one port', function () {
     // The allowances of processes that are idle or were killed are released after a while.
     await eventually(async () => (await heldBy()).size === 0);
   });
-  after(async () => {
-    await primary.kill();
-    await stack.stop();
-  });
+  after(() => primary.kill());
 
   async function startPrimary(): Promise<void> {
     const port = await findFreePort();

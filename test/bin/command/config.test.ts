@@ -59,6 +59,8 @@ async function config(
 }
 
 describe('genway config check', () => {
+  const folder = useTestFolder();
+
   describe('two files with an error in every line', () => {
     const files = [join(MISTAKES, 'catalogue.yaml'), join(MISTAKES, 'upstreams.yaml')];
     let findings: readonly Finding[];
@@ -86,13 +88,11 @@ describe('genway config check', () => {
 
     for (const [opened, closed] of ['[]', '{}']) {
       it(`names a file whose ${opened}${closed} are nested 20,000 deep, and continues`, async () => {
-        const folder = await mkdtemp(join(tmpdir(), 'genway-deep-'));
         const file = join(folder, 'deep.yaml');
         await writeFile(file, `version: ${String(opened).repeat(20_000)}${String(closed).repeat(20_000)}`);
         const { printed, exitCode } = await config(['config', 'check', file]);
         expect(exitCode).to.equal(EXIT_CODES.wrong);
         expect(printed).to.contain(`${file}: its brackets are nested more than 100 deep`);
-        await rm(folder, { recursive: true });
       });
     }
 
@@ -119,7 +119,6 @@ describe('genway config check', () => {
   });
 
   it('warns of models sold below cost, and with --online of those that a price list sells below cost', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'genway-below-cost-'));
     const file = join(folder, 'catalogue.yaml');
     const written = await readFile('catalogue/vendors.yaml', 'utf8');
     const model = loadCatalogue('catalogue/vendors.yaml').videoModels.values().next().value?.id ?? '';
@@ -148,12 +147,10 @@ describe('genway config check', () => {
       expect(printed).to.include(`cheap@3: ${model} is sold below cost: 720p for`);
     } finally {
       await running.close();
-      await rm(folder, { recursive: true });
     }
   });
 
   it('finds each resolution on sale that the upstream of a route cannot render', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'genway-config-'));
     const path = join(folder, 'catalogue.yaml');
     const vendors = await readFile('catalogue/vendors.yaml', 'utf8');
     const soldAs = async (resolution: string): Promise<string> => {
@@ -165,7 +162,6 @@ describe('genway config check', () => {
       'usd_per_second.540p" must be a resolution that the upstream "kling" renders (720p, 1080p, 4k), not 540p',
     );
     for (const known of ['4k', '2160p']) expect(await soldAs(known)).to.equal(`No mistakes in ${path}.`);
-    await rm(folder, { recursive: true });
   });
 
   it('reports that it did not compare routes with upstreams when it checks one file alone', async () => {
@@ -181,12 +177,6 @@ describe('genway config check', () => {
   });
 
   describe('an unreadable file', () => {
-    let folder: string;
-    before(async () => {
-      folder = await mkdtemp(join(tmpdir(), 'genway-config-'));
-    });
-    after(() => rm(folder, { recursive: true }));
-
     it('names the file, and continues with the other', async () => {
       const { printed, exitCode } = await config([
         'config',

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runCommand, startProcess, type ChildProcessOptions } from '../../../bin/stack/child-process.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { rejectionOf } from '../../support/rejection.ts';
+import { useTestFolder } from '../../support/started.ts';
 
 const FOR_EVER = 'setInterval(() => {}, 1000);';
 
@@ -13,6 +13,8 @@ function nodeProcess(script: string, output: ChildProcessOptions['output'] = () 
 }
 
 describe('a child process', () => {
+  const folder = useTestFolder();
+
   it('ends with its exit code', async () => {
     expect(await runCommand(nodeProcess('process.exit(7)'))).to.equal(7);
   });
@@ -24,12 +26,10 @@ describe('a child process', () => {
   });
 
   it('appends its output to a file', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'genway-test-'));
     const file = join(folder, 'log');
     await runCommand(nodeProcess('console.log("one")', file));
     await runCommand(nodeProcess('console.error("two")', file));
     expect(await readFile(file, 'utf8')).to.equal('one\ntwo\n');
-    await rm(folder, { recursive: true });
   });
 
   it('fails to start when its program does not exist', async () => {

@@ -1,21 +1,16 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { mountSmallDisk } from '../../../lab/drill/small-disk.ts';
 import { rejectionOf } from '../../support/rejection.ts';
+import { useTestFolder } from '../../support/started.ts';
 
 const run = promisify(execFile);
 
 describe('the small disk of a drill', () => {
-  let home: string;
-
-  beforeEach(async () => {
-    home = await mkdtemp(join(tmpdir(), 'genway-disk-'));
-  });
-  afterEach(() => rm(home, { recursive: true, force: true }));
+  const home = useTestFolder();
 
   it('accepts no write while it is full, and exists only on machines that can mount it', async () => {
     const folder = join(home, 'disk');

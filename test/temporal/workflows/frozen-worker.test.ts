@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Client } from 'pg';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { SERVING_LIMITS } from '../../../db/connections.ts';
-import { call, startTestStack, type TestStack } from '../../support/stack.ts';
+import { call, useTestStack } from '../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
 /** Any number that no other code locks. */
@@ -24,23 +24,19 @@ const OWN = 'datname = current_database()';
 /** The documented limit, and a margin for a busy machine. */
 const HELD_UP_MS = 2_000 + 1_500;
 
-describe('a worker that freezes while it makes a task final', () => {
-  let stack: TestStack;
+describe('a worker that freezes while it makes a task final', function () {
+  this.timeout(180_000);
   let gate: Client;
+  // Ends before the stack drops its database.
+  after(() => gate.end());
+  const stack = useTestStack();
 
-  before(async function () {
-    this.timeout(120_000);
-    stack = await startTestStack();
+  before(async () => {
     await Promise.all([stack.api.start(), stack.worker.start()]);
     await stack.database.raw(WITH_GATE);
     // Without the statement limits of serving processes.
     gate = new Client({ connectionString: stack.environment['DATABASE_URL'] });
     await gate.connect();
-  });
-  after(async function () {
-    this.timeout(180_000);
-    await gate.end();
-    await stack.stop();
   });
 
   const create = (key: string) =>

@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
@@ -7,24 +6,19 @@ import { newId } from '../../../domain/ids.ts';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
 import { readHistorySteps } from '../../../temporal/history-steps.ts';
 import { rejectionOf } from '../../support/rejection.ts';
-import { call, startTestStack, type TestStack } from '../../support/stack.ts';
+import { call, useTestStack } from '../../support/stack.ts';
+import { useTestFolder } from '../../support/started.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf, type TaskBody } from '../../support/tasks.ts';
 
 describe('a media task with a failing upstream or store', function () {
   this.timeout(120_000);
-  let folder: string;
-  let stack: TestStack;
+  const folder = useTestFolder();
+  const stack = useTestStack({ env: { GENWAY_STORAGE_FOLDER: join(folder, 'files') } });
   let apiKey: string;
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-faults-'));
-    stack = await startTestStack({ env: { GENWAY_STORAGE_FOLDER: join(folder, 'files') } });
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
-  });
-  after(async () => {
-    await stack.stop();
-    await rm(folder, { recursive: true, force: true });
   });
 
   const create = (prompt: string): Promise<TaskBody> => createTask(stack, apiKey, prompt);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
 import { ATTEMPT_LIMITS } from '../../../db/queries/attempt-limits.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
-import { startTestStack, type TestStack } from '../../support/stack.ts';
+import { useTestStack } from '../../support/stack.ts';
 import { createTask, taskWhenFinal } from '../../support/tasks.ts';
 import { type RecordingReceiver, startRecordingReceiver } from '../../support/receiver.ts';
 import { createWebhookClient } from '../../support/webhooks.ts';
@@ -14,20 +14,16 @@ interface Tenant {
 
 describe('an account beside a greedy account', function () {
   this.timeout(120_000);
-  let stack: TestStack;
+  const stack = useTestStack();
   let greedy: Tenant;
   let modest: Tenant;
   const receivers: RecordingReceiver[] = [];
 
   before(async () => {
-    stack = await startTestStack();
     await Promise.all([stack.api.start(), stack.worker.start()]);
     [greedy, modest] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   });
-  after(async () => {
-    await Promise.all(receivers.map((receiver) => receiver.close()));
-    await stack.stop();
-  });
+  after(() => Promise.all(receivers.map((receiver) => receiver.close())));
 
   async function receiver(answer: Parameters<typeof startRecordingReceiver>[0]): Promise<RecordingReceiver> {
     const started = await startRecordingReceiver(answer);

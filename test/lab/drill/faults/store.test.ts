@@ -1,29 +1,22 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { Stage } from '../../../../lab/drill/faults/fault.ts';
 import { STORE } from '../../../../lab/drill/faults/store.ts';
 import { createRandom } from '../../../../lab/drill/random.ts';
 import { createLocalStorage } from '../../../../storage/local.ts';
 import { quietStage } from '../../../support/drill.ts';
+import { useTestFolder } from '../../../support/started.ts';
 
 const LASTS_MS = 300;
 
 describe('the outage of the store in a drill', () => {
-  let home: string;
-  let stage: Stage;
-
-  beforeEach(async () => {
-    home = await mkdtemp(join(tmpdir(), 'genway-store-'));
-    stage = quietStage({ stores: { folder: join(home, 'files'), disk: null, s3: null } });
-  });
-  afterEach(() => rm(home, { recursive: true, force: true }));
+  const home = useTestFolder();
 
   // Seeds of both kinds of outage.
   for (const seed of [1, 2, 3, 4]) {
     it(`refuses every write while it lasts, and keeps the stored files: seed ${seed}`, async () => {
-      const { folder: directory } = stage.stores;
+      const directory = join(home, `files-${seed}`);
+      const stage = quietStage({ stores: { folder: directory, disk: null, s3: null } });
       await mkdir(directory);
       await writeFile(join(directory, 'kept.txt'), 'kept');
       const storage = createLocalStorage({ directory, publicUrl: 'http://localhost' });

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
@@ -49,6 +46,7 @@ import {
 } from '../../../support/factories.ts';
 import { testUpstream } from '../../../support/media.ts';
 import { type LocalServer, serveLocally } from '../../../../lab/stack/local-server.ts';
+import { useTestFolder } from '../../../support/started.ts';
 import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../../support/services.ts';
 
 const PATIENCE_MS = 600;
@@ -80,7 +78,7 @@ describe('a submission', function () {
   this.timeout(180_000);
   let png: Buffer;
   let smallPng: Buffer;
-  let folder: string;
+  const folder = useTestFolder();
   let testDatabase: TestDatabase;
   let database: Database;
   let key: TestKey;
@@ -114,7 +112,6 @@ describe('a submission', function () {
   before(async () => {
     png = await renderPng({ ...SIZE, transparent: false });
     smallPng = await renderPng({ width: 16, height: 16, transparent: false });
-    folder = await mkdtemp(join(tmpdir(), 'genway-hand-over-'));
     testDatabase = await createTestDatabase();
     database = testDatabase.database;
     key = await createFundedKey(database);
@@ -129,7 +126,6 @@ describe('a submission', function () {
     await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
     await vendor.close();
     await testDatabase.drop();
-    await rm(folder, { recursive: true });
   });
 
   /** Answers submissions as in {@link deeds}, and any request about its renders. */
