@@ -8,13 +8,13 @@ import { Client } from 'pg';
 import { runCommand, startProcess, type ChildProcessOptions, type RunningProcess } from './child-process.ts';
 import { logTail } from './log-tail.ts';
 import { endProcess, processCommand } from './process-identity.ts';
+import { waitUntilReady } from './readiness.ts';
 import { waitUntil } from './wait-until.ts';
 
 const run = promisify(execFile);
 
 const USER = 'genway';
 const DATABASE = 'genway';
-const START_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const STOP_GRACE_MS = 20_000;
 const CRASH_CLEARED_MS = 10_000;
@@ -79,13 +79,8 @@ async function startServer(command: CommandLine, url: string, logFile: string): 
     // "Fast shutdown": https://www.postgresql.org/docs/current/server-shutdown.html
     stopSignal: 'SIGINT',
   });
-  try {
-    await waitForDatabase(server, url, logFile);
-    return server;
-  } catch (error) {
-    await server.stop(STOP_GRACE_MS);
-    throw error;
-  }
+  await waitUntilReady(server, { ready: () => ensureDatabase(`${url}/postgres`), name: 'PostgreSQL', logFile });
+  return server;
 }
 
 /** Whether sessions of a killed server still run. They end by themselves a moment later. */
@@ -93,20 +88,7 @@ function isStillInUse(failure: Error): boolean {
   return failure.message.includes('pre-existing shared memory block');
 }
 
-/** Waits until the server answers, then creates the database if it does not exist. */
-async function waitForDatabase(server: RunningProcess, url: string, logFile: string): Promise<void> {
-  let ended = false;
-  void server.exited.then(() => (ended = true));
-  await waitUntil(() => ensureDatabase(`${url}/postgres`), {
-    timeoutMs: START_TIMEOUT_MS,
-    abandoned: () => (ended ? new Error('PostgreSQL exited immediately') : undefined),
-  }).catch(async (error: unknown) => {
-    throw new Error(`PostgreSQL did not start; its log (${logFile}) ends:\n${await logTail(logFile)}`, {
-      cause: error,
-    });
-  });
-}
-
+/** Creates the database if it does not exist. */
 async function ensureDatabase(url: string): Promise<void> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   try {

@@ -1,13 +1,12 @@
 /** A Temporal development server, for development and tests. */
-import { Connection } from '@temporalio/client';
+import type { Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../domain/search-attributes.ts';
-import { startProcess, type RunningProcess } from './child-process.ts';
-import { logTail } from './log-tail.ts';
-import { waitUntil } from './wait-until.ts';
+import { startProcess } from './child-process.ts';
+import { waitUntilReady } from './readiness.ts';
+import { withTemporal } from './with-temporal.ts';
 
 export { findTemporalServer } from './find-temporal-server.ts';
 
-const START_TIMEOUT_MS = 60_000;
 const STOP_GRACE_MS = 10_000;
 /** `INDEXED_VALUE_TYPE_KEYWORD` in temporal/api/enums/v1/common.proto. */
 const KEYWORD = 2;
@@ -80,12 +79,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
     output: logFile,
     stopSignal: 'SIGINT',
   });
-  try {
-    await waitForServer(server, { address, namespace, logFile });
-  } catch (error) {
-    await server.stop(STOP_GRACE_MS);
-    throw error;
-  }
+  await waitUntilReady(server, { ready: () => checkNamespace(address, namespace), name: 'Temporal', logFile });
   return {
     address,
     uiUrl: uiPort ? `http://127.0.0.1:${uiPort}` : undefined,
@@ -96,32 +90,12 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   };
 }
 
-interface Expected {
-  readonly address: string;
-  readonly namespace: string;
-  readonly logFile: string;
-}
-
-async function waitForServer(server: RunningProcess, { address, namespace, logFile }: Expected): Promise<void> {
-  let ended = false;
-  void server.exited.then(() => (ended = true));
-  await waitUntil(() => checkNamespace(address, namespace), {
-    timeoutMs: START_TIMEOUT_MS,
-    abandoned: () => (ended ? new Error('the Temporal server exited immediately') : undefined),
-  }).catch(async (error: unknown) => {
-    throw new Error(`Temporal did not start; its log (${logFile}) ends:\n${await logTail(logFile)}`, { cause: error });
-  });
-}
-
 /** Rejects unless the namespace answers and knows the search attributes. */
 async function checkNamespace(address: string, namespace: string): Promise<void> {
-  const connection = await Connection.connect({ address, connectTimeout: '1s' });
-  try {
-    const missing = await connection.withDeadline(Date.now() + 2_000, () => missingAttributes(connection, namespace));
-    if (missing.length > 0) throw new Error(`the namespace ${namespace} lacks ${missing.join(', ')}`);
-  } finally {
-    await connection.close();
-  }
+  const find = (connection: Connection) =>
+    connection.withDeadline(Date.now() + 2_000, () => missingAttributes(connection, namespace));
+  const missing = await withTemporal(address, find, { connectTimeout: '1s' });
+  if (missing.length > 0) throw new Error(`the namespace ${namespace} lacks ${missing.join(', ')}`);
 }
 
 /**
@@ -130,17 +104,14 @@ async function checkNamespace(address: string, namespace: string): Promise<void>
  * @throws Error if the server does not answer or refuses
  */
 export async function addSearchAttributes(address: string, namespace: string): Promise<void> {
-  const connection = await Connection.connect({ address });
-  try {
+  await withTemporal(address, async (connection) => {
     const missing = await missingAttributes(connection, namespace);
     if (missing.length === 0) return;
     await connection.operatorService.addSearchAttributes({
       namespace,
       searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
     });
-  } finally {
-    await connection.close();
-  }
+  });
 }
 
 async function missingAttributes(connection: Connection, namespace: string): Promise<string[]> {

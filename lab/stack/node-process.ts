@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path';
 import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
 import { logTail } from '../../bin/stack/log-tail.ts';
-import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { waitUntilReady } from '../../bin/stack/readiness.ts';
 
 export interface NodeOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -59,28 +59,6 @@ export async function startUntil(
   options: NodeOptions,
 ): Promise<RunningProcess> {
   const child = await startNode(file, args, options);
-  await waitUntilReady(child, { ready, name: file, logFile: options.logFile });
+  await waitUntilReady(child, { ready, name: file, logFile: options.logFile, timeoutMs: READY_TIMEOUT_MS });
   return child;
-}
-
-/**
- * Waits until a process that was started is ready.
- *
- * @param ready throws while the program does not do its work
- * @throws Error with the end of its log when it does not become ready; it has been stopped then
- */
-export async function waitUntilReady(
-  child: RunningProcess,
-  { ready, name, logFile }: { ready: () => Promise<unknown>; name: string; logFile: string },
-): Promise<void> {
-  let hasEnded = false;
-  void child.exited.then(() => (hasEnded = true));
-  await waitUntil(ready, {
-    timeoutMs: READY_TIMEOUT_MS,
-    pauseMs: 100,
-    abandoned: () => (hasEnded ? new Error(`${name} ended while it started`) : undefined),
-  }).catch(async (error: unknown) => {
-    await child.kill();
-    throw new Error(`${name} is not ready; its log ends:\n${await logTail(logFile)}`, { cause: error });
-  });
 }

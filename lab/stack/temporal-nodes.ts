@@ -1,16 +1,16 @@
 /** The Temporal server as in production: several nodes, each with all its services, on PostgreSQL. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { type RunningProcess, runCommand, startProcess } from '../../bin/stack/child-process.ts';
 import { buildWithGo, findCached, addToCache } from '../../bin/stack/go-program.ts';
 import { logTail } from '../../bin/stack/log-tail.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
+import { waitUntilReady } from '../../bin/stack/readiness.ts';
 import { addSearchAttributes, DYNAMIC_CONFIG } from '../../bin/stack/temporal-server.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { withTemporal } from '../../bin/stack/with-temporal.ts';
 import { type Killable, type Member, startMember } from './member.ts';
-import { waitUntilReady } from './node-process.ts';
 import { startTcpBalancer, startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 export interface TemporalNodes {
@@ -195,29 +195,25 @@ async function startNode(
     output: logFile,
   });
   const ready = (): Promise<void> => askFrontend(`${ip}:${ports.frontend.grpc}`);
-  await waitUntilReady(node, { ready, name: 'a node of Temporal', logFile });
+  await waitUntilReady(node, { ready, name: 'a node of Temporal', logFile, timeoutMs: START_TIMEOUT_MS });
   return { ...node, stop: () => node.stop(STOP_GRACE_MS) };
 }
 
 async function askFrontend(address: string): Promise<void> {
-  const connection = await Connection.connect({ address, connectTimeout: '2s' });
-  try {
-    await connection.withDeadline(Date.now() + 2_000, () => connection.workflowService.getClusterInfo({}));
-  } finally {
-    await connection.close();
-  }
+  await withTemporal(
+    address,
+    (connection) => connection.withDeadline(Date.now() + 2_000, () => connection.workflowService.getClusterInfo({})),
+    { connectTimeout: '2s' },
+  );
 }
 
 async function createNamespace(address: string): Promise<void> {
-  const connection = await Connection.connect({ address });
-  try {
-    await connection.workflowService.registerNamespace({
+  await withTemporal(address, ({ workflowService }) =>
+    workflowService.registerNamespace({
       namespace: NAMESPACE,
       workflowExecutionRetentionPeriod: msToTs(RETENTION),
-    });
-  } finally {
-    await connection.close();
-  }
+    }),
+  );
   // A new namespace reaches the caches of the nodes within seconds.
   await waitUntil(() => addSearchAttributes(address, NAMESPACE), { timeoutMs: START_TIMEOUT_MS, pauseMs: 500 });
 }

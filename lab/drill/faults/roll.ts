@@ -1,7 +1,8 @@
 /** A deployment: every process of Genway is replaced under load, and the workers by those of a new build. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connection } from '@temporalio/client';
+import type { Connection } from '@temporalio/client';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { withTemporal } from '../../../bin/stack/with-temporal.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import { DRAIN_MS, type FaultKind, membersOf, seconds, type Stage, strikeOne } from './fault.ts';
@@ -75,7 +76,7 @@ async function strikeOneOf(stage: Stage, random: Random, member: Member, act: ()
 export async function makeCurrent(address: string, buildId: string): Promise<void> {
   await waitUntil(
     () =>
-      withTemporal(address, ({ workflowService }) =>
+      callTemporal(address, ({ workflowService }) =>
         workflowService.setWorkerDeploymentCurrentVersion({
           namespace: NAMESPACE,
           deploymentName: DEPLOYMENT,
@@ -91,20 +92,14 @@ async function expectNoTaskOfOthers(address: string, build: string): Promise<voi
   const query =
     `WorkflowType = 'mediaTask' AND ExecutionStatus = 'Running' ` +
     `AND TemporalWorkerDeploymentVersion != '${DEPLOYMENT}:${build}'`;
-  const { count } = await withTemporal(address, ({ workflowService }) =>
+  const { count } = await callTemporal(address, ({ workflowService }) =>
     workflowService.countWorkflowExecutions({ namespace: NAMESPACE, query }),
   );
   if (Number(count) > 0) throw new Error(`${String(count)} tasks run on workers of earlier builds`);
 }
 
-async function withTemporal<Result>(
-  address: string,
-  act: (connection: Connection) => Promise<Result>,
-): Promise<Result> {
-  const connection = await Connection.connect({ address, connectTimeout: '5s' });
-  try {
-    return await connection.withDeadline(Date.now() + 10_000, () => act(connection));
-  } finally {
-    await connection.close();
-  }
+function callTemporal<Result>(address: string, call: (connection: Connection) => Promise<Result>): Promise<Result> {
+  return withTemporal(address, (connection) => connection.withDeadline(Date.now() + 10_000, () => call(connection)), {
+    connectTimeout: '5s',
+  });
 }
