@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { platform } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { processStat } from './process-stat.ts';
 
 const run = promisify(execFile);
 
@@ -12,10 +13,7 @@ const KILL_WAIT_MS = 5_000;
 /** The start time of the process, in the system's own format; undefined if the process does not exist. */
 export async function processStart(pid: number): Promise<string | undefined> {
   if (platform() !== 'linux') return processStatus(pid, 'lstart');
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The second field is the command in parentheses and may contain spaces; the start time is the 22nd:
-  // proc_pid_stat(5).
-  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, ...fields] = processStat(pid);
   return state === 'Z' ? undefined : fields[18];
 }
 

@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { platform } from 'node:os';
 import { join } from 'node:path';
+import { processStat } from '../stack/process-stat.ts';
 
 const FINISHED = ': finished';
 
@@ -61,15 +62,8 @@ type PidAndParent = readonly [pid: number, parent: number];
 
 function readProcesses(): readonly PidAndParent[] {
   return readdirSync('/proc').flatMap((pid): PidAndParent[] => {
-    if (!/^\d+$/.test(pid)) return [];
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-      // The second field, a command in parentheses, may contain spaces; the parent is the fourth: proc_pid_stat(5).
-      const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return [[Number(pid), Number(parent)]];
-    } catch {
-      return [];
-    }
+    const [, parent] = /^\d+$/.test(pid) ? processStat(Number(pid)) : [];
+    return parent === undefined ? [] : [[Number(pid), Number(parent)]];
   });
 }
 

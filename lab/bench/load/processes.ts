@@ -1,7 +1,8 @@
 /** The CPU time and memory of processes, and the cores that they run on. */
 import { execFile, execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { processStat } from '../../../bin/stack/process-stat.ts';
 
 const run = promisify(execFile);
 
@@ -25,9 +26,8 @@ const TICKS_PER_SECOND = 100;
 
 interface Stat {
   readonly parentPid: number;
-  readonly ownTicks: number;
-  /** The CPU time of children that have exited. */
-  readonly childTicks: number;
+  /** The CPU time of the process, and of its children that have exited. */
+  readonly ticks: number;
 }
 
 /**
@@ -36,30 +36,21 @@ interface Stat {
  * @throws Error on other systems, and when the process does not run
  */
 export function cpuTimeUs(pid: number): number {
-  const { ownTicks, childTicks } = statOf(pid);
+  const own = statOf(pid);
+  if (own === null) throw new Error(`the process ${pid} does not run, or this is not Linux`);
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const children = pids.flatMap((name) => {
-    const stat = tryStatOf(Number(name));
-    return stat?.parentPid === pid ? [stat.ownTicks + stat.childTicks] : [];
+    const stat = statOf(Number(name));
+    return stat?.parentPid === pid ? [stat.ticks] : [];
   });
-  const ticks = children.reduce((sum, of) => sum + of, ownTicks + childTicks);
+  const ticks = children.reduce((sum, of) => sum + of, own.ticks);
   return (ticks / TICKS_PER_SECOND) * 1e6;
 }
 
-/** https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
-function statOf(pid: number): Stat {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name, in parentheses, may hold spaces.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+/** Null for a process that does not run. */
+function statOf(pid: number): Stat | null {
+  const fields = processStat(pid);
+  if (fields.length === 0) return null;
   const at = (number: number): number => Number(fields[number - 3]);
-  return { parentPid: at(4), ownTicks: at(14) + at(15), childTicks: at(16) + at(17) };
-}
-
-/** Null for a process that has ended in the meantime. */
-function tryStatOf(pid: number): Stat | null {
-  try {
-    return statOf(pid);
-  } catch {
-    return null;
-  }
+  return { parentPid: at(4), ticks: at(14) + at(15) + at(16) + at(17) };
 }
