@@ -16,7 +16,7 @@ import { stopTestServices } from '../../test/support/services.ts';
 import { startTestStack, type TestStack } from '../../test/support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../../test/support/tasks.ts';
 import { finishedVendorTask } from '../../test/support/vendors.ts';
-import { startRecordingReceiver } from '../../test/support/receiver.ts';
+import { type RecordingReceiver, startRecordingReceiver } from '../../test/support/receiver.ts';
 import { createWebhookClient } from '../../test/support/webhooks.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -127,8 +127,7 @@ async function save({ temporal }: TestStack, name: string, workflowId: string): 
 
 async function finalTask(stack: TestStack, apiKey: string, prompt: string): Promise<string> {
   const { id } = await createTask(stack, apiKey, prompt);
-  await taskWhenFinal(stack, apiKey, id);
-  return id;
+  return (await taskWhenFinal(stack, apiKey, id)).id;
 }
 
 async function directedTask({ stack, apiKey }: Path, directive: string): Promise<string> {
@@ -144,8 +143,7 @@ async function announcedTask({ stack, apiKey }: Path): Promise<string> {
   const { id } = await createTask(stack, apiKey, 'x [sim:render_ms=2000]');
   await taskWhen(stack, apiKey, id, 'processing');
   await stack.temporal.workflow.getHandle(id).signal('jobEnded');
-  await taskWhenFinal(stack, apiKey, id);
-  return id;
+  return (await taskWhenFinal(stack, apiKey, id)).id;
 }
 
 /** Runs a task whose render ends in time, but whose deadline passes before a worker runs again. */
@@ -155,16 +153,14 @@ async function taskRenderedUnnoticed({ stack, apiKey }: Path): Promise<string> {
   await stack.worker.kill();
   await sleep(DEADLINE_S * 1000);
   await stack.worker.start();
-  await taskWhenFinal(stack, apiKey, id);
-  return id;
+  return (await taskWhenFinal(stack, apiKey, id)).id;
 }
 
 async function cancelledTask({ stack, apiKey }: Path): Promise<string> {
   const { id } = await createTask(stack, apiKey, 'x [sim:stuck]');
   await taskWhen(stack, apiKey, id, 'processing');
   await stack.temporal.workflow.getHandle(id).cancel();
-  await taskWhenFinal(stack, apiKey, id);
-  return id;
+  return (await taskWhenFinal(stack, apiKey, id)).id;
 }
 
 async function taskCancelledBeforeItBegan({ stack, apiKey }: Path): Promise<string> {
@@ -172,8 +168,7 @@ async function taskCancelledBeforeItBegan({ stack, apiKey }: Path): Promise<stri
   const { id } = await createTask(stack, apiKey, 'x');
   await waitUntil(() => stack.temporal.workflow.getHandle(id).cancel(), { timeoutMs: TIMEOUT_MS });
   await stack.worker.start();
-  await taskWhenFinal(stack, apiKey, id);
-  return id;
+  return (await taskWhenFinal(stack, apiKey, id)).id;
 }
 
 async function taskFinalBeforeItBegan({ stack, apiKey }: Path): Promise<string> {
@@ -191,29 +186,31 @@ type AnswerReceiver = (response: ServerResponse, number: number) => unknown;
 
 /** Runs a task whose event goes to one endpoint, and waits until the event has arrived. */
 async function taskWithWebhook({ stack, apiKey }: Path, answer: AnswerReceiver): Promise<string> {
-  const receiver = await startRecordingReceiver(answer);
-  try {
+  return withReceiver(answer, async (receiver) => {
     await createWebhookClient(stack, apiKey).create(receiver.url);
     const taskId = await finalTask(stack, apiKey, 'x');
     await receiver.received(1);
     return taskId;
-  } finally {
-    await receiver.close();
-  }
+  });
+}
+
+async function withReceiver(
+  answer: AnswerReceiver,
+  run: (receiver: RecordingReceiver) => Promise<string>,
+): Promise<string> {
+  const receiver = await startRecordingReceiver(answer);
+  return run(receiver).finally(() => receiver.close());
 }
 
 /** Runs a delivery to a receiver that answers with `answer`. */
 async function delivery({ stack, apiKey }: Path, answer: AnswerReceiver): Promise<string> {
-  const receiver = await startRecordingReceiver(answer);
-  try {
+  return withReceiver(answer, async (receiver) => {
     const webhooks = createWebhookClient(stack, apiKey);
     const endpoint = await webhooks.create(receiver.url);
     const { id } = await webhooks.test(endpoint.id);
     await webhooks.deliveryWhen(endpoint.id, id, ({ status }) => status !== 'pending');
     return id;
-  } finally {
-    await receiver.close();
-  }
+  });
 }
 
 /** A delivery that was started by the task's workflow, not by the relay. */
@@ -242,12 +239,12 @@ async function deliveryThatHasToWait({ stack, apiKey }: Path): Promise<string> {
   );
 }
 
+const acceptSecond: AnswerReceiver = (response, number) =>
+  response.writeHead(number < 2 ? 503 : 200, { 'retry-after': '3600' }).end();
+
 /** Runs a delivery, and requests its redelivery while it waits for its next attempt. */
 async function deliveryAskedForAgain({ stack, apiKey }: Path): Promise<string> {
-  const receiver = await startRecordingReceiver((response, number) =>
-    response.writeHead(number < 2 ? 503 : 200, { 'retry-after': '3600' }).end(),
-  );
-  try {
+  return withReceiver(acceptSecond, async (receiver) => {
     const webhooks = createWebhookClient(stack, apiKey);
     const endpoint = await webhooks.create(receiver.url);
     const { id } = await webhooks.test(endpoint.id);
@@ -255,7 +252,5 @@ async function deliveryAskedForAgain({ stack, apiKey }: Path): Promise<string> {
     await webhooks.redeliver(endpoint.id, id);
     await webhooks.deliveryWhen(endpoint.id, id, ({ status }) => status === 'delivered');
     return id;
-  } finally {
-    await receiver.close();
-  }
+  });
 }
