@@ -38,6 +38,33 @@ const BY_HAND = [
   'getCatalogue',
 ];
 
+/** Command lines, and what each sends. */
+const REQUESTS: Readonly<Record<string, readonly (readonly [line: string, ...sent: unknown[]])[]>> = {
+  'put arguments into the path and the body, and options into the body with their types': [
+    [
+      'keys create acc_1 --name server --usage-limit-usd 0.000000000001 --models a,b --rate-limit-rpm 60',
+      'POST',
+      '/accounts/acc_1/keys',
+      { name: 'server', usage_limit_usd: '0.000000000001', models: ['a', 'b'], rate_limit_rpm: 60 },
+    ],
+    [
+      'accounts adjust acc_1 -2.5 --reason twice',
+      'POST',
+      '/accounts/acc_1/adjustments',
+      { amount_usd: '-2.5', reason: 'twice' },
+    ],
+  ],
+  'send null for a negated option, false for a negated flag, and nothing for an omitted one': [
+    ['keys update key_1 --no-models --no-disabled', 'PATCH', '/keys/key_1', { models: null, disabled: false }],
+    ['users update usr_1 --no-second-factor', 'PATCH', '/users/usr_1', { second_factor: null }],
+    ['users update usr_1 --disabled', 'PATCH', '/users/usr_1', { disabled: true }],
+  ],
+  'put options of lists into the query, and encode the parts of the path': [
+    ['accounts list A&B --suspended --limit 5', 'GET', '/accounts?search=A%26B&suspended=true&limit=5'],
+    ['models disable a/b --reason x', 'POST', '/models/a%2Fb/disable', { reason: 'x' }],
+  ],
+};
+
 describe('the commands of endpoints', () => {
   it('offer every call of the administration once', () => {
     const calls = endpointsFor({ canTakePayments: false }).flatMap(({ id, path }) =>
@@ -46,46 +73,11 @@ describe('the commands of endpoints', () => {
     expect([...ENDPOINT_COMMANDS.map(([, call]) => call), ...BY_HAND].toSorted()).to.deep.equal(calls.toSorted());
   });
 
-  it('put arguments into the path and the body, and options into the body with their types', async () => {
-    expect(
-      await sentBy('keys create acc_1 --name server --usage-limit-usd 0.000000000001 --models a,b --rate-limit-rpm 60'),
-    ).to.deep.equal([
-      'POST',
-      '/accounts/acc_1/keys',
-      { name: 'server', usage_limit_usd: '0.000000000001', models: ['a', 'b'], rate_limit_rpm: 60 },
-    ]);
-    expect(await sentBy('accounts adjust acc_1 -2.5 --reason twice')).to.deep.equal([
-      'POST',
-      '/accounts/acc_1/adjustments',
-      { amount_usd: '-2.5', reason: 'twice' },
-    ]);
-  });
-
-  it('send null for a negated option, false for a negated flag, and nothing for an omitted one', async () => {
-    expect(await sentBy('keys update key_1 --no-models --no-disabled')).to.deep.equal([
-      'PATCH',
-      '/keys/key_1',
-      { models: null, disabled: false },
-    ]);
-    expect(await sentBy('users update usr_1 --no-second-factor')).to.deep.equal([
-      'PATCH',
-      '/users/usr_1',
-      { second_factor: null },
-    ]);
-    expect(await sentBy('users update usr_1 --disabled')).to.deep.equal(['PATCH', '/users/usr_1', { disabled: true }]);
-  });
-
-  it('put options of lists into the query, and encode the parts of the path', async () => {
-    expect(await sentBy('accounts list A&B --suspended --limit 5')).to.deep.equal([
-      'GET',
-      '/accounts?search=A%26B&suspended=true&limit=5',
-    ]);
-    expect(await sentBy('models disable a/b --reason x')).to.deep.equal([
-      'POST',
-      '/models/a%2Fb/disable',
-      { reason: 'x' },
-    ]);
-  });
+  for (const [what, requests] of Object.entries(REQUESTS)) {
+    it(what, async () => {
+      for (const [line, ...sent] of requests) expect(await sentBy(line), line).to.deep.equal(sent);
+    });
+  }
 
   it('refuse a choice that the endpoint does not offer, and a call without a required option', async () => {
     for (const line of ['tasks list --status done', 'accounts suspend acc_1']) {
