@@ -12,6 +12,7 @@ const PRICES = "prices: { input: '0.098', output: '0.196', cached_input: '0.0098
 const DOUBLED = "prices: { input: '0.196', output: '0.392', cached_input: '0.0196', cache_write: '0.196' }";
 /** 1,000 input and 50 output tokens. */
 const CHARGE = { first: 107_800_000n, doubled: 215_600_000n };
+const WITH_IMAGE = { model: 'vidtwo-1.1', images: ['https://example.com/x.png'] };
 const CLIENTS = 4;
 const WAIT: { readonly timeoutMs: number; readonly pauseMs?: number } = { timeoutMs: 60_000, pauseMs: 50 };
 
@@ -29,7 +30,7 @@ describe('a new version of the operator’s files in a running system', function
 
   const stack = useTestStack(async () => {
     catalogue = await readFile('catalogue/catalogue.yaml', 'utf8');
-    await write('catalogue.yaml', (text) => text);
+    await write((text) => text);
     const env = { GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'), GENWAY_PROVIDERS: join(folder, 'upstreams.yaml') };
     await writeFile(env.GENWAY_PROVIDERS, UPSTREAMS);
     return { env: { ...env, UPSTREAM: 'placeholder' } };
@@ -47,11 +48,11 @@ text:
   - { name: simulator, base_url: http://127.0.0.1:9, api_key: simulator }
 `;
 
-  /** Replaces the file atomically, as a deployment does. */
-  async function write(name: string, change: (text: string) => string): Promise<void> {
+  /** Replaces the catalogue atomically, as a deployment does. */
+  async function write(change: (text: string) => string): Promise<void> {
     catalogue = change(catalogue);
-    await writeFile(join(folder, `${name}.new`), catalogue);
-    await rename(join(folder, `${name}.new`), join(folder, name));
+    await writeFile(join(folder, 'catalogue.yaml.new'), catalogue);
+    await rename(join(folder, 'catalogue.yaml.new'), join(folder, 'catalogue.yaml'));
   }
 
   const versioned = (version: string) => (text: string) => text.replace(/^version: .*$/m, `version: '${version}'`);
@@ -93,27 +94,27 @@ text:
   /** Waits until the api, the text and the worker process all have that version. */
   async function everywhere(version: string, wait = WAIT): Promise<void> {
     await waitUntil(async () => {
-      const kinds = await stack
-        .database('configurations')
-        .whereNull('refusal')
-        .where({ catalogue_version: version })
-        .select('process');
-      expect(new Set(kinds.map((row: { process: string }) => row.process.split(' ')[0]))).to.have.all.keys(
-        'api',
-        'text',
-        'worker',
-      );
+      const configurations = stack.database('configurations').whereNull('refusal');
+      expectEveryKind(await configurations.where({ catalogue_version: version }).pluck('process'));
     }, wait);
   }
 
   const until = (version: string) =>
     waitUntil(async () => expect((await usage()).at(-1)?.catalogue_version).to.equal(version), WAIT);
 
+  const createVideo = (body: object) =>
+    call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key: apiKey, body });
+
+  const untilTask = (id: string, state: { readonly status: string; readonly provider: string }) =>
+    waitUntil(async () => {
+      expect(await stack.database('tasks').where({ id }).first('status', 'provider')).to.deep.equal(state);
+    }, WAIT);
+
   it('changes prices under load: no request fails, and each request pays the price of its admission', async () => {
     // contract 4.11:39
     const end = load();
     await until('2026-10-01');
-    await write('catalogue.yaml', (text) => versioned('doubled')(text.replace(PRICES, DOUBLED)));
+    await write((text) => versioned('doubled')(text.replace(PRICES, DOUBLED)));
     await everywhere('doubled');
     await until('doubled');
     expect([...(await end())]).to.deep.equal([200]);
@@ -127,7 +128,7 @@ text:
     // contract 4.11:37 4.11:39
     const end = load();
     const right = catalogue;
-    await write('catalogue.yaml', (text) => versioned('broken')(text).replace(`id: ${MODEL}`, 'idd: lost'));
+    await write((text) => versioned('broken')(text).replace(`id: ${MODEL}`, 'idd: lost'));
     expect(await genway('config', 'apply')).to.match(/"text\.families\[\d+\]\.models\[\d+\]\.idd?".*bad_request/s);
     await waitUntil(async () => expect(await genway('config', 'show')).to.match(/refusal +\S.*idd/s), WAIT);
     const metrics = await fetch(`${stack.baseUrl}/metrics`, {
@@ -135,7 +136,7 @@ text:
     });
     expect(await metrics.text()).to.match(/^genway_configuration_refused 1$/m);
     expect(await genway('config', 'show')).to.match(/catalogue_version +doubled/);
-    await write('catalogue.yaml', () => right);
+    await write(() => right);
     await waitUntil(async () => expect(await genway('config', 'show')).to.match(/refusal +-$/m), WAIT);
     expect([...(await end())]).to.deep.equal([200]);
   });
@@ -143,11 +144,11 @@ text:
   it('refuses other prices under a version that has charged', async () => {
     // contract 4.11:37
     const right = catalogue;
-    await write('catalogue.yaml', (text) => text.replace(DOUBLED, PRICES));
+    await write((text) => text.replace(DOUBLED, PRICES));
     expect(await genway('config', 'apply')).to.match(
       /catalogue doubled was already used with different prices for textd-v2.6-flash/,
     );
-    await write('catalogue.yaml', () => right);
+    await write(() => right);
   });
 
   it('reaches every process at SIGHUP, although the file changes between any two checks', async () => {
@@ -168,36 +169,28 @@ text:
   async function keepWriting(signal: AbortSignal): Promise<void> {
     const settled = versioned('restless')(catalogue);
     for (let number = 0; !signal.aborted; number += 1) {
-      await write('catalogue.yaml', () => `${settled}\n# ${number}\n`);
+      await write(() => `${settled}\n# ${number}\n`);
       await setTimeout(20);
     }
-    await write('catalogue.yaml', () => settled);
+    await write(() => settled);
   }
 
   it('changes nothing when it is invalid: every process refuses it at SIGHUP', async () => {
     const right = catalogue;
-    await write('catalogue.yaml', (text) => versioned('wrong')(text).replace(`id: ${MODEL}`, 'idd: lost'));
+    await write((text) => versioned('wrong')(text).replace(`id: ${MODEL}`, 'idd: lost'));
     for (const process of [stack.api, stack.text, stack.worker]) process.hangUp();
     await waitUntil(async () => {
-      const refusing = await stack.database('configurations').whereLike('refusal', '%idd%').select('process');
-      expect(new Set(refusing.map((row: { process: string }) => row.process.split(' ')[0]))).to.have.all.keys(
-        'api',
-        'text',
-        'worker',
-      );
+      expectEveryKind(await stack.database('configurations').whereLike('refusal', '%idd%').pluck('process'));
     }, WAIT);
     expect(await genway('config', 'show')).to.match(/catalogue_version +restless/);
-    await write('catalogue.yaml', () => right);
+    await write(() => right);
   });
 
   it('changes a limit under load', async () => {
     const end = load();
-    const create = async () => {
-      const body = { model: 'vidone-3.0', prompt: 'x', duration: 20 };
-      return (await call(`${stack.baseUrl}/v1/videos/tasks`, { key: apiKey, body })).status;
-    };
+    const create = async () => (await createVideo({ model: 'vidone-3.0', prompt: 'x', duration: 20 })).status;
     expect(await create()).to.equal(201);
-    await write('catalogue.yaml', (text) =>
+    await write((text) =>
       versioned('shorter')(text.replace('{ min: 2, max: 30, default: 5 }', '{ min: 2, max: 10, default: 5 }')),
     );
     await everywhere('shorter');
@@ -210,50 +203,37 @@ text:
     const [studio = ''] = upstreams.match(/^ {2}- \{ name: simulator, protocol.*$/m) ?? [];
     const added = studio.replace('name: simulator', 'name: studio, concurrent_steps: 5');
     await writeFile(join(folder, 'upstreams.yaml'), upstreams.replace('text:', `${added}\ntext:`));
-    await write('catalogue.yaml', (text) =>
+    await write((text) =>
       versioned('with studio')(
         text.replace('provider: simulator, model: vidtwo-1.1 }', 'provider: studio, model: vidtwo-1.1 }'),
       ),
     );
     await everywhere('with studio');
-    const { body } = await call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, {
-      key: apiKey,
-      body: { model: 'vidtwo-1.1', prompt: 'x', images: ['https://example.com/x.png'] },
-    });
-    await waitUntil(async () => {
-      const task = await stack.database('tasks').where({ id: body.data.id }).first('status', 'provider');
-      expect(task).to.deep.equal({ status: 'succeeded', provider: 'studio' });
-    }, WAIT);
+    const { body } = await createVideo({ ...WITH_IMAGE, prompt: 'x' });
+    await untilTask(body.data.id, { status: 'succeeded', provider: 'studio' });
   });
 
   it('removes an upstream under load: its tasks complete there, and new tasks use another upstream', async () => {
     const end = load();
-    const create = async (): Promise<string> => {
-      const body = { model: 'vidtwo-1.1', prompt: '[sim:render_ms=5000]', images: ['https://example.com/x.png'] };
-      return (await call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key: apiKey, body })).body.data
-        .id;
-    };
-    const task = (id: string) => stack.database('tasks').where({ id }).first('status', 'provider');
+    const create = async () => (await createVideo({ ...WITH_IMAGE, prompt: '[sim:render_ms=5000]' })).body.data.id;
     const there = await create();
-    await waitUntil(
-      async () => expect(await task(there)).to.deep.equal({ status: 'processing', provider: 'studio' }),
-      WAIT,
-    );
+    await untilTask(there, { status: 'processing', provider: 'studio' });
     const upstreams = await readFile(join(folder, 'upstreams.yaml'), 'utf8');
     await writeFile(join(folder, 'upstreams.yaml'), upstreams.replace(/^ {2}- \{ name: studio.*\n/m, ''));
-    await write('catalogue.yaml', (text) =>
+    await write((text) =>
       versioned('without studio')(
         text.replace('provider: studio, model: vidtwo-1.1 }', 'provider: simulator, model: vidtwo-1.1 }'),
       ),
     );
     await everywhere('without studio');
     const elsewhere = await create();
-    for (const [id, provider] of [
-      [there, 'studio'],
-      [elsewhere, 'simulator'],
-    ] as const) {
-      await waitUntil(async () => expect(await task(id)).to.deep.equal({ status: 'succeeded', provider }), WAIT);
-    }
+    await untilTask(there, { status: 'succeeded', provider: 'studio' });
+    await untilTask(elsewhere, { status: 'succeeded', provider: 'simulator' });
     expect([...(await end())]).to.deep.equal([200]);
   });
 });
+
+/** @param processes each with its kind as the first word */
+function expectEveryKind(processes: readonly string[]): void {
+  expect(new Set(processes.map((name) => name.split(' ')[0]))).to.have.all.keys('api', 'text', 'worker');
+}
