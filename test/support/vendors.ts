@@ -2,32 +2,18 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { call, startTestStack, type StackOptions, type TestStack } from './stack.ts';
+import { useStarted } from './started.ts';
 import { type TaskBody, taskWhenFinal } from './tasks.ts';
 
 const CATALOGUE = join(import.meta.dirname, '../../catalogue/vendors.yaml');
 
-/** A whole stack that sells the models of catalogue/vendors.yaml. */
-export async function startVendorStack({ env = {}, ...options }: StackOptions = {}): Promise<TestStack> {
-  return startTestStack({ ...options, env: { GENWAY_CATALOGUE: CATALOGUE, ...env } });
-}
-
-/**
- * A stack as above, with an api and a worker, for the tests of the current suite.
- *
- * @returns a function that returns the stack once it runs
- */
-export function useVendorStack(options?: StackOptions): () => TestStack {
-  let stack: TestStack | undefined;
-  before(async function () {
-    this.timeout(120_000);
-    stack = await startVendorStack(options);
+/** A stack that sells the models of catalogue/vendors.yaml, with an api and a worker, for the current suite. */
+export function useVendorStack(env: StackOptions['env'] = {}): TestStack {
+  return useStarted(async () => {
+    const stack = await startTestStack({ env: { GENWAY_CATALOGUE: CATALOGUE, ...env } });
     await Promise.all([stack.api.start(), stack.worker.start()]);
-  });
-  after(() => stack?.stop());
-  return () => {
-    if (!stack) throw new Error('the stack has not started');
     return stack;
-  };
+  });
 }
 
 export interface VendorTask extends TaskBody {

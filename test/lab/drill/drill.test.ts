@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { runDrill } from '../../../lab/drill/drill.ts';
 import { type FaultName } from '../../../lab/drill/faults/kinds.ts';
 import { describeChecks } from '../../../lab/drill/report.ts';
 import { testBuild } from '../../support/services.ts';
+import { useTestFolder } from '../../support/started.ts';
 
 /** The faults that take little time. */
 const KINDS: readonly FaultName[] = [
@@ -24,12 +22,7 @@ const KINDS: readonly FaultName[] = [
 /** A short version of `npm run drill`. */
 describe('a drill', function () {
   this.timeout(400_000);
-  let home: string;
-
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'genway-drill-'));
-  });
-  after(() => rm(home, { recursive: true, force: true }));
+  const home = useTestFolder();
 
   it('Genway survives every kind of kill and other faults under load without a loss, a duplicate or a leftover', async () => {
     const lines: string[] = [];

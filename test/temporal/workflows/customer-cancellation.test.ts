@@ -115,7 +115,7 @@ describe('a task that its customer cancels', function () {
 
 describe('a task that its customer cancels, at a vendor without cancellation', function () {
   this.timeout(120_000);
-  const vendors = useVendorStack();
+  const stack = useVendorStack();
 
   for (const [kind, model] of [
     ['video', 'kling-v2-6'],
@@ -123,7 +123,6 @@ describe('a task that its customer cancels, at a vendor without cancellation', f
   ] as const) {
     it(`continues, with 409 and the reason: ${model}`, async () => {
       // contract 4.4:6
-      const stack = vendors();
       const { apiKey: key } = await stack.createAccount({ fundedUsd: 50 });
       const { id } = await createVendorTask(stack, key, { kind, model, directives: 'render_ms=3000,submit_ms=1500' });
       await taskWhen(stack, key, id, 'processing');

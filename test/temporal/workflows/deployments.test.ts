@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { expect } from 'chai';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
-import { call, startTestStack, type StackProcess, type TestStack } from '../../support/stack.ts';
+import { call, type StackProcess, type TestStack, useTestStack } from '../../support/stack.ts';
+import { useTestFolder } from '../../support/started.ts';
 import { createTask, simulatorJobs, type TaskBody, taskWhen, taskWhenFinal, transfersOf } from '../../support/tasks.ts';
 
 /** A version registers a task queue when it polls it, and an empty poll takes a minute: a lost registration is repeated then. */
@@ -25,29 +25,23 @@ function createTasks(stack: TestStack, apiKey: string, count: number, prompt: st
 
 describe('a deployment with running tasks', function () {
   this.timeout(400_000);
-  let folder: string;
-  let stack: TestStack;
+  const folder = useTestFolder();
+  const stack = useTestStack();
   let apiKey: string;
   let old: StackProcess;
   let next: StackProcess;
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-deployments-'));
     const { code } = await bundleWorkflowCode({
       workflowsPath: join(import.meta.dirname, 'next-workflows.ts'),
       logger: new DefaultLogger('ERROR'),
     });
     const nextBundle = join(folder, 'next.js');
     await writeFile(nextBundle, code);
-    stack = await startTestStack();
     old = stack.moreWorkers({ GENWAY_WORKER_BUILD_ID: 'old' });
     next = stack.moreWorkers({ GENWAY_WORKER_BUILD_ID: 'next', GENWAY_WORKFLOW_BUNDLE: nextBundle });
     await Promise.all([stack.api.start(), old.start()]);
     ({ apiKey } = await stack.createAccount());
-  });
-  after(async () => {
-    await stack.stop();
-    await rm(folder, { recursive: true });
   });
 
   /** Does the same as `temporal worker deployment set-current-version`. */
@@ -99,14 +93,12 @@ describe('a deployment with running tasks', function () {
 
 describe('many processes of one deployment', function () {
   this.timeout(180_000);
-  let stack: TestStack;
+  const stack = useTestStack();
   let apiKey: string;
 
   before(async () => {
-    stack = await startTestStack();
     ({ apiKey } = await startApi());
   });
-  after(() => stack.stop());
 
   async function startApi(): Promise<{ apiKey: string }> {
     await stack.api.start();
@@ -139,15 +131,13 @@ describe('many processes of one deployment', function () {
 
 describe('the task queue of a provider', function () {
   this.timeout(180_000);
-  let folder: string;
-  let stack: TestStack;
+  const folder = useTestFolder();
+  const providers = join(folder, 'providers.yaml');
+  const catalogue = join(folder, 'catalogue.yaml');
+  const stack = useTestStack({ env: { GENWAY_PROVIDERS: providers, GENWAY_CATALOGUE: catalogue } });
   let apiKey: string;
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-providers-'));
-    const providers = join(folder, 'providers.yaml');
-    const catalogue = join(folder, 'catalogue.yaml');
-    stack = await startTestStack({ env: { GENWAY_PROVIDERS: providers, GENWAY_CATALOGUE: catalogue } });
     const upstream = { protocol: 'http-jobs', base_url: stack.simulatorUrl, api_key: 'simulator' };
     await writeFile(
       providers,
@@ -169,10 +159,6 @@ describe('the task queue of a provider', function () {
     );
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey } = await stack.createAccount());
-  });
-  after(async () => {
-    await stack.stop();
-    await rm(folder, { recursive: true });
   });
 
   async function createNarrowTask(prompt: string): Promise<TaskBody> {

@@ -1,7 +1,8 @@
+import type { TestStack } from '../../../support/stack.ts';
 import { describeImagesAt } from './images-at-a-vendor.ts';
-import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+import { describeTasksAt } from './tasks-at-a-vendor.ts';
 
-export const describeArk = (stack: UsedStack): void =>
+export const describeArk = (stack: TestStack): void =>
   describeTasksAt(
     'Ark',
     stack,

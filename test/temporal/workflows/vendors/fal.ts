@@ -1,7 +1,8 @@
 import { expect } from 'chai';
-import { describeLateListAt, describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+import type { TestStack } from '../../../support/stack.ts';
+import { describeLateListAt, describeTasksAt } from './tasks-at-a-vendor.ts';
 
-export const describeFal = (stack: UsedStack): void =>
+export const describeFal = (stack: TestStack): void =>
   describeTasksAt(
     'fal',
     stack,

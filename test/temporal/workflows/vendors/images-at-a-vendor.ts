@@ -28,19 +28,19 @@ export function describeImagesAt(
     itEnds('renders from text, stores and charges its result', { body: { ...settings, ...order } }, async (task) => {
       // contract 4.3:13
       expect(task.status).to.equal('succeeded');
-      expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sent);
+      expect((await rendersOf(stack, task))[0]?.sent).to.deep.include(sent);
       const [file] = task.output?.media ?? [];
       expect((await fetch(file?.url ?? '')).status).to.equal(200);
       await expectBooks(task, 'settlement', 1);
-      expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from the answer`]);
+      expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: accepted, from the answer`]);
     });
 
     if (sentWithImage) {
-      const body = async () => ({ ...settings, images: [(await uploadImage(stack(), apiKey())).url] });
+      const body = async () => ({ ...settings, images: [(await uploadImage(stack, apiKey())).url] });
       itEnds('renders from an image, which the vendor gets', { body }, async (task) => {
         // contract 4.3:13
         expect(task.status).to.equal('succeeded');
-        expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sentWithImage);
+        expect((await rendersOf(stack, task))[0]?.sent).to.deep.include(sentWithImage);
         await expectBooks(task, 'settlement', 1);
       });
     }
@@ -69,7 +69,7 @@ export function describeImagesAt(
       itEndsAsImage(title, directives, async (task) => {
         expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
         await expectBooks(task, 'refund', 1);
-        expect(await attemptsOf(stack(), task)).to.deep.equal(lost);
+        expect(await attemptsOf(stack, task)).to.deep.equal(lost);
       });
     }
   });

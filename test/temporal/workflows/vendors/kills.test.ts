@@ -1,23 +1,20 @@
 import { expect } from 'chai';
 import { nameOf, type Product, vendorProducts } from '../../../../lab/drill/vendors/products.ts';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
-import type { TestStack } from '../../../support/stack.ts';
 import { taskWhenFinal, transfersOf } from '../../../support/tasks.ts';
-import { createVendorTask, rendersOf, startVendorStack, type VendorTask } from '../../../support/vendors.ts';
+import { createVendorTask, rendersOf, useVendorStack, type VendorTask } from '../../../support/vendors.ts';
 
 /** Long enough for all vendors to receive a task at the same time. */
 const SLOW_ANSWER = { job: 'submit_ms=10000,render_ms=1000', files: 'render_ms=10000' } as const;
 
 describe('a task whose worker is killed while it waits for the answer to its submission', function () {
   this.timeout(120_000);
-  let stack: TestStack;
+  const stack = useVendorStack({ GENWAY_PROVIDER_CALLBACKS: 'true' });
   const tasks = new Map<Product, VendorTask>();
   const products = vendorProducts();
 
   // A killed worker is detected only after a while: one kill, and one wait, for all vendors.
   before(async () => {
-    stack = await startVendorStack({ env: { GENWAY_PROVIDER_CALLBACKS: 'true' } });
-    await Promise.all([stack.api.start(), stack.worker.start()]);
     const { apiKey } = await stack.createAccount({ fundedUsd: 100 });
     await forEachProduct(async (product) => {
       const { kind, model, traits } = product;
@@ -32,7 +29,6 @@ describe('a task whose worker is killed while it waits for the answer to its sub
       tasks.set(product, { ...(await taskWhenFinal(stack, apiKey, id)), mark });
     });
   });
-  after(() => stack.stop());
 
   for (const product of products.filter(({ traits }) => traits.answers === 'job')) {
     it(`renders once: ${nameOf(product)}`, async () => {

@@ -1,6 +1,7 @@
-import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+import type { TestStack } from '../../../support/stack.ts';
+import { describeTasksAt } from './tasks-at-a-vendor.ts';
 
-export const describeKlingStandard = (stack: UsedStack): void =>
+export const describeKlingStandard = (stack: TestStack): void =>
   describeTasksAt('Kling’s standard API', stack, {
     provider: 'kling-standard',
     model: 'kling-3.0',
@@ -12,7 +13,7 @@ export const describeKlingStandard = (stack: UsedStack): void =>
       /^Attempt 1: accepted, learnt from a look-up of our id; job tasks\|[\w-]+; the upstream charged [\d.]+ \w+; it cost 0\.21 USD$/,
   });
 
-export const describeKling = (stack: UsedStack): void =>
+export const describeKling = (stack: TestStack): void =>
   describeTasksAt('Kling', stack, {
     provider: 'kling',
     model: 'kling-v2-6',

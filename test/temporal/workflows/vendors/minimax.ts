@@ -1,6 +1,7 @@
-import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+import type { TestStack } from '../../../support/stack.ts';
+import { describeTasksAt } from './tasks-at-a-vendor.ts';
 
-export const describeMiniMax = (stack: UsedStack): void =>
+export const describeMiniMax = (stack: TestStack): void =>
   describeTasksAt('MiniMax', stack, {
     provider: 'minimax',
     model: 'minimax-h3',

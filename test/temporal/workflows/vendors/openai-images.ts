@@ -1,7 +1,8 @@
+import type { TestStack } from '../../../support/stack.ts';
 import { describeImagesAt } from './images-at-a-vendor.ts';
-import { describeVendor, type UsedStack } from './tasks-at-a-vendor.ts';
+import { describeVendor } from './tasks-at-a-vendor.ts';
 
-export const describeOpenAiImages = (stack: UsedStack): void =>
+export const describeOpenAiImages = (stack: TestStack): void =>
   describeVendor('OpenAI’s images', stack, 'imagea-2.5-sunburst', (tools) => {
     describeImagesAt(
       {

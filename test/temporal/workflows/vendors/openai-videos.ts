@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { uploadImage } from '../../../support/uploads.ts';
 import { attemptsOf, rendersOf } from '../../../support/vendors.ts';
-import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+import type { TestStack } from '../../../support/stack.ts';
+import { describeTasksAt } from './tasks-at-a-vendor.ts';
 
-export const describeOpenAiVideos = (stack: UsedStack): void =>
+export const describeOpenAiVideos = (stack: TestStack): void =>
   describeTasksAt(
     'an upstream that speaks the wire format of OpenAI’s videos',
     stack,
@@ -17,10 +18,10 @@ export const describeOpenAiVideos = (stack: UsedStack): void =>
       outcomeTold: /^Attempt 1: accepted, learnt from a look-up of what was sent; job video_[\w-]+; it cost 0\.5 USD$/,
     },
     ({ stack, apiKey, itEnds, expectBooks }) => {
-      const withImage = { body: async () => ({ images: [(await uploadImage(stack(), apiKey())).url] }) };
+      const withImage = { body: async () => ({ images: [(await uploadImage(stack, apiKey())).url] }) };
       itEnds('renders from an image, which the vendor gets with the model for images', withImage, async (task) => {
         expect(task.status).to.equal('succeeded');
-        expect((await rendersOf(stack(), task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
+        expect((await rendersOf(stack, task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
       });
 
       itEnds(
@@ -30,7 +31,7 @@ export const describeOpenAiVideos = (stack: UsedStack): void =>
           expect(task).to.include({ status: 'failed', error_code: 'bad_request' });
           expect(task.error_message).to.contain('images[0]');
           await expectBooks(task, 'refund', 0);
-          expect(await attemptsOf(stack(), task)).to.deep.equal([]);
+          expect(await attemptsOf(stack, task)).to.deep.equal([]);
         },
       );
     },

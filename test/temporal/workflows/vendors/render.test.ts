@@ -6,15 +6,9 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
-import { call, type TestStack } from '../../../support/stack.ts';
+import { call } from '../../../support/stack.ts';
 import { taskWhenFinal, transfersOf } from '../../../support/tasks.ts';
-import {
-  attemptsOf,
-  createVendorTask,
-  rendersOf,
-  startVendorStack,
-  type VendorTask,
-} from '../../../support/vendors.ts';
+import { attemptsOf, createVendorTask, rendersOf, useVendorStack, type VendorTask } from '../../../support/vendors.ts';
 
 const KILLS = Number(process.env['GENWAY_RENDER_KILLS'] ?? 1);
 /** The time between two tasks. */
@@ -25,15 +19,12 @@ const ACCEPTED = ['openai-images: accepted, from the answer'];
 
 describe('a render whose answer contains the files', function () {
   this.timeout(120_000 + KILLS * 15_000);
-  let stack: TestStack;
+  const stack = useVendorStack({ GENWAY_SHUTDOWN_GRACE_S: '1', GENWAY_MAX_CONCURRENT_TASKS: '10000' });
   let apiKey: string;
 
   before(async () => {
-    stack = await startVendorStack({ env: { GENWAY_SHUTDOWN_GRACE_S: '1', GENWAY_MAX_CONCURRENT_TASKS: '10000' } });
-    await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey } = await stack.createAccount({ fundedUsd: 1_000 }));
   });
-  after(() => stack.stop());
 
   const create = (directives = '', model = 'imagea-2.5-sunburst'): Promise<VendorTask> =>
     createVendorTask(stack, apiKey, { kind: 'image', model, directives });

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { rendersOf } from '../../../support/vendors.ts';
-import { describeLateListAt, describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+import type { TestStack } from '../../../support/stack.ts';
+import { describeLateListAt, describeTasksAt } from './tasks-at-a-vendor.ts';
 
-export const describeReplicate = (stack: UsedStack): void =>
+export const describeReplicate = (stack: TestStack): void =>
   describeTasksAt(
     'Replicate',
     stack,
@@ -20,7 +21,7 @@ export const describeReplicate = (stack: UsedStack): void =>
       const { stack, itEnds, expectBooks } = tools;
       itEnds('renders, stores and charges an image', { body: { kind: 'image', model: 'flux-2-pro' } }, async (task) => {
         expect(task.status).to.equal('succeeded');
-        expect((await rendersOf(stack(), task))[0]?.sent).to.include({
+        expect((await rendersOf(stack, task))[0]?.sent).to.include({
           width: 1024,
           height: 1024,
           aspect_ratio: 'custom',

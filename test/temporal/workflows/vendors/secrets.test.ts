@@ -1,11 +1,11 @@
-import { readdir, readFile, rm, writeFile, mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { VENDORS, vendorProducts } from '../../../../lab/drill/vendors/products.ts';
 import { MEDIA_APIS, MEDIA_PROTOCOLS, MEDIA_PROTOCOL_NAMES } from '../../../../providers/media/protocols.ts';
-import { call, type TestStack } from '../../../support/stack.ts';
-import { finishedVendorTask, startVendorStack, type VendorTask } from '../../../support/vendors.ts';
+import { call } from '../../../support/stack.ts';
+import { useTestFolder } from '../../../support/started.ts';
+import { finishedVendorTask, useVendorStack, type VendorTask } from '../../../support/vendors.ts';
 
 /** The operator's secrets at each vendor. */
 const secretOf = (vendor: string, what: string): string => `sesame-${what}-of-${vendor}-9f2c`;
@@ -20,27 +20,20 @@ interface SeenRequest {
 
 describe('the secrets of vendors', function () {
   this.timeout(180_000);
-  let folder: string;
-  let stack: TestStack;
+  const folder = useTestFolder();
+  const file = join(folder, 'upstreams.yaml');
+  before(() => writeFile(file, JSON.stringify({ media: MEDIA_APIS.flatMap(upstreamOf) })));
+  const stack = useVendorStack({ GENWAY_PROVIDERS: file, GENWAY_PROVIDER_CALLBACKS: 'true' });
   let apiKey: string;
   let tasks: readonly VendorTask[];
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'genway-upstreams-'));
-    const file = join(folder, 'upstreams.yaml');
-    await writeFile(file, JSON.stringify({ media: MEDIA_APIS.flatMap(upstreamOf) }));
-    stack = await startVendorStack({ env: { GENWAY_PROVIDERS: file, GENWAY_PROVIDER_CALLBACKS: 'true' } });
-    await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
     tasks = await Promise.all(
       vendorProducts().flatMap(({ kind, model }) =>
         DIRECTIVES.map((directives) => finishedVendorTask(stack, apiKey, { kind, model, directives })),
       ),
     );
-  });
-  after(async () => {
-    await stack.stop();
-    await rm(folder, { recursive: true });
   });
 
   /** With a key pair where the API takes one. The APIs of a vendor share the operator's secrets. */

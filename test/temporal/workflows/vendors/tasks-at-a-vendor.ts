@@ -19,9 +19,6 @@ export interface VendorFacts {
   readonly outcomeTold: RegExp;
 }
 
-/** The stack that the suites of several vendors share, once it runs. */
-export type UsedStack = () => TestStack;
-
 /** A task of a suite. */
 export interface Order {
   /** For the simulator, such as `drop_submit,render_ms=500`. */
@@ -32,7 +29,7 @@ export interface Order {
 
 /** Passes the parts that only this vendor has. */
 export interface VendorTools {
-  readonly stack: () => TestStack;
+  readonly stack: TestStack;
   readonly apiKey: () => string;
   /** Describes a test of a final task. The task is created before the first test of all vendors. */
   readonly itEnds: (title: string, order: Order, check: (task: VendorTask) => Promise<void>) => void;
@@ -42,18 +39,18 @@ export interface VendorTools {
 /** @param more tests that follow, on the same stack */
 export function describeTasksAt(
   name: string,
-  usedStack: UsedStack,
+  stack: TestStack,
   facts: VendorFacts,
   more: (tools: VendorTools) => void = () => {},
 ): void {
   const { provider, model, vendorModel, order, sent, learntFrom, outcomeTold } = facts;
-  describeVendor(name, usedStack, model, (tools) => {
-    const { stack, itEnds, expectBooks } = tools;
+  describeVendor(name, stack, model, (tools) => {
+    const { itEnds, expectBooks } = tools;
 
     itEnds('renders from text, stores and charges its result', { body: order }, async (task) => {
       expect(task.status).to.equal('succeeded');
       await expectBooks(task, 'settlement', 1);
-      expect((await rendersOf(stack(), task))[0]?.sent).to.include(sent(task));
+      expect((await rendersOf(stack, task))[0]?.sent).to.include(sent(task));
     });
 
     for (const [directives, code] of [
@@ -97,7 +94,7 @@ export function describeTasksAt(
 
     itEnds('waits as long as the vendor requests, and submits again', { directives: 'limited=2' }, async (task) => {
       expect(task.status).to.equal('succeeded');
-      const attempts = await attemptsOf(stack(), task);
+      const attempts = await attemptsOf(stack, task);
       const turnedAway = `${provider}: not_taken, from the answer`;
       expect(attempts.slice(0, -1)).to.deep.equal([turnedAway, turnedAway]);
       // A callback may overtake the answer.
@@ -109,7 +106,7 @@ export function describeTasksAt(
       const directives = `${lost},render_ms=500`;
       itEnds(`renders once when the answer is lost: ${lost}`, { directives }, async (task) => {
         expect(task.status).to.equal('succeeded');
-        expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from ${learntFrom}`]);
+        expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: accepted, from ${learntFrom}`]);
         await expectBooks(task, 'settlement', 1);
       });
     }
@@ -117,8 +114,8 @@ export function describeTasksAt(
     const lostOrder = { directives: 'drop_submit,render_ms=500' };
     itEnds('shows each attempt in its timeline, with the source of the outcome', lostOrder, async (task) => {
       const { body } = await call<{ data: { events: { source: string; text: string }[] } }>(
-        `${stack().baseUrl}/admin/v1/tasks/${task.id}/explanation`,
-        { key: stack().adminToken },
+        `${stack.baseUrl}/admin/v1/tasks/${task.id}/explanation`,
+        { key: stack.adminToken },
       );
       const told = body.data.events.filter(({ source }) => source === 'upstream').map(({ text }) => text);
       expect(told).to.have.length(2);
@@ -135,14 +132,14 @@ export function describeLateListAt(provider: string, { stack, itEnds, expectBook
   const late = { directives: 'drop_submit,unlisted,render_ms=500' };
   itEnds('continues after the callback when the list is late', late, async (task) => {
     expect(task.status).to.equal('succeeded');
-    expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from the callback`]);
+    expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: accepted, from the callback`]);
     await expectBooks(task, 'settlement', 1);
   });
 
   const lost = { directives: 'drop_submit,unlisted,stuck' };
   itEnds('ends with one refund when neither the list nor a callback reveals its outcome', lost, async (task) => {
     expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
-    expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: unknown, from nothing`]);
+    expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: unknown, from nothing`]);
     await expectBooks(task, 'refund', 1);
   });
 }
@@ -150,13 +147,12 @@ export function describeLateListAt(provider: string, { stack, itEnds, expectBook
 /** A suite of a vendor, with an account of its own. @param model of the tasks that name none */
 export function describeVendor(
   name: string,
-  usedStack: UsedStack,
+  stack: TestStack,
   model: string,
   tests: (tools: VendorTools) => void,
 ): void {
   const orders: Order[] = [];
   const finals: Promise<VendorTask>[] = [];
-  let stack: TestStack;
   let apiKey: string;
 
   async function finish({ directives = '', body = {} }: Order): Promise<VendorTask> {
@@ -166,7 +162,6 @@ export function describeVendor(
 
   // The vendors work in parallel, one task at a time each: some reveal a lost one only by exclusion.
   before(async () => {
-    stack = usedStack();
     ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
     let previous: Promise<unknown> = Promise.resolve();
     for (const order of orders) {
@@ -179,7 +174,7 @@ export function describeVendor(
   describe(`a task at ${name}`, function () {
     this.timeout(120_000);
     tests({
-      stack: () => stack,
+      stack,
       apiKey: () => apiKey,
 
       itEnds(title, order, check) {

@@ -5,7 +5,8 @@ import { describeMiniMax } from './minimax.ts';
 import { describeOpenAiImages } from './openai-images.ts';
 import { describeOpenAiVideos } from './openai-videos.ts';
 
-describe('at vendors that Genway polls', () => {
+describe('at vendors that Genway polls', function () {
+  this.timeout(120_000);
   const stack = useVendorStack();
   describeArk(stack);
   describeKling(stack);
