@@ -11,7 +11,7 @@ import { recordSecrets } from '../../db/queries/secrets.ts';
 import { createEncryption } from '../../db/encryption.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import { runProgram } from '../support/program.ts';
 import { call, startTestStack } from '../support/stack.ts';
 import { useTestFolder } from '../support/started.ts';
@@ -24,11 +24,10 @@ const SIMULATOR = {
 describe('a process', function () {
   this.timeout(120_000);
   const folder = useTestFolder();
-  let testDatabase: TestDatabase;
+  const testDatabase = useTestDatabase();
   let settings: Readonly<Record<string, string>>;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
     settings = {
       DATABASE_URL: testDatabase.url,
       GENWAY_API_PORT: String(await findFreePort()),
@@ -40,7 +39,6 @@ describe('a process', function () {
       GENWAY_LOG_LEVEL: 'silent',
     };
   });
-  after(() => testDatabase.drop());
 
   /** @returns the output of a process that ends by itself */
   async function refusal(program: string, env: Readonly<Record<string, string>>): Promise<string> {

@@ -1,29 +1,23 @@
-import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { repairDeliveries } from '../../temporal/delivery-repair.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
 import { claimDeliveriesToStart, insertTestDelivery } from '../../db/queries/deliveries.ts';
 import { newId } from '../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import { createAccount, createEndpoint } from '../support/factories.ts';
 import { rejectionOf } from '../support/rejection.ts';
-import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
+import { useTestTemporal } from '../support/temporal.ts';
 
 describe('the repair of abandoned deliveries', function () {
   this.timeout(180_000);
-  let testDatabase: TestDatabase;
-  let connection: Connection;
-  let client: Client;
+  const testDatabase = useTestDatabase();
+  const temporal = useTestTemporal();
   let endpoint: { id: string; accountId: string };
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    connection = await Connection.connect({ address: await testTemporalAddress() });
-    client = new Client({ connection, namespace: claimTestNamespace() });
     endpoint = await createEndpoint(testDatabase.database, await createAccount(testDatabase.database));
   });
-  after(() => Promise.all([testDatabase.drop(), connection.close()]));
 
   /** A delivery whose workflow was started, and whose next attempt is long overdue. */
   async function overdueDelivery(): Promise<string> {
@@ -37,13 +31,13 @@ describe('the repair of abandoned deliveries', function () {
 
   /** No worker executes the workflow, so it runs until it is ended from outside. */
   async function startWorkflow(id: string): Promise<void> {
-    await client.workflow.start('webhookDelivery', { workflowId: id, taskQueue: 'nobody' });
+    await temporal.client.workflow.start('webhookDelivery', { workflowId: id, taskQueue: 'nobody' });
   }
 
-  const repair = (temporal = client) =>
+  const repair = (client = temporal.client) =>
     repairDeliveries({
       database: testDatabase.database,
-      workflows: createWorkflowAccess(temporal),
+      workflows: createWorkflowAccess(client),
       log: pino({ level: 'silent' }),
     });
 
@@ -55,19 +49,14 @@ describe('the repair of abandoned deliveries', function () {
   it('restarts a delivery whose workflow was terminated or is missing, and skips a delivery whose workflow runs', async () => {
     const [terminated, missing, running] = [await overdueDelivery(), await overdueDelivery(), await overdueDelivery()];
     await Promise.all([terminated, running].map(startWorkflow));
-    await client.workflow.getHandle(terminated).terminate();
+    await temporal.client.workflow.getHandle(terminated).terminate();
     await repair();
     expect(await toStart()).to.have.members([terminated, missing]);
   });
 
   it('decides nothing while Temporal does not answer', async () => {
     await overdueDelivery();
-    const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
-    expect(await rejectionOf(repair(new Client({ connection: nowhere })))).to.have.property(
-      'code',
-      'processing_unavailable',
-    );
-    await nowhere.close();
+    expect(await rejectionOf(repair(temporal.unreachable))).to.have.property('code', 'processing_unavailable');
     expect(await toStart()).to.deep.equal([]);
   });
 });

@@ -1,4 +1,4 @@
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { recoverTasks } from '../../temporal/recovery/recover-tasks.ts';
@@ -11,27 +11,25 @@ import { newId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import { createFundedKey, createTaskRow, reloadTask, type TestKey } from '../support/factories.ts';
-import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
+import { rejectionOf } from '../support/rejection.ts';
+import { useTestTemporal } from '../support/temporal.ts';
 
 const HOUR_MS = 3_600_000;
 const silent = pino({ level: 'silent' });
 
 describe('the repair of abandoned tasks', function () {
   this.timeout(180_000);
-  let testDatabase: TestDatabase;
-  let connection: Connection;
+  const testDatabase = useTestDatabase();
+  const temporal = useTestTemporal();
   let client: Client;
   let key: TestKey;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    connection = await Connection.connect({ address: await testTemporalAddress() });
-    client = new Client({ connection, namespace: claimTestNamespace() });
+    ({ client } = temporal);
     key = await createFundedKey(testDatabase.database);
   });
-  after(() => Promise.all([testDatabase.drop(), connection.close()]));
 
   /** A task whose deadline has passed, and whose workflow was started. */
   async function overdueTask(settings: Parameters<typeof createTaskRow>[2] = {}): Promise<Task> {
@@ -47,10 +45,10 @@ describe('the repair of abandoned tasks', function () {
     await client.workflow.start('mediaTask', { workflowId: id, taskQueue: 'nobody' });
   }
 
-  function repair({ temporal = client, graceSeconds }: { graceSeconds?: number; temporal?: Client } = {}) {
+  function repair({ at = client, graceSeconds }: { graceSeconds?: number; at?: Client } = {}) {
     const common = { database: testDatabase.database, metrics: createMetrics(), log: silent };
-    const starter = createTaskStarter({ ...common, client: temporal });
-    return repairTasks({ ...common, workflows: createWorkflowAccess(temporal), starter }, graceSeconds);
+    const starter = createTaskStarter({ ...common, client: at });
+    return repairTasks({ ...common, workflows: createWorkflowAccess(at), starter }, graceSeconds);
   }
 
   /** The state of the latest workflow of a task, or undefined. */
@@ -129,10 +127,7 @@ describe('the repair of abandoned tasks', function () {
 
   it('decides nothing while Temporal does not answer', async () => {
     const task = await overdueTask();
-    const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
-    const failure = await repair({ temporal: new Client({ connection: nowhere }) }).catch((error: unknown) => error);
-    await nowhere.close();
-    expect(failure).to.have.property('code', 'processing_unavailable');
+    expect(await rejectionOf(repair({ at: temporal.unreachable }))).to.have.property('code', 'processing_unavailable');
     expect(await stand(task)).to.equal('queued');
   });
 

@@ -1,29 +1,22 @@
-import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
 import { createWorkflowAccess, type WorkflowAccess } from '../../temporal/workflow-access.ts';
 import { rejectionOf } from '../support/rejection.ts';
-import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
+import { useTestTemporal } from '../support/temporal.ts';
 
 describe('access to workflows', function () {
   this.timeout(180_000);
-  let connection: Connection;
-  let nowhere: Connection;
-  let client: Client;
+  const temporal = useTestTemporal();
   let access: WorkflowAccess;
   let accessToNothing: WorkflowAccess;
 
-  before(async () => {
-    connection = await Connection.connect({ address: await testTemporalAddress() });
-    nowhere = Connection.lazy({ address: '127.0.0.1:9' });
-    client = new Client({ connection, namespace: claimTestNamespace() });
-    access = createWorkflowAccess(client);
-    accessToNothing = createWorkflowAccess(new Client({ connection: nowhere }));
+  before(() => {
+    access = createWorkflowAccess(temporal.client);
+    accessToNothing = createWorkflowAccess(temporal.unreachable);
   });
-  after(() => Promise.all([connection.close(), nowhere.close()]));
 
   /** No worker executes the workflow, so it runs until it is ended from outside. */
   async function startWorkflow(workflowId: string): Promise<void> {
-    await client.workflow.start('anything', { workflowId, taskQueue: 'nobody' });
+    await temporal.client.workflow.start('anything', { workflowId, taskQueue: 'nobody' });
   }
 
   it('reports that Temporal answers', async () => {
@@ -34,7 +27,7 @@ describe('access to workflows', function () {
   it('reports the state of a workflow', async () => {
     await startWorkflow('described');
     expect(await access.describe('described')).to.include({ status: 'RUNNING', closedAt: null, historyEvents: 2 });
-    await client.workflow.getHandle('described').terminate();
+    await temporal.client.workflow.getHandle('described').terminate();
     const closed = await access.describe('described');
     expect(closed?.status).to.equal('TERMINATED');
     expect(closed?.closedAt).to.be.instanceOf(Date);
@@ -44,7 +37,7 @@ describe('access to workflows', function () {
     await startWorkflow('cancelled');
     expect(await access.cancel('cancelled')).to.equal(true);
     expect(await access.cancel('cancelled')).to.equal(true);
-    await client.workflow.getHandle('cancelled').terminate();
+    await temporal.client.workflow.getHandle('cancelled').terminate();
     expect(await access.cancel('cancelled')).to.equal(false);
   });
 

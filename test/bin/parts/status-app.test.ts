@@ -2,23 +2,19 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { createStatusApp } from '../../../bin/parts/status-app.ts';
 import { listen, type RunningServer } from '../../../net/http-server.ts';
-import { createDatabase, type Database } from '../../../db/database.ts';
+import { createDatabase } from '../../../db/database.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { call } from '../../support/stack.ts';
 
 describe('health checks', () => {
-  let testDatabase: TestDatabase;
-  let unreachable: Database;
+  const testDatabase = useTestDatabase();
+  const unreachable = createDatabase('postgres://nobody@127.0.0.1:9/nothing', 2);
   const servers: RunningServer[] = [];
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    unreachable = createDatabase('postgres://nobody@127.0.0.1:9/nothing', 2);
-  });
   after(async () => {
     await Promise.all(servers.map((server) => server.stop(0)));
-    await Promise.all([testDatabase.drop(), unreachable.destroy()]);
+    await unreachable.destroy();
   });
 
   async function serve({ database = testDatabase.database, temporal = true } = {}): Promise<string> {

@@ -1,0 +1,20 @@
+/** Temporal for suites that start no stack. */
+import { Client, Connection } from '@temporalio/client';
+import { claimTestNamespace, testTemporalAddress } from './services.ts';
+import { useStarted } from './started.ts';
+
+/**
+ * Clients for the tests of the current suite: `client` has a namespace of its own, and the server of `unreachable` does
+ * not answer.
+ */
+export function useTestTemporal() {
+  return useStarted(async () => {
+    const connection = await Connection.connect({ address: await testTemporalAddress() });
+    const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
+    return {
+      client: new Client({ connection, namespace: claimTestNamespace() }),
+      unreachable: new Client({ connection: nowhere }),
+      stop: () => Promise.all([connection.close(), nowhere.close()]),
+    };
+  });
+}
