@@ -10,6 +10,7 @@ import { recover, type RecoveryOptions, withRecovery } from '../../bin/recover.t
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadRecoveryConfig } from '../../config.ts';
 import { copyDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { finishAsFailed } from '../support/factories.ts';
 import { runGenway } from '../support/genway.ts';
 import { claimTestNamespace } from '../support/services.ts';
@@ -185,16 +186,10 @@ describe('recovery', function () {
   });
 
   async function processing(id: string): Promise<void> {
-    await waitUntil(
-      async () => {
-        const row = await stack
-          .database('tasks')
-          .where({ id })
-          .first<{ provider_job_id: string | null }>('provider_job_id');
-        if (!row?.provider_job_id) throw new Error('not yet');
-      },
-      { timeoutMs: 30_000 },
-    );
+    await eventually(async () => {
+      const [jobId] = await stack.database('tasks').where({ id }).pluck('provider_job_id');
+      return typeof jobId === 'string';
+    });
   }
 
   it('starts every task again in an empty Temporal, and refunds tasks that miss their deadline', async () => {
@@ -238,13 +233,10 @@ describe('recovery', function () {
 
   /** Waits until a workflow of the task was started. */
   async function started(id: string): Promise<void> {
-    await waitUntil(
-      async () => {
-        const [startedAt] = await stack.database('tasks').where({ id }).pluck('workflow_started_at');
-        expect(startedAt).to.be.instanceOf(Date);
-      },
-      { timeoutMs: 30_000 },
-    );
+    await eventually(async () => {
+      const [startedAt] = await stack.database('tasks').where({ id }).pluck('workflow_started_at');
+      return startedAt instanceof Date;
+    });
   }
 
   it('the command reports a missing setting in one sentence', async () => {

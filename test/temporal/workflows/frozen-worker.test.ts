@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Client } from 'pg';
-import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { SERVING_LIMITS } from '../../../db/connections.ts';
+import { eventually } from '../../support/eventually.ts';
 import { call, useTestStack } from '../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
@@ -49,13 +49,8 @@ describe('a worker that freezes while it makes a task final', function () {
     await gate.query('SELECT pg_advisory_lock($1)', [GATE]);
     const { body } = await create(apiKey);
     const taskId = body.data.id;
-    await waitUntil(
-      async () => {
-        const waiting = await stack.database('pg_stat_activity').where('wait_event', 'advisory').whereRaw(OWN);
-        expect(waiting).to.have.length.above(0);
-      },
-      { timeoutMs: 30_000, pauseMs: 5 },
-    );
+    const waiting = stack.database('pg_stat_activity').where('wait_event', 'advisory').whereRaw(OWN);
+    await eventually(async () => expect(await waiting.clone()).to.have.length.above(0));
     const goOn = stack.worker.freeze();
     try {
       const startedAt = performance.now();
@@ -66,13 +61,8 @@ describe('a worker that freezes while it makes a task final', function () {
       goOn();
     }
     await gate.query('SELECT pg_advisory_unlock($1)', [GATE]);
-    await waitUntil(
-      async () => {
-        const running = await stack.database('tasks').whereNot('status', 'succeeded').pluck('id');
-        expect(running).to.deep.equal([]);
-      },
-      { timeoutMs: 60_000 },
-    );
+    const running = stack.database('tasks').whereNot('status', 'succeeded');
+    await eventually(async () => expect(await running.clone().pluck('id')).to.deep.equal([]));
     const transfers = await stack.database('transfers').where({ account_id: accountId, task_id: taskId }).pluck('kind');
     expect(transfers).to.have.members(['reservation', 'settlement']);
   });

@@ -1,10 +1,10 @@
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { newId } from '../../../domain/ids.ts';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
 import { readHistorySteps } from '../../../temporal/history-steps.ts';
+import { eventually } from '../../support/eventually.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { call, useTestStack } from '../../support/stack.ts';
 import { useTestFolder } from '../../support/started.ts';
@@ -149,27 +149,18 @@ describe('a media task with a failing upstream or store', function () {
 
     it('keeps rendered results, renders nothing more, and stores and charges all results afterwards', async () => {
       const rendered = await Promise.all([create('x'), create('x [sim:render_ms=1500]')]);
-      await waitUntil(
-        async () => {
-          const description = await stack.temporal.workflow.getHandle(rendered[0].id).describe();
-          const [pending] = description.raw.pendingActivities ?? [];
-          if (pending?.lastFailure?.message !== 'the store could not be written') throw new Error('not yet');
-        },
-        { timeoutMs: 30_000 },
-      );
+      await eventually(async () => {
+        const { raw } = await stack.temporal.workflow.getHandle(rendered[0].id).describe();
+        return raw.pendingActivities?.[0]?.lastFailure?.message === 'the store could not be written';
+      });
       const waiting = await create('x');
       await taskWhen(stack, apiKey, rendered[1].id, 'processing');
-      await waitUntil(
-        async () => {
-          const { raw } = await stack.temporal.workflow.getHandle(waiting.id).describe();
-          if (
-            (raw.pendingActivities ?? []).length > 0 ||
-            (raw.workflowExecutionInfo?.historyLength?.toNumber() ?? 0) < 10
-          )
-            throw new Error('not yet');
-        },
-        { timeoutMs: 30_000 },
-      );
+      await eventually(async () => {
+        const { pendingActivities, workflowExecutionInfo } = (
+          await stack.temporal.workflow.getHandle(waiting.id).describe()
+        ).raw;
+        return !pendingActivities?.length && Number(workflowExecutionInfo?.historyLength ?? 0) >= 10;
+      });
       expect(await simulatorJobs(stack, waiting.id)).to.deep.equal([]);
       await repair();
       for (const task of [...rendered, waiting]) {

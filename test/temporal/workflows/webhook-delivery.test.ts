@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
 import { verifySignature } from '../../../net/webhook-signature.ts';
 import type { webhookDelivery } from '../../../temporal/workflows/webhook-delivery.ts';
+import { eventually } from '../../support/eventually.ts';
 import { call, useTestStack } from '../../support/stack.ts';
 import { createTask, taskWhenFinal } from '../../support/tasks.ts';
 import { type ReceivedRequest, type RecordingReceiver, startRecordingReceiver } from '../../support/receiver.ts';
@@ -231,14 +231,11 @@ describe('a webhook delivery', function () {
     const row = await endpoint.clone().first('encrypted_secret');
     await endpoint.clone().update({ encrypted_secret: Buffer.from('encrypted with another key') });
     const { id: deliveryId } = await webhooks.test(id);
-    await waitUntil(
-      async () => {
-        const { raw } = await stack.temporal.workflow.getHandle(deliveryId).describe();
-        const failure = raw.pendingActivities?.[0]?.lastFailure?.applicationFailureInfo?.type;
-        if (failure !== 'DecryptionError') throw new Error(`the attempt failed with ${failure}`);
-      },
-      { timeoutMs: 30_000 },
-    );
+    await eventually(async () => {
+      const { raw } = await stack.temporal.workflow.getHandle(deliveryId).describe();
+      const failure = raw.pendingActivities?.[0]?.lastFailure?.applicationFailureInfo;
+      return expect(failure?.type).to.equal('DecryptionError');
+    });
     await endpoint.clone().update({ encrypted_secret: row?.encrypted_secret ?? Buffer.alloc(0) });
     const { attempts } = await webhooks.deliveryWhen(id, deliveryId, isDelivered);
     expect(attempts.map(({ http_status }) => http_status)).to.deep.equal([200]);
