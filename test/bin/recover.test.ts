@@ -13,8 +13,9 @@ import { copyDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { finishAsFailed } from '../support/factories.ts';
 import { runGenway } from '../support/genway.ts';
+import { reconcile } from '../support/reconciliations.ts';
 import { claimTestNamespace } from '../support/services.ts';
-import { call, useTestStack } from '../support/stack.ts';
+import { useTestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
 import { type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
 import { createWebhookClient } from '../support/webhooks.ts';
@@ -76,34 +77,19 @@ describe('recovery', function () {
   const resolutionOf = async (id: string): Promise<{ resolution_id: string; completed_at: Date; output: unknown }> =>
     stack.database('tasks').where({ id }).first('resolution_id', 'completed_at', 'output');
 
-  async function reconciliation(): Promise<string[]> {
-    const admin = `${stack.baseUrl}/admin/v1/reconciliations`;
-    const begun = await call<{ data: { id: string } }>(admin, { key: stack.adminToken, body: {} });
-    return waitUntil(
-      async () => {
-        const { body } = await call<{
-          data: { status: string; findings: { check: string; subject: string; detail: string }[] };
-        }>(`${admin}/${begun.body.data.id}`, { key: stack.adminToken });
-        if (body.data.status === 'running') throw new Error('it is still running');
-        return body.data.findings.map(({ check, subject, detail }) => `${check} ${subject} ${detail}`);
-      },
-      { timeoutMs: 30_000 },
-    );
+  async function findings(): Promise<string[]> {
+    const report = await reconcile(stack);
+    return report.findings.map(({ check, subject, detail }) => `${check} ${subject} ${detail}`);
   }
 
   it('repairs a restored database once, and delivers no event twice', async () => {
     const { apiKey } = told;
     const pending = await taskWhenFinal(stack, untold.apiKey, (await createTask(stack, untold.apiKey, 'Early')).id);
-    const { id: pendingDelivery } = await waitUntil(
-      async () => {
-        const row = await stack.database<{ id: string; task_id: string; attempts: number }>('deliveries').where({
-          task_id: pending.id,
-          attempts: 1,
-        });
-        if (!row[0]) throw new Error('no attempt yet');
-        return row[0];
-      },
-      { timeoutMs: 30_000 },
+    const { id: pendingDelivery } = await eventually(() =>
+      stack
+        .database<{ id: string; task_id: string; attempts: number }>('deliveries')
+        .where({ task_id: pending.id, attempts: 1 })
+        .first(),
     );
     // Rendered after the backup.
     const slow = '[sim:render_ms=5000]';
@@ -180,9 +166,7 @@ describe('recovery', function () {
     expect(await transfersOf(stack, charged.id)).to.deep.equal(['reservation', 'settlement']);
     expect(await transfersOf(stack, failed.id)).to.deep.equal(['reservation', 'refund']);
     expect(receiver.requests, 'nobody is told twice').to.have.length(3);
-    expect((await reconciliation()).filter((finding) => !finding.startsWith(`results ${pending.id}`))).to.deep.equal(
-      [],
-    );
+    expect((await findings()).filter((finding) => !finding.startsWith(`results ${pending.id}`))).to.deep.equal([]);
   });
 
   async function processing(id: string): Promise<void> {

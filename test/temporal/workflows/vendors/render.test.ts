@@ -6,6 +6,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { reconcile } from '../../../support/reconciliations.ts';
 import { call } from '../../../support/stack.ts';
 import { taskWhenFinal, transfersOf } from '../../../support/tasks.ts';
 import { attemptsOf, createVendorTask, rendersOf, useVendorStack, type VendorTask } from '../../../support/vendors.ts';
@@ -51,7 +52,7 @@ describe('a render whose answer contains the files', function () {
     }
     expect(Object.keys(counts).filter((fate) => !ALLOWED_FATES.has(fate))).to.deep.equal([]);
     expect(fates).to.include(CHARGED).and.to.include(LOST);
-    expect(await reconciliationFindings()).to.deep.equal([]);
+    expect((await reconcile(stack)).findings).to.deep.equal([]);
   });
 
   it('runs no second time once its files are stored, whichever process dies then', async () => {
@@ -148,28 +149,7 @@ describe('a render whose answer contains the files', function () {
     const count = status === 'failed' && renders <= 1 ? 'at most 1' : renders;
     return `${code ?? status}; renders: ${count}; ${[...resolutions, ...outcomes].join(', ')}`;
   }
-
-  async function reconciliationFindings(): Promise<readonly unknown[]> {
-    const url = `${stack.baseUrl}/admin/v1/reconciliations`;
-    const ask = async (path: string, method: string) =>
-      (await call<{ data: Report }>(`${url}${path}`, { key: stack.adminToken, method })).body.data;
-    const { id } = await ask('', 'POST');
-    return waitUntil(
-      async () => {
-        const { status, findings } = await ask(`/${id}`, 'GET');
-        if (status === 'running') throw new Error('the reconciliation is still running');
-        return findings;
-      },
-      { timeoutMs: 60_000, pauseMs: 200 },
-    );
-  }
 });
-
-interface Report {
-  readonly id: string;
-  readonly status: string;
-  readonly findings: readonly unknown[];
-}
 
 const CHARGED = 'succeeded; renders: 1; settlement, accepted';
 const LOST = 'processing_unavailable; renders: at most 1; refund, unknown and a loss';
