@@ -31,8 +31,8 @@ export function repeat(
   };
 }
 
-/** Waits, but no longer than until the signal is aborted. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Waits, but no longer than until the signal is aborted. Does not keep the process alive. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {
     const end = (): void => {

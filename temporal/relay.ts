@@ -5,7 +5,6 @@
  * announces low balances, and creates the partitions of coming months.
  * Runs in every api process; each task and each delivery is claimed by one of them at a time.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { ensurePartitions } from '../db/partitions.ts';
@@ -14,7 +13,7 @@ import { announceLowBalances } from '../db/queries/low-balances.ts';
 import { expirePromoCredit } from '../db/queries/promo-grants.ts';
 import { claimTasksToStart, findExpiredTasks, markWorkflowsStarted } from '../db/queries/tasks.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { repeat, type Repetition } from '../domain/repeat.ts';
+import { pause, repeat, type Repetition } from '../domain/repeat.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { repairDeliveries } from './delivery-repair.ts';
 import type { DeliveryStarter } from './delivery-starter.ts';
@@ -148,9 +147,4 @@ const NEVER_STARTED: TaskEnding = {
 function unlessUnreachable(error: unknown): null {
   if (error instanceof ServiceError && error.code === 'processing_unavailable') return null;
   throw error;
-}
-
-/** Ends early, without an error, when the signal is aborted. */
-async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
 }
