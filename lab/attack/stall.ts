@@ -6,7 +6,7 @@ import { Agent, request } from 'undici';
 import { FORM_HEADERS, formOf } from '../../test/support/forms.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { serveLocally } from '../stack/local-server.ts';
-import { openAccount, type OpenedAccount } from '../stack/accounts.ts';
+import { make, openAccount, type OpenedAccount } from '../stack/accounts.ts';
 import { type Answer, type Call, call, type Probe, probeDuring, type Victim } from './attacker.ts';
 import { type AttackCase, holds } from './case.ts';
 
@@ -20,6 +20,9 @@ const MIB = 2 ** 20;
  * On an idle machine. On a busy one, others may wait this much longer than clients of a process without an attack.
  */
 const MOST_P99_MS = 250;
+
+const longStops = (): string[] => Array.from({ length: 60 }, (_, index) => ' word'.repeat(8_000) + String(index));
+const LONG_ANSWER = '[vendor:tokens=20000,chunk=10]';
 
 /** A body that is expensive to read. Built on demand: some are large. */
 interface Bomb {
@@ -62,19 +65,15 @@ const BOMBS: readonly Bomb[] = [
   {
     name: '60 stop sequences of 40 KB',
     path: RESPONSES,
-    body: () => ({
-      model: 'textg-6-luna',
-      input: '[vendor:tokens=20000,chunk=10]',
-      stop: Array.from({ length: 60 }, (_, index) => ' word'.repeat(8_000) + String(index)),
-    }),
+    body: () => ({ model: 'textg-6-luna', input: LONG_ANSWER, stop: longStops() }),
   },
   {
     name: '60 stop sequences of 40 KB, for a model without such a parameter',
     path: CHAT,
     body: () => ({
       model: 'textg-6-luna',
-      messages: [{ role: 'user', content: '[vendor:tokens=20000,chunk=10]' }],
-      stop: Array.from({ length: 60 }, (_, index) => ' word'.repeat(8_000) + String(index)),
+      messages: [{ role: 'user', content: LONG_ANSWER }],
+      stop: longStops(),
     }),
   },
   {
@@ -89,15 +88,11 @@ const BOMBS: readonly Bomb[] = [
       ],
     }),
   },
-  {
-    name: '32 MB of empty objects as metadata',
-    path: RESPONSES,
-    body: () => `{"model":"${MODEL}","input":"x","metadata":[${'{},'.repeat(10 * MIB)}{}]}`,
-  },
+  { name: '32 MB of empty objects as metadata', path: RESPONSES, body: () => withMetadata(MODEL) },
   {
     name: '32 MB of empty objects as metadata, for a free model',
     path: RESPONSES,
-    body: () => `{"model":"${FREE_MODEL}","input":"x","metadata":[${'{},'.repeat(10 * MIB)}{}]}`,
+    body: () => withMetadata(FREE_MODEL),
   },
   {
     name: '1 MB of empty objects as a media request',
@@ -122,6 +117,10 @@ const BOMBS: readonly Bomb[] = [
     body: () => `{"model":"${MODEL}","messages":${'['.repeat(16 * MIB)}`,
   },
 ];
+
+function withMetadata(model: string): string {
+  return `{"model":"${model}","input":"x","metadata":[${'{},'.repeat(10 * MIB)}{}]}`;
+}
 
 function bombCase({ name, path, body }: Bomb): AttackCase {
   return {
@@ -249,16 +248,14 @@ const poisonedConnection: AttackCase = {
   },
 };
 
+const QUICK_TASK = { model: 'vidone-3.0', prompt: 'A kite [sim:render_ms=10]' };
+
 /** The duration of an account's task from its creation to its end, as the median of three. */
 async function taskMs(victim: Victim, account: OpenedAccount): Promise<number> {
   const tookMs: number[] = [];
   for (let count = 0; count < 3; count += 1) {
     const startedAt = performance.now();
-    const { status, text } = await call(`${victim.apiUrl}/v1/videos/tasks`, account.apiKey, {
-      body: { model: 'vidone-3.0', prompt: 'A kite [sim:render_ms=10]' },
-    });
-    if (status !== 201) throw new Error(`a task of the bystander was answered ${status}: ${text}`);
-    const id = /"id":"(task_\w+)"/.exec(text)?.[1] ?? '';
+    const { id } = await make(`${victim.apiUrl}/v1/videos/tasks`, account.apiKey, QUICK_TASK);
     await waitUntil(
       async () => {
         const task = await call(`${victim.apiUrl}/v1/tasks/${id}`, account.apiKey, {});
@@ -291,19 +288,13 @@ function floodCase(name: string, flood: (victim: Victim) => Promise<string>): At
   };
 }
 
-async function endpoint(victim: Victim, account: OpenedAccount, url: string): Promise<string> {
-  const { status, text } = await call(`${victim.apiUrl}/v1/webhooks`, account.apiKey, { body: { url } });
-  if (status !== 201) throw new Error(`an endpoint was refused: ${text}`);
-  return /"id":"([^"]+)"/.exec(text)?.[1] ?? '';
-}
-
 const floodOfTests = floodCase(
   '288 webhook tests of an account without money, to a silent receiver',
   async (victim) => {
     const receiver = await serveLocally(() => {});
     setTimeout(() => void receiver.close(), 60_000);
     const account = await openAccount(victim, 0);
-    const id = await endpoint(victim, account, receiver.url);
+    const { id } = await make(`${victim.apiUrl}/v1/webhooks`, account.apiKey, { url: receiver.url });
     const test = (): Promise<Answer> =>
       call(`${victim.apiUrl}/v1/webhooks/${id}/test`, account.apiKey, { method: 'POST', body: {} });
     const answers = await Promise.all(Array.from({ length: 288 }, test));
@@ -315,10 +306,7 @@ const floodOfTests = floodCase(
 
 const floodOfTasks = floodCase('300 tasks of one account', async (victim) => {
   const account = await openAccount(victim, 1000);
-  const create = (): Promise<Answer> =>
-    call(`${victim.apiUrl}/v1/videos/tasks`, account.apiKey, {
-      body: { model: 'vidone-3.0', prompt: 'A kite [sim:render_ms=10]' },
-    });
+  const create = (): Promise<Answer> => call(`${victim.apiUrl}/v1/videos/tasks`, account.apiKey, { body: QUICK_TASK });
   const answers = await Promise.all(Array.from({ length: 300 }, create));
   return `${answers.filter(({ status }) => status === 201).length} taken`;
 });
