@@ -239,8 +239,9 @@ async function deliveryThatHasToWait({ stack, apiKey }: Path): Promise<string> {
   );
 }
 
-const acceptSecond: AnswerReceiver = (response, number) =>
-  response.writeHead(number < 2 ? 503 : 200, { 'retry-after': '3600' }).end();
+function acceptSecond(response: ServerResponse, number: number): unknown {
+  return response.writeHead(number < 2 ? 503 : 200, { 'retry-after': '3600' }).end();
+}
 
 /** Runs a delivery, and requests its redelivery while it waits for its next attempt. */
 async function deliveryAskedForAgain({ stack, apiKey }: Path): Promise<string> {
