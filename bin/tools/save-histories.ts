@@ -199,7 +199,11 @@ async function withReceiver(
   run: (receiver: RecordingReceiver) => Promise<string>,
 ): Promise<string> {
   const receiver = await startRecordingReceiver(answer);
-  return run(receiver).finally(() => receiver.close());
+  try {
+    return await run(receiver);
+  } finally {
+    await receiver.close();
+  }
 }
 
 /** Runs a delivery to a receiver that answers with `answer`. */
