@@ -128,7 +128,18 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
       // Temporal also accepts it for some workflows that have closed.
       return accepted !== undefined && (await describe(workflowId))?.status === 'RUNNING';
     },
-    cancelByCustomer: (taskId) => cancelByCustomer(client, taskId),
+    // Temporal limits the updates in progress of a workflow.
+    cancelByCustomer: shareCalls((taskId) => cancelByCustomer(client, taskId)),
+  };
+}
+
+/** Simultaneous calls with one id share a call. */
+function shareCalls<Result>(call: (id: string) => Promise<Result>): (id: string) => Promise<Result> {
+  const calls = new Map<string, Promise<Result>>();
+  return (id) => {
+    const shared = calls.get(id) ?? call(id).finally(() => calls.delete(id));
+    calls.set(id, shared);
+    return shared;
   };
 }
 
