@@ -66,7 +66,7 @@ describe('the end users of an account in the console', () => {
     });
   }
 
-  it('are visible to every member, without the form for those who may not give budgets', async () => {
+  it('every member sees the end users, and only members who may set budgets see the form', async () => {
     const { status, text } = await (await invited('finance')).get(path);
     expect([status, text.includes('Set budget')]).to.deep.equal([200, false]);
   });

@@ -123,7 +123,7 @@ describe('findings without a remedy', () => {
     expect(await closing(monthsAgo(2))).to.include('has 1 unacknowledged finding');
   });
 
-  it('are refused with a message', async () => {
+  it('an acknowledgement without a listed finding or a reason of at most 1,000 characters gets 400', async () => {
     const id = await report(another(OPERATION));
     for (const wrong of [
       { finding: '' },

@@ -62,7 +62,7 @@ describe('price lists in the console of the staff', () => {
     expect((await finance.get(account)).text).to.include('by the catalogue: ended');
   });
 
-  it('are visible to the whole staff, without the form for those who may not change them', async () => {
+  it('the whole staff sees price lists, and only staff who may change them see the form', async () => {
     expect((await reader.get(`${PATH}/kites`)).text)
       .to.include('kites')
       .and.not.include('Create new version');

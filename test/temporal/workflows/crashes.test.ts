@@ -51,7 +51,7 @@ describe('crashes', function () {
     expect(await transfersOf(stack, created.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('of Temporal do not stop creates; the tasks start when Temporal is back, even if the api died in between', async () => {
+  it('the api accepts tasks while Temporal is down, and the tasks start when Temporal is back, even if the api died in between', async () => {
     const port = Number(temporal.address.split(':')[1]);
     await temporal.kill();
     const created = await Promise.all(Array.from({ length: 5 }, (_, index) => createTask(stack, apiKey, `x ${index}`)));
@@ -66,7 +66,7 @@ describe('crashes', function () {
     }
   });
 
-  it('of the api between commit and start do not stop a task: the next api starts it', async () => {
+  it('the next api starts a task whose api died between commit and start', async () => {
     const created = await createTask(stack, apiKey, 'x');
     await taskWhenFinal(stack, apiKey, created.id);
     // The state after the kill: a committed task without a recorded start.
@@ -82,7 +82,7 @@ describe('crashes', function () {
     expect(await transfersOf(stack, orphan.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('of the database lose no result, even if they last longer than the retries of a broken result', async () => {
+  it('a worker keeps a result while the database is down, even for longer than the retries of a broken result', async () => {
     const created = await createTask(stack, apiKey, 'x [sim:render_ms=1500]');
     await taskWhen(stack, apiKey, created.id, 'processing');
     await withDatabaseAway(async () => {

@@ -19,7 +19,7 @@ export function describeImagesAt(
   { provider, model, order, sent, sentWithImage }: ImageFacts,
   { stack, apiKey, itEnds, expectBooks }: VendorTools,
 ): void {
-  describe('that renders an image, which the vendor returns in the answer', () => {
+  describe('a task for an image, which the vendor returns in the answer', () => {
     const settings = { kind: 'image', model } as const;
     const itEndsAsImage = (title: string, directives: string, check: (task: VendorTask) => Promise<void>): void =>
       itEnds(title, { directives, body: settings }, check);
