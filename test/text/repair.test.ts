@@ -146,6 +146,27 @@ describe('a forwarded answer', () => {
       const unended = events.trimEnd();
       expect(passed('chat-completions', unended)).to.equal(events + frames('[DONE]'));
     });
+
+    it('ends each choice with a reason, even if the upstream sent none', () => {
+      // contract 4.8.1:31
+      const said = { ...chunk({ content: 'x' }), model: 'own-name' };
+      const called = { id: 'c', choices: [{ index: 1, delta: { tool_calls: [{ index: 0, ...call }] } }] };
+      const end = (index: number, reason: string): JsonObject => ({
+        id: 'c',
+        object: 'chat.completion.chunk',
+        created: 0,
+        model: 'own-name',
+        choices: [{ index, delta: {}, finish_reason: reason }],
+      });
+      const stream = frames(called, said, '[DONE]');
+      expect(dataOf(passed('chat-completions', stream))).to.deep.equal([
+        called,
+        said,
+        end(0, 'stop'),
+        end(1, 'tool_calls'),
+        '[DONE]',
+      ]);
+    });
   });
 
   describe('in messages', () => {
@@ -193,6 +214,29 @@ describe('a forwarded answer', () => {
         expect(dataOf(passed('messages', frames(start, ...rest)))).to.deep.include(end(known));
       });
     }
+  });
+
+  it('in messages has a reason and the charged usage, even if the upstream sent neither', () => {
+    // contract 4.8:22 4.8.3:19
+    const events = [
+      { type: 'message_start', message: { id: 'm', usage: { input_tokens: 0, output_tokens: 0 } } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'A lighthouse.' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_stop' },
+    ];
+    const meter = new Meter(() => ({ ...UNREPORTED_USAGE, inputTotal: 40, outputTotal: 5 }));
+    const forwarding = planForwarding(FORMATS.messages.upstream, { model: 'm' }, textRequest(), options, meter);
+    const passedOn = runStage([Buffer.from(frames(...events))], fromBytes(forwarding.forwardStream()));
+    expect(dataOf(Buffer.concat(passedOn).toString())).to.deep.equal([
+      ...events.slice(0, -1),
+      {
+        type: 'message_delta',
+        delta: { stop_reason: 'end_turn', stop_sequence: null },
+        usage: { input_tokens: 40, output_tokens: 5 },
+      },
+      ...events.slice(-1),
+    ]);
   });
 
   describe('in the native format', () => {
@@ -318,15 +362,18 @@ describe('the usage in an answer', () => {
   }
 
   it('in chat completions is added to a stream whose upstream sent none, if the client requested it', () => {
-    const stream = frames(chunk({ content: 'x' }), chunk({}, 'stop'));
+    // The first chunk has what the upstream reports about the prompt, and no identity.
+    const first = { id: '', model: '', object: '', created: 0, choices: [], prompt_filter_results: [{ index: 0 }] };
+    const identity = { id: 'c', object: 'chat.completion.chunk', created: 1_790_000_000, model: 'own-name' };
+    const stream = frames(first, { ...identity, ...chunk({ content: 'x' }) }, { ...identity, ...chunk({}, 'stop') });
     for (const ending of ['', frames('[DONE]')]) {
       const body = { stream_options: { include_usage: true } };
       const meter = new Meter(() => charged);
       const upstream = FORMATS['chat-completions'].upstream;
       const forwarding = planForwarding(upstream, body, textRequest({ includeUsage: true }), options, meter);
       const passedOn = runStage([Buffer.from(stream + ending)], fromBytes(forwarding.forwardStream()));
-      expect(dataOf(Buffer.concat(passedOn).toString()).slice(2)).to.deep.equal([
-        { id: 'c', choices: [], usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } },
+      expect(dataOf(Buffer.concat(passedOn).toString()).slice(3)).to.deep.equal([
+        { ...identity, choices: [], usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } },
         '[DONE]',
       ]);
     }

@@ -6,7 +6,7 @@ import { finishReasonOf } from '../finish-reasons.ts';
 import { repairEvent, withUsage } from '../repair-event.ts';
 import { DONE, encodeEvent, type ServerSentEvent } from '../sse.ts';
 import type { Emit } from '../stage.ts';
-import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
+import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
 import { FINISH_REASONS, renderUsage } from './render-result.ts';
 
@@ -38,11 +38,13 @@ class ChatStreamRepairer implements StreamRepairer {
   readonly #context: RepairContext;
   /** Whether the client wants a chunk with the usage that has not come yet. */
   #lacksUsage: boolean;
-  /** The first chunk, whose identity added chunks have. */
+  /** The first and the latest chunk, whose identity added chunks have. */
   #first: ServerSentEvent | null = null;
+  #latest: ServerSentEvent | null = null;
   readonly #choicesWithText = new Set<string>();
   readonly #choicesWithCalls = new Set<number>();
   readonly #choicesWithFunctions = new Set<number>();
+  readonly #endedChoices = new Set<number>();
   /** Whether there was any output before the current event. */
   #hasStarted = false;
   #isDone = false;
@@ -53,7 +55,7 @@ class ChatStreamRepairer implements StreamRepairer {
   }
 
   see(event: StreamEvent): void {
-    if (event.type === 'text-delta') this.#choicesWithText.add(event.id);
+    if (event.type === 'text-delta' && event.text !== '') this.#choicesWithText.add(event.id);
     else if (event.type === 'tool-input-start') this.#choicesWithCalls.add(event.choice ?? 0);
   }
 
@@ -61,11 +63,11 @@ class ChatStreamRepairer implements StreamRepairer {
     if (this.#isDone) return;
     this.#isDone = event.data === DONE;
     if (this.#isDone) {
-      const usage = this.#missingUsage();
-      if (usage !== null) emit({ event: null, data: usage });
+      for (const data of [...this.#missingEnds(), ...this.#missingUsage()]) emit({ event: null, data });
       return emit(event);
     }
     this.#first ??= event;
+    this.#latest = event;
     const hasStarted = this.#hasStarted;
     this.#hasStarted = this.#choicesWithText.size + this.#choicesWithCalls.size > 0;
     const repair = (choice: JsonObject): JsonObject => this.#repairChoice(choice, hasStarted);
@@ -82,8 +84,12 @@ class ChatStreamRepairer implements StreamRepairer {
     const reason = stringOf(choice['finish_reason']);
     if (reason === '') return reported;
     if (finishReasonOf(reason) === null) return { ...reported, finish_reason: null };
-    const hasText = this.#choicesWithText.has(`text-${index}`);
-    return withEnd(reported, 'delta', { hasText, hasCalls: this.#choicesWithCalls.has(index) });
+    this.#endedChoices.add(index);
+    return withEnd(reported, 'delta', this.#heldBy(index));
+  }
+
+  #heldBy(index: number): Held {
+    return { hasText: this.#choicesWithText.has(`text-${index}`), hasCalls: this.#choicesWithCalls.has(index) };
   }
 
   /** Usage in the middle of an answer is not what is charged in the end. */
@@ -97,15 +103,39 @@ class ChatStreamRepairer implements StreamRepairer {
 
   end(): string {
     if (this.#isDone) return '';
-    const usage = this.#missingUsage();
-    return (usage === null ? '' : encodeEvent(usage)) + encodeEvent(DONE);
+    return [...this.#missingUsage(), DONE].map((data) => encodeEvent(data)).join('');
+  }
+
+  /** The ends of choices that the upstream left without a reason. */
+  #missingEnds(): string[] {
+    const withText = [...this.#choicesWithText].map((id) => Number(id.slice('text-'.length)));
+    const open = [...new Set([...withText, ...this.#choicesWithCalls])].filter(
+      (index) => !this.#endedChoices.has(index),
+    );
+    return open.map((index) => {
+      const choice = withEnd({ index, delta: {} }, 'delta', this.#heldBy(index));
+      return JSON.stringify({ ...this.#identity(), choices: [choice] });
+    });
   }
 
   /** The chunk with the usage, if the client wants one and the upstream sent none. */
-  #missingUsage(): string | null {
-    if (!this.#lacksUsage || this.#first === null) return null;
-    const first = objectOf(this.#first.json ?? JSON.parse(this.#first.data));
-    return JSON.stringify({ ...first, choices: [], usage: renderUsage(this.#context.usage()) });
+  #missingUsage(): string[] {
+    if (!this.#lacksUsage || this.#first === null) return [];
+    return [JSON.stringify({ ...this.#identity(), choices: [], usage: renderUsage(this.#context.usage()) })];
+  }
+
+  /** The identity of the answer. Some upstreams send a chunk without one first, for what they report about the prompt. */
+  #identity(): JsonObject {
+    const [latest, first] = [this.#latest, this.#first].map((event) =>
+      objectOf(event && (event.json ?? JSON.parse(event.data))),
+    );
+    const named = (name: string): string => stringOf(latest?.[name]) || stringOf(first?.[name]);
+    return {
+      id: named('id'),
+      object: 'chat.completion.chunk',
+      created: countOf(latest?.['created']) || countOf(first?.['created']) || 0,
+      model: named('model') || this.#context.request.model,
+    };
   }
 }
 

@@ -1,12 +1,12 @@
 /** Repairs messages that are passed on: contract 4.8.3. */
 import type { JsonObject } from '../../domain/json.ts';
-import type { StreamEvent } from '../canonical.ts';
+import type { Finish, StreamEvent } from '../canonical.ts';
 import { repairEvent, withUsage } from '../repair-event.ts';
 import { encodeEvent, type ServerSentEvent } from '../sse.ts';
 import type { Emit } from '../stage.ts';
 import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
-import { EMPTY_TEXT, renderUsage, STOP_REASONS } from './render-result.ts';
+import { EMPTY_TEXT, renderStop, renderUsage, STOP_REASONS } from './render-result.ts';
 import { stopReasonOf } from './upstream.ts';
 
 export function createRepairer(context: RepairContext): Repairer {
@@ -33,6 +33,10 @@ class MessagesStreamRepairer implements StreamRepairer {
   #lacksContent = true;
   #nextIndex = 0;
   #lacksStop = false;
+  /** How the answer ended, once it has. */
+  #finish: Finish | null = null;
+  /** Whether the client has the reason, beside which the usage stands. */
+  #hasReason = false;
 
   constructor(context: RepairContext) {
     this.#context = context;
@@ -41,12 +45,18 @@ class MessagesStreamRepairer implements StreamRepairer {
   see(event: StreamEvent): void {
     if (event.type === 'tool-input-start') this.#hasCalls = true;
     if (CONTENT.has(event.type)) this.#lacksContent = false;
-    else if (event.type === 'finish') this.#lacksStop = true;
+    else if (event.type === 'finish') {
+      this.#lacksStop = true;
+      this.#finish = event;
+    }
   }
 
   repair(event: ServerSentEvent, emit: Emit<ServerSentEvent>): void {
-    if (event.data.includes('"message_stop"')) this.#lacksStop = false;
     if (this.#lacksContent) this.#countBlock(event);
+    if (event.data.includes('"message_stop"') && this.#lacksStop) {
+      this.#lacksStop = false;
+      this.#addReason(emit);
+    }
     emit(repairEvent(event, HAS_REASON, (reported) => this.#repairEnd(reported, emit)));
   }
 
@@ -59,10 +69,21 @@ class MessagesStreamRepairer implements StreamRepairer {
   #repairEnd(reported: JsonObject, emit: Emit<ServerSentEvent>): JsonObject {
     const delta = objectOf(reported['delta']);
     if (stringOf(delta['stop_reason']) === '') return reported;
+    this.#hasReason = true;
     if (this.#lacksContent) this.#addEmptyText(emit);
     const known = withKnownReason(delta, this.#hasCalls);
     const repaired = known === delta ? reported : { ...reported, delta: known };
     return withUsage(repaired, 'usage', this.#context.usage(), renderUsage);
+  }
+
+  /** Adds the delta with the reason and the usage, which some upstreams leave out. */
+  #addReason(emit: Emit<ServerSentEvent>): void {
+    if (this.#hasReason || this.#finish === null) return;
+    if (this.#lacksContent) this.#addEmptyText(emit);
+    const { reason, stopSequence } = this.#finish;
+    const delta = renderStop({ reason: reason === 'stop' && this.#hasCalls ? 'tool-calls' : reason, stopSequence });
+    const event = { type: 'message_delta', delta, usage: renderUsage(this.#context.usage()) };
+    emit({ event: event.type, data: JSON.stringify(event) });
   }
 
   #addEmptyText(emit: Emit<ServerSentEvent>): void {
