@@ -5,6 +5,7 @@
 import type { Child } from 'hono/jsx';
 import type { Membership, User } from '../db/queries/users.ts';
 import { ServiceError } from '../domain/errors.ts';
+import type { PicoUsd } from '../domain/money.ts';
 import {
   hasMemberPermission,
   hasStaffPermission,
@@ -57,21 +58,49 @@ export interface MemberVisit extends UserVisit {
   readonly account: Membership;
 }
 
-/** What a form did, as the next page says it: the names in `texts.done`. */
+/** The names in `texts.done`. */
 export const DONE = [
   'saved',
+  'viewSaved',
+  'created',
   'deleted',
   'removed',
-  'ended',
+  'enabled',
+  'disabled',
+  'suspended',
+  'reopened',
+  'paused',
+  'resumed',
+  'cancelling',
+  'claimed',
+  'disconnected',
+  'signedOut',
+  'stopped',
   'erasing',
-  'sent',
+  'testSent',
+  'redelivering',
   'booked',
   'waits',
   'approved',
   'rejected',
   'withdrawn',
+  'acknowledged',
+  'reconciling',
+  'imported',
+  'closed',
+  'applied',
+  'versionCreated',
+  'passwordChanged',
 ] as const;
-export type Done = (typeof DONE)[number];
+type DoneName = (typeof DONE)[number];
+/** What a form did, as the next page says it: a name in `texts.done`, with the amount of its text in pico-USD. */
+export type Done = DoneName | `${DoneName}:${bigint}`;
+
+/** The name and the amount of what a form did. */
+export function partsOfDone(done: Done): { readonly name: DoneName; readonly amount: PicoUsd } {
+  const [word, amount = '0'] = done.split(':');
+  return { name: DONE.find((known) => known === word) ?? 'saved', amount: BigInt(amount) };
+}
 
 /** The response of a page. */
 export type PageResult =
@@ -209,8 +238,15 @@ function definers<By extends Visit, Permission>(
   return { page, form };
 }
 
+const DONE_FORMAT = new RegExp(`^(?:${DONE.join('|')})(?::-?\\d{1,30})?$`);
+
 export function isDone(word: unknown): word is Done {
-  return DONE.some((known) => known === word);
+  return typeof word === 'string' && DONE_FORMAT.test(word);
+}
+
+/** Opens a page, which says what the form did. */
+export function openPage(path: string, done: Done | null): Extract<PageResult, { kind: 'redirect' }> {
+  return { kind: 'redirect', path, done };
 }
 
 /** What the page after a form says: by default "Saved"; null for nothing. */

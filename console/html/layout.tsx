@@ -5,9 +5,9 @@ import { renderToString } from 'hono/jsx/dom/server';
 import type { Membership, User } from '../../db/queries/users.ts';
 import { hasMemberPermission, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
-import { Form, Problem } from './components.tsx';
+import { Form, Problem, usd } from './components.tsx';
 import { Icon, type IconName } from './icon.tsx';
-import type { Done, Visit } from '../page.ts';
+import { type Done, partsOfDone, type Visit } from '../page.ts';
 import { CurrentPage, usePage, useTexts } from './page-context.ts';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
@@ -139,7 +139,7 @@ function Document({ title, content, signedIn, done }: Frame) {
           <h1>{title}</h1>
           {done === null ? null : (
             <p class="done" role="status">
-              {texts.done[done]}
+              {doneText(done, texts)}
             </p>
           )}
           <Problem of={problem} />
@@ -148,6 +148,11 @@ function Document({ title, content, signedIn, done }: Frame) {
       </body>
     </html>
   );
+}
+
+function doneText(done: Done, texts: Texts): string {
+  const { name, amount } = partsOfDone(done);
+  return texts.done[name].replace('{usd}', usd(amount));
 }
 
 function Navigation({ signedIn }: { signedIn: SignedIn }) {

@@ -2,7 +2,7 @@
 import { deleteView, type SavedView, saveView } from '../../db/queries/users.ts';
 import { cutText } from '../../domain/cut-text.ts';
 import type { Form } from '../form.ts';
-import { user } from '../page.ts';
+import { openPage, user } from '../page.ts';
 
 const MAX_NAME_LENGTH = 60;
 const MAX_QUERY_LENGTH = 1_000;
@@ -13,12 +13,12 @@ export const viewPages = [
   user.form('/views', async ({ user: { id }, form }, { database }) => {
     const view = viewIn(form);
     if (view.name !== '' && LIST.test(view.path)) await saveView(database, id, view);
-    return { kind: 'redirect', path: addressOf(view) };
+    return openPage(addressOf(view), 'viewSaved');
   }),
   user.form('/views/delete', async ({ user: { id }, form }, { database }) => {
     const view = viewIn(form);
     await deleteView(database, id, view);
-    return { kind: 'redirect', path: addressOf(view), done: 'deleted' };
+    return openPage(addressOf(view), 'deleted');
   }),
 ];
 

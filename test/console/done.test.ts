@@ -1,8 +1,10 @@
 import { expect } from 'chai';
+import { finishTask } from '../../db/queries/finish-task.ts';
+import { storeLateResult } from '../../db/queries/late-results.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { useAccount, useTestConsole, useVisitor, type Visitor } from '../support/console.ts';
-import { createEndpoint } from '../support/factories.ts';
+import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
+import { createEndpoint, createTaskRow, keyOf, VIDEO } from '../support/factories.ts';
 
 const CORRECTIONS = '/console/staff/corrections';
 
@@ -31,18 +33,19 @@ describe('the page after a form', () => {
     return ids.correction_id;
   }
 
-  it('the page says that a key was saved, or deleted', async () => {
+  it('the page says that a key was disabled, enabled, or deleted', async () => {
     const key = `/console/accounts/${customer.accountId}/keys/${customer.keyId}`;
-    expect(await noteAfter(ada, `${key}/disable`)).to.equal('Saved.');
+    expect(await noteAfter(ada, `${key}/disable`)).to.equal('Disabled.');
+    expect(await noteAfter(ada, `${key}/enable`)).to.equal('Enabled.');
     expect(await noteAfter(ada, `${key}/delete`)).to.equal('Deleted.');
   });
 
   it('the page says that a test event was sent, in the language of the reader', async () => {
     const { id } = await createEndpoint(app.database, { id: customer.accountId });
     const endpoint = `/console/accounts/${customer.accountId}/webhooks/${id}`;
-    expect(await noteAfter(bob, `${endpoint}/test`)).to.equal('Sent.');
+    expect(await noteAfter(bob, `${endpoint}/test`)).to.equal('Test event sent.');
     await bob.setLanguage('zh');
-    expect(await noteAfter(bob, `${endpoint}/test`)).to.equal('已发送。');
+    expect(await noteAfter(bob, `${endpoint}/test`)).to.equal('测试事件已发送。');
     expect(await noteAfter(bob, `${endpoint}/delete`)).to.equal('已删除。');
     await bob.setLanguage('en');
   });
@@ -58,7 +61,23 @@ describe('the page after a form', () => {
     const account = await app.createAccount({ fundedUsd: 10 });
     const asked = { account_id: account.accountId, amount_usd: '1', reason: 'a test' };
     const ids = { correction_id: newId('correction'), adjustment_id: newId('transfer') };
-    expect(await noteAfter(ada, CORRECTIONS, { ...ids, ...asked })).to.equal('Booked.');
+    expect(await noteAfter(ada, CORRECTIONS, { ...ids, ...asked })).to.equal('$1.00 booked.');
+  });
+
+  it('the page says how much a claimed late result cost', async () => {
+    const account = await app.createAccount({ fundedUsd: 10 });
+    const task = await createTaskRow(app.database, keyOf(account), { price: parseUsd(0.6) });
+    const failure = { code: 'processing_timeout', message: 'It took too long.' } as const;
+    await finishTask(app.database, task.id, { status: 'failed', failure }, null);
+    await storeLateResult(app.database, { taskId: task.id, accountId: account.accountId, output: [VIDEO] });
+    const person = { email: 'claims@example.com', account_id: account.accountId, member_role: 'developer' } as const;
+    const claims = await Visitor.invited(app, person);
+    const path = `/console/accounts/${account.accountId}/tasks/${task.id}/claim`;
+    expect(await noteAfter(claims, path)).to.equal('Claimed. $0.60 charged.');
+  });
+
+  it('the page says that a reconciliation started', async () => {
+    expect(await noteAfter(ada, '/console/staff/reconciliations')).to.equal('Reconciliation started.');
   });
 
   it('the page says the same when the form arrives a second time', async () => {

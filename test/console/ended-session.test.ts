@@ -148,7 +148,7 @@ describeInBrowser('a session that ends while a page of the console is open', (br
     expect(await page.getByLabel('Prompt').inputValue()).to.equal('');
   });
 
-  it('shows "Saved." once after a form, and not after a sign-in', async () => {
+  it('shows what a form did once after the form, and not after a sign-in', async () => {
     const { page } = tab;
     await app.database('sessions').delete();
     await page.goto(`${account}/keys`);
@@ -157,12 +157,12 @@ describeInBrowser('a session that ends while a page of the console is open', (br
     expect(await page.getByRole('status').count()).to.equal(0);
     await page.getByRole('button', { name: 'Disable' }).first().click();
     await page.getByRole('button', { name: 'Enable' }).first().waitFor();
-    expect(await page.getByRole('status').innerText()).to.equal('Saved.');
+    expect(await page.getByRole('status').innerText()).to.equal('Disabled.');
     await page.reload();
     expect(await page.getByRole('status').count()).to.equal(0);
   });
 
-  it('does not show "Saved." on the page after one that shows a new key', async () => {
+  it('does not show what a form did on the page after one that shows a new key', async () => {
     const { page } = tab;
     await page.goto(`${account}/keys`);
     await page.getByLabel('Name').fill('shown once');

@@ -103,7 +103,7 @@ export const billingPages = [
     '/automatic/stop',
     'pay',
     ({ account }, { database }) => deleteAutoTopUp(database, account.accountId),
-    'ended',
+    'stopped',
   ),
   member.page('/accounts/{account_id}/billing/checkout/{checkout_id}', 'pay', async (visit, services) => {
     const { accountId } = visit.account;

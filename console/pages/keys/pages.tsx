@@ -43,8 +43,16 @@ export const keyPages = forMembersAndStaff((place) => {
     list.form('', MANAGE, create, showSecret),
     key,
     key.form('', MANAGE, save),
-    change('/{key_id}/enable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: false })),
-    change('/{key_id}/disable', (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: true })),
+    change(
+      '/{key_id}/enable',
+      (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: false }),
+      'enabled',
+    ),
+    change(
+      '/{key_id}/disable',
+      (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: true }),
+      'disabled',
+    ),
     change('/{key_id}/delete', (_visit, { database }, { id }) => deleteApiKey(database, id), 'deleted'),
   ];
 });

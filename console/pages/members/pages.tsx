@@ -20,7 +20,7 @@ import { FormError } from '../../form-problem.ts';
 import { Badge, ButtonLink, Card, Choice, Copyable, Field, Form, FormButton } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
-import { requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { requireFound, member, type MemberVisit, openPage, type PageResult, showPage } from '../../page.ts';
 import { saveIfUnchanged } from '../../stored-fields.ts';
 import { joinPages } from './join.tsx';
 
@@ -88,7 +88,7 @@ export const memberPages = [
     async (visit, { database }) => {
       orRefused(await removeMember(database, ownerOf(visit), visit.params['user_id'] ?? ''), visit);
     },
-    (visit) => ({ kind: 'redirect', path: pathAfterChange(visit), done: 'removed' }),
+    (visit) => openPage(pathAfterChange(visit), 'removed'),
   ),
 ];
 

@@ -24,14 +24,19 @@ export const profilePages = [
     const language = form.text('language');
     if (Object.hasOwn(LANGUAGE_NAMES, language)) await setLanguage(database, user.id, language);
   }),
-  page.form('/password', null, async (visit, services) => {
-    const { user, form, texts, session } = visit;
-    await assertPassword(visit, services);
-    const password = form.exact('password');
-    const fault = passwordFault(password, form.exact('repeated'));
-    if (fault) throw new FormError(passwordFaultText(texts, fault), { field: 'password' });
-    await changePassword(services.database, { user, password, session });
-  }),
+  page.form(
+    '/password',
+    null,
+    async (visit, services) => {
+      const { user, form, texts, session } = visit;
+      await assertPassword(visit, services);
+      const password = form.exact('password');
+      const fault = passwordFault(password, form.exact('repeated'));
+      if (fault) throw new FormError(passwordFaultText(texts, fault), { field: 'password' });
+      await changePassword(services.database, { user, password, session });
+    },
+    'passwordChanged',
+  ),
   page.form('/second-factor', null, addSecondFactor, (visit, codes) =>
     codes === null ? '/profile' : recoveryCodes(visit, codes),
   ),
@@ -64,20 +69,20 @@ export const profilePages = [
       await assertPassword(visit, services);
       await deleteIdentities(database, visit.user.id, openIdProvider.issuer);
     },
-    'removed',
+    'disconnected',
   ),
   page.form(
     '/sessions/end',
     null,
     ({ user, form }, { database }) =>
       deleteUserSession(database, user.id, Buffer.from(form.text('session'), 'base64url')),
-    'ended',
+    'signedOut',
   ),
   page.form(
     '/sessions/end-others',
     null,
     ({ user, session }, { database }) => deleteUserSessions(database, user.id, session.digest),
-    'ended',
+    'signedOut',
   ),
 ];
 

@@ -15,7 +15,7 @@ import { useTexts } from '../../html/page-context.ts';
 import { ShortId } from '../../html/linked-ids.tsx';
 import { Chosen } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { member, type MemberVisit, showPage, showPart } from '../../page.ts';
+import { member, type MemberVisit, openPage, showPage, showPart } from '../../page.ts';
 import { modelIn, readIfFiltered } from '../../part-filter.ts';
 import { periodOf } from '../../period.ts';
 import { type Texts, wordFor } from '../../texts/texts.ts';
@@ -88,7 +88,7 @@ export const taskPages = [
     const key = await findApiKey(services.database, task.apiKeyId);
     if (!key) throw new Error(`task ${task.id} has no key`);
     const claimed = await claimLateResult(services, { task, key, requestId: newId('request') });
-    return { kind: 'redirect', path: `/accounts/${task.accountId}/tasks/${claimed.id}` };
+    return openPage(`/accounts/${task.accountId}/tasks/${claimed.id}`, `claimed:${claimed.price}`);
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) =>
     showPart(await detailsOf(await findOwnTask(visit, services), visit, services)),

@@ -55,13 +55,17 @@ export const webhookPages = [
   listPage.form('', 'develop', create, secretPage),
   page,
   page.form('', 'develop', save),
-  change('/enable', ({ account }, { database }, { id }) =>
-    updateWebhookEndpoint(database, account.accountId, id, { enabled: true }),
+  change(
+    '/enable',
+    ({ account }, { database }, { id }) => updateWebhookEndpoint(database, account.accountId, id, { enabled: true }),
+    'enabled',
   ),
-  change('/disable', ({ account }, { database }, { id }) =>
-    updateWebhookEndpoint(database, account.accountId, id, { enabled: false }),
+  change(
+    '/disable',
+    ({ account }, { database }, { id }) => updateWebhookEndpoint(database, account.accountId, id, { enabled: false }),
+    'disabled',
   ),
-  change('/test', (_visit, { database }, endpoint) => sendTestEvent(database, endpoint), 'sent'),
+  change('/test', (_visit, { database }, endpoint) => sendTestEvent(database, endpoint), 'testSent'),
   change(
     '/deliveries/{delivery_id}/redeliver',
     async ({ account, params }, { database }, { id: endpointId }) => {
@@ -69,7 +73,7 @@ export const webhookPages = [
       await countRedelivery(database, accountId);
       await redeliverOne(database, { accountId, endpointId, deliveryId: params['delivery_id'] ?? '' }, null);
     },
-    'sent',
+    'redelivering',
   ),
   member.form(`${PATH}/{webhook_id}/rotate-secret`, 'develop', async (visit, services) => {
     const { account, params, texts } = visit;

@@ -12,7 +12,7 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
 import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
-import { parseUsd } from '../../../../domain/money.ts';
+import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';
 import { exportFile } from '../../../export.ts';
 import { Card, Choice, Pages, RoundedMoney } from '../../../html/components.tsx';
 import { Filters } from '../../../html/filters.tsx';
@@ -21,7 +21,7 @@ import { useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, openPage, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
 import { invite } from '../people/pages.tsx';
 import { saveAccountIfUnchanged } from '../../save-account.ts';
@@ -40,7 +40,7 @@ export const staffAccountPages = [
     '',
     'operate',
     ({ form, user }, services) => createAccount(services, readDetails(form), { author: user.email }),
-    (_visit, id) => `/staff/accounts/${id}`,
+    (_visit, id) => openPage(`/staff/accounts/${id}`, 'created'),
   ),
   accountPage,
   accountPage.form('/details', 'operate', (visit, { database }) =>
@@ -56,11 +56,17 @@ export const staffAccountPages = [
     const entries = streamBalanceEntries(reports, filterOf(id, query));
     return exportFile(`ledger-${id}`, query, entries, ADMIN_BALANCE_ENTRY);
   }),
-  accountPage.form('/suspend', 'operate', (visit, { database }) =>
-    suspendAccount(database, accountIdOf(visit), authorshipOf(visit)),
+  accountPage.form(
+    '/suspend',
+    'operate',
+    (visit, { database }) => suspendAccount(database, accountIdOf(visit), authorshipOf(visit)),
+    'suspended',
   ),
-  accountPage.form('/reopen', 'operate', (visit, { database }) =>
-    reopenAccount(database, accountIdOf(visit), authorshipOf(visit)),
+  accountPage.form(
+    '/reopen',
+    'operate',
+    (visit, { database }) => reopenAccount(database, accountIdOf(visit), authorshipOf(visit)),
+    'reopened',
   ),
   accountPage.form(
     '/erase',
@@ -74,7 +80,7 @@ export const staffAccountPages = [
       return setPriceList({ database: transaction }, { accountId, list, ...authorshipOf(visit) });
     }),
   ),
-  accountPage.form('/adjust', 'moveMoney', adjust, 'booked'),
+  accountPage.form('/adjust', 'moveMoney', adjust, (_visit, amount) => `booked:${amount}`),
 ];
 
 async function search(visit: UserVisit, services: ApiServices): Promise<PageResult> {
@@ -161,7 +167,8 @@ async function showLedger(visit: UserVisit, services: ApiServices): Promise<Page
   );
 }
 
-async function adjust(visit: UserVisit, services: ApiServices): Promise<void> {
+/** @returns the booked amount */
+async function adjust(visit: UserVisit, services: ApiServices): Promise<PicoUsd> {
   const { form, user } = visit;
   const { id: accountId } = await existingAccount(services.database, accountIdOf(visit));
   const { amount_usd: amountUsd, reason } = validateAdjustment({
@@ -170,4 +177,5 @@ async function adjust(visit: UserVisit, services: ApiServices): Promise<void> {
   });
   const amount = parseUsd(amountUsd);
   await adjustBalanceOnce(services, { id: form.text('adjustment_id'), accountId, amount, author: user.email, reason });
+  return amount;
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../../db/queries/corrections.ts';
 import { listAdjustments } from '../../../../db/queries/transfers.ts';
 import { newId } from '../../../../domain/ids.ts';
-import { parseUsd } from '../../../../domain/money.ts';
+import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
@@ -34,7 +34,7 @@ const page = staff.page(PATH, 'read', showCorrections);
 
 export const staffCorrectionPages = [
   page,
-  page.form('', 'moveMoney', correct, (_visit, isBooked) => (isBooked ? 'booked' : 'waits')),
+  page.form('', 'moveMoney', correct, (_visit, booked) => (booked === null ? 'waits' : `booked:${booked}`)),
   deciding('approve', 'approved'),
   deciding('reject', 'rejected'),
   deciding('withdraw', 'withdrawn'),
@@ -50,14 +50,15 @@ function deciding(name: string, outcome: CorrectionOutcome) {
   );
 }
 
-/** Books a correction, or creates a pending correction for a second person. @returns whether it is booked */
-async function correct({ form, user: { email: author } }: UserVisit, services: ApiServices): Promise<boolean> {
+/** Books a correction, or creates a pending correction for a second person. @returns the booked amount; null if it is pending */
+async function correct({ form, user: { email: author } }: UserVisit, services: ApiServices): Promise<PicoUsd | null> {
   const given = { amount_usd: form.text('amount_usd') };
   const { amount_usd: amountUsd, reason } = validateAdjustment({ ...given, reason: form.text('reason') });
   const reference = form.optional('reference');
   if (reference !== null) validateTopUp({ ...given, reference });
   const asked = { id: form.text('correction_id'), accountId: form.text('account_id'), amount: parseUsd(amountUsd) };
-  return correctOrAsk(services, { ...asked, reference, reason, author }, form.text('adjustment_id'));
+  const correction = { ...asked, reference, reason, author };
+  return (await correctOrAsk(services, correction, form.text('adjustment_id'))) ? asked.amount : null;
 }
 
 async function showCorrections(

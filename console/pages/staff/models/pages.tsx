@@ -25,11 +25,20 @@ const modelPage = staff.page('/staff/models/{model_id}', 'read', showModel);
 export const staffModelPages = [
   staff.page('/staff/models', 'read', showModels),
   configurationPage,
-  configurationPage.form('', 'operate', (_visit, { configuration }) => configuration.apply().catch(asBadRequest)),
+  configurationPage.form(
+    '',
+    'operate',
+    (_visit, { configuration }) => configuration.apply().catch(asBadRequest),
+    'applied',
+  ),
   modelPage,
   ...(['disable', 'enable'] as const).map((kind) =>
-    modelPage.form(`/${kind}`, 'operate', (visit, services) =>
-      overrideModel(services, { model: visit.params['model_id'] ?? '', kind, ...authorshipOf(visit) }),
+    modelPage.form(
+      `/${kind}`,
+      'operate',
+      (visit, services) =>
+        overrideModel(services, { model: visit.params['model_id'] ?? '', kind, ...authorshipOf(visit) }),
+      `${kind}d`,
     ),
   ),
 ];

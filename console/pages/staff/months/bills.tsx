@@ -11,7 +11,7 @@ import { Downloads } from '../../../html/filters.tsx';
 import { monthName } from '../../../html/months.ts';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
-import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, openPage, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { monthIn } from '../../usage/period.ts';
 import { importForm, importPage } from './import-bill.tsx';
 import { pathOfMonth } from './months.ts';
@@ -31,7 +31,7 @@ export const billPages = [
     '/forget',
     'moveMoney',
     (visit, { database }) => deleteBill(database, visit.params['vendor'] ?? '', monthIn(visit)),
-    (visit) => ({ kind: 'redirect', path: pathOfMonth(visit), done: 'deleted' }),
+    (visit) => openPage(pathOfMonth(visit), 'deleted'),
   ),
   importPage,
   importForm,

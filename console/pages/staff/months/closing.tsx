@@ -22,7 +22,7 @@ import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { monthName } from '../../../html/months.ts';
 import { useTexts } from '../../../html/page-context.ts';
 import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
-import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { openPage, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { monthIn } from '../../usage/period.ts';
 import { FoundRow } from '../found-row.tsx';
@@ -40,7 +40,7 @@ export const closingPages = [
       const outcome = await closeMonth(services.closing, month, visit.user.email);
       if ('refusal' in outcome) throw new FormError(reasonOf(outcome.refusal, month, visit.texts));
     },
-    pathOfMonth,
+    (visit) => openPage(pathOfMonth(visit), 'closed'),
   ),
 ];
 

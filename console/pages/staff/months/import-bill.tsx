@@ -11,7 +11,7 @@ import type { BillColumns } from '../../../../domain/vendor-bill.ts';
 import { ButtonLink, Card, Field, FileField, Form } from '../../../html/components.tsx';
 import { ChoiceLinks } from '../../../html/filters.tsx';
 import { monthName } from '../../../html/months.ts';
-import { type Page, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { openPage, type Page, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { monthIn } from '../../usage/period.ts';
 
 /** The API's limit for the body of a bill. */
@@ -35,11 +35,8 @@ interface Entries {
 export const importPage = staff.page('/staff/months/{month}/import-bill', 'moveMoney', showImport);
 
 export const importForm: Page = {
-  ...importPage.form(
-    '',
-    'moveMoney',
-    receiveBill,
-    (visit, vendor) => `/staff/months/${monthIn(visit).name}/bills/${encodeURIComponent(vendor)}`,
+  ...importPage.form('', 'moveMoney', receiveBill, (visit, vendor) =>
+    openPage(`/staff/months/${monthIn(visit).name}/bills/${encodeURIComponent(vendor)}`, 'imported'),
   ),
   maxFileBytes: MAX_BILL_BYTES,
 };

@@ -41,8 +41,8 @@ const change = formsOver(page, 'operate', customerOf);
 export const staffPeoplePages = [
   page,
   change('', rename),
-  change('/disable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: true })),
-  change('/enable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: false })),
+  change('/disable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: true }), 'disabled'),
+  change('/enable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: false }), 'enabled'),
   change(
     '/second-factor',
     (_visit, { database }, { id }) => changeUser(database, id, { secondFactor: null }),

@@ -18,7 +18,7 @@ import { Badge, Card, ExactMoney, Facts, Field, Form, Time } from '../../../html
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { priceName, priceText } from '../../../html/terms.tsx';
-import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { hasPermission, openPage, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
 import { readRules, writeRules } from './rules.ts';
 
@@ -41,10 +41,10 @@ export const staffPriceListPages = [
       await createPriceList(services, name, toVersion(visit, version));
       return name;
     },
-    (_visit, name) => `${PATH}/${name}`,
+    (_visit, name) => openPage(`${PATH}/${name}`, 'created'),
   ),
   listPage,
-  listPage.form('', 'moveMoney', addVersion),
+  listPage.form('', 'moveMoney', addVersion, 'versionCreated'),
 ];
 
 function addVersion(visit: UserVisit, { database, catalogue }: ApiServices): Promise<unknown> {

@@ -28,6 +28,7 @@ import {
   type Done,
   requireFound,
   hasPermission,
+  openPage,
   type PageResult,
   showPage,
   showPart,
@@ -56,7 +57,7 @@ export const staffReconciliationPages = [
     const findings = await readFindings(services.database, reconciliation);
     return exportFile(`findings-${reconciliation.id}`, visit.query, findings, FINDING);
   }),
-  page.form('/acknowledge', 'moveMoney', acknowledge, (_visit, isPending) => (isPending ? 'waits' : 'saved')),
+  page.form('/acknowledge', 'moveMoney', acknowledge, (_visit, isPending) => (isPending ? 'waits' : 'acknowledged')),
   deciding('confirm', 'confirmed', 'approved'),
   deciding('reject', 'rejected', 'rejected'),
   deciding('withdraw', 'withdrawn', 'withdrawn'),
@@ -135,7 +136,7 @@ function ReconciliationBadge({ reconciliation }: { reconciliation: Reconciliatio
 async function runNow(_visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const [latest] = await listReconciliations(services.database, { limit: 1 });
   const id = latest && isRunning(latest, services) ? latest.id : await runReconciliation(services);
-  return { kind: 'redirect', path: `/staff/reconciliations/${id}` };
+  return openPage(`/staff/reconciliations/${id}`, 'reconciling');
 }
 
 function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServices): boolean {

@@ -38,8 +38,8 @@ export const staffTaskPages = [
     const explanation = await explainTask(services, await taskOf(visit, services));
     return showPart(<TaskTimeline explanation={explanation} />);
   }),
-  act('/cancel', (visit, services, task) => cancelTask(services, task, authorshipOf(visit))),
-  act('/redeliver', (visit, { database }, { id }) => redeliverTask(database, id, authorshipOf(visit)), 'sent'),
+  act('/cancel', (visit, services, task) => cancelTask(services, task, authorshipOf(visit)), 'cancelling'),
+  act('/redeliver', (visit, { database }, { id }) => redeliverTask(database, id, authorshipOf(visit)), 'redelivering'),
   page.form(
     '/prompt',
     'operate',

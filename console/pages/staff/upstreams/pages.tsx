@@ -24,8 +24,8 @@ export const staffUpstreamPages = [
   staff.page('/staff/upstreams/health', 'read', async (_visit, services) =>
     showPart(<UpstreamTable {...await readHealth(services)} />),
   ),
-  page.form('/rest', 'operate', (visit, services) => override(visit, services, readSeconds(visit))),
-  page.form('/resume', 'operate', (visit, services) => override(visit, services, null)),
+  page.form('/rest', 'operate', (visit, services) => override(visit, services, readSeconds(visit)), 'paused'),
+  page.form('/resume', 'operate', (visit, services) => override(visit, services, null), 'resumed'),
 ];
 
 interface Health {

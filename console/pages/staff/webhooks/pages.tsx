@@ -34,12 +34,12 @@ const redeliver = formsOver(page, 'operate', existingEndpoint);
 export const staffWebhookPages = [
   staff.page('/staff/webhooks', 'read', list),
   page,
-  redeliver('/redeliver', redeliverFailed, 'sent'),
+  redeliver('/redeliver', redeliverFailed, 'redelivering'),
   redeliver(
     '/deliveries/{delivery_id}/redeliver',
     ({ params }, { database }, { id: endpointId }) =>
       redeliverOne(database, { endpointId, deliveryId: params['delivery_id'] ?? '' }, null),
-    'sent',
+    'redelivering',
   ),
 ];
 
