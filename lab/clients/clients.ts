@@ -1,7 +1,7 @@
 /** The clients that `npm run clients` tests: their packages, and the model of each. */
 
-/** A model whose upstream speaks another format than the client, so that requests and answers are converted. */
-const OVER = { native: 'texth-3.8-flash', messages: 'texti-k3', responses: 'textg-6-sol' } as const;
+/** Demo models of `npm start` whose upstream has another format than the client, so that Genway converts requests and answers. */
+const OVER = { native: 'demo-native', messages: 'demo-messages', responses: 'demo-responses' } as const;
 
 export interface Client {
   readonly name: string;

@@ -1,13 +1,12 @@
 /**
- * Installs real clients and runs them against a stack of its own, whose models have full compatibility. Prints a line for
- * each client: its working features, or why it was skipped.
+ * Installs real clients and runs them against a stack of its own, with the catalogue of `npm start`. Prints a line for each
+ * client: its working features, or why it was skipped.
  *
  * Usage: npm run clients [-- part of a name]
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
 import { openAccount } from '../stack/accounts.ts';
 import { nodeWith, pythonWith, type Settings } from '../stack/packages.ts';
 import { startStack } from '../stack/stack.ts';
@@ -22,12 +21,7 @@ const [wanted = ''] = process.argv.slice(2);
 const folder = await mkdtemp(join(tmpdir(), 'genway-clients-'));
 const counts = { passed: 0, failed: 0, leftOut: 0 };
 
-const catalogue = join(folder, 'catalogue.yaml');
-await writeFile(catalogue, withFullCompatibility(await readFile(DEFAULT_CATALOGUE, 'utf8')));
-const stack = await startStack({
-  processes: { api: 1, text: 1, worker: 1 },
-  settings: { GENWAY_CATALOGUE: catalogue },
-});
+const stack = await startStack({ processes: { api: 1, text: 1, worker: 1 } });
 try {
   const [apiUrl = ''] = stack.apiUrls;
   const { apiKey } = await openAccount({ apiUrl, adminToken: stack.adminToken }, FUNDS_USD);
@@ -49,11 +43,6 @@ try {
 const { passed, failed, leftOut } = counts;
 console.log(`clients: ${passed} passed, ${failed} failed${leftOut > 0 ? `, ${leftOut} left out` : ''}`);
 process.exitCode = failed > 0 ? 1 : 0;
-
-/** The catalogue with all formats and full compatibility for every family. */
-function withFullCompatibility(text: string): string {
-  return text.replaceAll(/^( {4}- family: .*)\n {6}formats: .*$/gm, '$1\n      compatibility: full');
-}
 
 async function tryClient(client: Client, settings: Settings): Promise<void> {
   const { packages } = client;

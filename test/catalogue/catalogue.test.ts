@@ -16,15 +16,26 @@ describe('the catalogue', () => {
   });
 
   describe('text models', () => {
-    it('answer every family on three formats, and texth on the native one too', () => {
+    it('answer every family on three formats, and texth and the demo families on the native one too', () => {
       // contract 1:3 2.6:1
       for (const model of textModels.filter(({ family }) => family !== 'embeddings')) {
         const formats = WIRE_FORMAT_NAMES.filter((format) => hasFormat(model, format));
         const expected = ['chat-completions', 'responses', 'messages'];
         expect(formats, model.id).to.deep.equal(
-          model.family === 'texth' ? [...expected, 'generate-content'] : expected,
+          /^(texth$|demo-)/.test(model.family) ? [...expected, 'generate-content'] : expected,
         );
       }
+    });
+
+    it('have a demo model with full compatibility for each format of upstreams, and no other', () => {
+      // contract 2.6:1
+      const full = textModels.filter((model) => model.compatibility === 'full' && model.family !== 'embeddings');
+      expect(full.map(({ id, routes }) => [id, routes[0].format])).to.deep.equal([
+        ['demo-chat', 'chat-completions'],
+        ['demo-responses', 'responses'],
+        ['demo-messages', 'messages'],
+        ['demo-native', 'generate-content'],
+      ]);
     });
 
     it('makes embeddings with one model, which answers on no format, over chat completions', () => {

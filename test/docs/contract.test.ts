@@ -369,7 +369,9 @@ describe('docs/contract.md', () => {
   it('lists the current text models, with their limits and prices', () => {
     // contract 2.6:3 2.6:4
     const rows = rowsIn('2.6');
-    expect([...rows.keys()].filter((id) => /^text[c-m]/.test(id))).to.have.members([...CATALOGUE.textModels.keys()]);
+    expect([...rows.keys()].filter((id) => /^(text[c-m]|demo-)/.test(id))).to.have.members([
+      ...CATALOGUE.textModels.keys(),
+    ]);
     for (const model of CATALOGUE.textModels.values()) {
       const [context, maxOutput, input, cached, output, notes = ''] = rows.get(model.id) ?? [];
       const { rates, tiers, peaks } = model.pricing;

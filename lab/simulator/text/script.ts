@@ -70,7 +70,7 @@ export interface Faults {
 }
 
 /** Families whose models reason before they answer, unless the request's effort or a directive says otherwise. */
-const REASONING_MODELS = /^text[ghijkl]/;
+const REASONING_MODELS = /^(text[ghijkl]|demo-)/;
 const REASONING_TOKENS = 20;
 const REASONING_WORDS = ['Let', 'me', 'think', 'about', 'what', 'was', 'asked', 'and', 'how', 'to', 'answer.'];
 const REPLY_WORDS = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota', 'kappa'];
