@@ -12,6 +12,8 @@ export interface RequestState {
   requestId: string;
   /** When the request arrived, by `performance.now()`. Set by `observe`. */
   receivedAtMs: number;
+  /** The parameters of the query. Set by `requestTarget`. */
+  query: URLSearchParams;
   /** The endpoint that answers. */
   endpoint?: Pick<Operation, 'path' | 'tag'>;
   /** Set if the endpoint changes nothing and costs nothing, although its method suggests a change. */

@@ -85,7 +85,7 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
 function strangerOf(context: Context): Visit {
   return {
     params: context.params,
-    query: new URLSearchParams(context.querystring),
+    query: context.state.query,
     path: withoutSlash(context.path),
     texts: textsIn(preferredLanguage(context.get('accept-language'))),
     requestId: context.state.requestId,

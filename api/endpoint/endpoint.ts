@@ -97,7 +97,12 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
         if (definition.presentError) context.state.presentError = definition.presentError;
         const caller = await services.accessChecks[access](context);
         const params = readPath(context.params, context.state.caller ?? null);
-        const request = { caller, params, query: readQuery(query, context, definition.isQueryClosed), context };
+        const request = {
+          caller,
+          params,
+          query: readQuery(query, context.state.query, definition.isQueryClosed),
+          context,
+        };
         context.status = status;
         const note = (body: unknown) => noteAdministrator(context, operation, body, services);
         let answer: object | string | void;

@@ -1,5 +1,4 @@
 /** Query parameters. One definition both describes a parameter and reads it. */
-import type { ParsedUrlQuery } from 'node:querystring';
 import { hasExistingDay } from '../../domain/day.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
@@ -25,22 +24,22 @@ export interface QueryParameter<Value> {
 export type QueryParameters<Values> = { readonly [Name in keyof Values]: QueryParameter<Values[Name]> };
 
 /**
- * Reads the query of a request, which Koa parses on first use.
+ * Reads the parameters of a request.
  *
  * @param isClosed whether parameters without a definition are refused; otherwise they have no effect
  * @throws ServiceError `bad_request` for the first wrong parameter
  */
 export function readQuery<Values extends object>(
   parameters: QueryParameters<Values> | undefined,
-  request: { readonly query: ParsedUrlQuery },
+  query: URLSearchParams,
   isClosed = false,
 ): Values {
   const known = Object.keys(parameters ?? {});
-  const unknown = isClosed ? Object.keys(request.query).find((name) => !known.includes(name)) : undefined;
+  const unknown = isClosed ? [...query.keys()].find((name) => !known.includes(name)) : undefined;
   if (unknown !== undefined)
     throw badRequest(`unknown parameter: ${unknown.slice(0, 100)}. There are: [${known.join(' ')}]`);
   const values: Partial<Values> = {};
-  for (const name in parameters) values[name] = parameters[name].read(valueOf(request.query, name), name);
+  for (const name in parameters) values[name] = parameters[name].read(valueOf(query, name), name);
   if (!isWhole(parameters, values)) throw new Error('a query parameter was not read');
   return values;
 }
@@ -53,9 +52,9 @@ function isWhole<Values extends object>(
 }
 
 /** The value of a parameter; an empty one counts as absent. @throws ServiceError `bad_request` if it is repeated */
-function valueOf(query: ParsedUrlQuery, name: string): string | undefined {
-  const value = query[name];
-  if (Array.isArray(value)) throw badRequest(`"${name}" may be given only once`);
+function valueOf(query: URLSearchParams, name: string): string | undefined {
+  const [value, second] = query.getAll(name);
+  if (second !== undefined) throw badRequest(`"${name}" may be given only once`);
   if (value !== undefined && !isStorable(value)) {
     throw badRequest(`"${name}" must not contain NUL characters or unpaired surrogates`);
   }

@@ -54,8 +54,7 @@ export function credentialOf(context: Context, { before = [], after = [], parame
   const { headers } = context;
   const inHeaders = (names: readonly string[]): string | undefined =>
     names.map((name) => String(headers[name] ?? '').trim()).find((value) => value !== '');
-  const inQuery = (): string =>
-    parameter === undefined ? '' : String([context.query[parameter] ?? ''].flat()[0]).trim();
+  const inQuery = (): string => (parameter === undefined ? '' : (context.state.query.get(parameter) ?? '').trim());
   const credential = inHeaders(before) ?? bearerTokenOf(headers) ?? inHeaders(after) ?? inQuery();
   if (credential !== '') return credential;
   throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');

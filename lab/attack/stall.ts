@@ -176,6 +176,19 @@ function openSocket(base: string): Promise<Socket> {
   });
 }
 
+const QUERIES = 50;
+
+/** Of clients without a key. */
+const largeQueries: AttackCase = {
+  name: `${QUERIES} queries of 7,500 parameters`,
+  run: (victim) =>
+    staysQuick(victim, victim.textUrl, async () => {
+      const address = `${victim.textUrl}/v1/models?${'a&'.repeat(7_500)}`;
+      const answers = await Promise.all(Array.from({ length: QUERIES }, () => call(address, 'none', {})));
+      return [...new Set(answers.map(({ status }) => status))].join(', ');
+    }),
+};
+
 const UNFINISHED = 24;
 const UNFINISHED_BYTES = 31 * MIB;
 const BODY_BUDGET_BYTES = 500 * MIB;
@@ -357,6 +370,7 @@ const freeStorage: AttackCase = {
 
 export const STALL_CASES: readonly AttackCase[] = [
   ...BOMBS.map(bombCase),
+  largeQueries,
   unfinishedBodies,
   hugeEvent,
   poisonedConnection,

@@ -33,7 +33,7 @@ export const announceJobEnd = endpoint({
     const note = (outcome: CallbackOutcome) => metrics.callbackReceived({ upstream: provider, outcome });
     const callback = { headers: context.headers, rawBody: await readBody() };
     const announcement = await upstream
-      .readCallback(callback, taskId, context.URL.searchParams)
+      .readCallback(callback, taskId, context.state.query)
       .catch((error: unknown) => refuse(error, () => note('refused')));
     const isForTask = announcement.taskId === undefined || announcement.taskId === taskId;
     const task = isForTask ? await findTask(database, taskId) : null;
