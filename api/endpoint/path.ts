@@ -1,8 +1,9 @@
 /** The parameters in endpoint paths, such as `{task_id}`: their descriptions and the check of their values. */
 import type { Caller } from '../../db/queries/api-keys.ts';
-import { type FieldFault, ServiceError } from '../../domain/errors.ts';
-import { type IdKind, isId } from '../../domain/ids.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { isId } from '../../domain/ids.ts';
 import { idOf, type JsonSchema, text } from '../../domain/json-schema.ts';
+import { notFoundError, type Resource } from '../../domain/not-found.ts';
 import { isStorable } from '../validation.ts';
 
 /** The names in a path: `account_id` of `/admin/v1/accounts/{account_id}/keys`. */
@@ -12,23 +13,6 @@ export type ParameterNames<Path extends string> = Path extends `${string}{${infe
 
 /** The values of the parameters, by name. Ids have been checked for the form of their kind. */
 export type PathParameters<Path extends string> = Readonly<Record<ParameterNames<Path>, string>>;
-
-/** Names of the resources in error messages. */
-const NOUNS = {
-  account: 'account',
-  apiKey: 'key',
-  task: 'task',
-  file: 'file',
-  webhookEndpoint: 'webhook endpoint',
-  delivery: 'delivery',
-  reconciliation: 'reconciliation',
-  adminToken: 'admin token',
-  user: 'user',
-  endUserBudget: 'budget',
-  billingDocument: 'document',
-} as const satisfies Partial<Record<IdKind, string>>;
-
-type Resource = keyof typeof NOUNS;
 
 interface ParameterDescription {
   readonly description: string;
@@ -99,19 +83,6 @@ export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
     assertIds(given, caller);
     return given;
   };
-}
-
-/**
- * The error for an id that does not exist.
- *
- * @param caller the account that was searched; null when all accounts were
- * @param fieldFault the field with the id, if forms have one
- */
-export function notFoundError(resource: Resource, caller: Caller | null = null, fieldFault?: FieldFault): ServiceError {
-  const message = caller
-    ? `There is no such ${NOUNS[resource]} in this account. Check the id and the key.`
-    : `There is no such ${NOUNS[resource]}. Check the id.`;
-  return new ServiceError('not_found', message, { fieldFault });
 }
 
 /** The path parameters as OpenAPI describes them. */

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts';
 import { type Account, findAccount } from '../../db/queries/accounts.ts';
-import { notFoundError } from '../endpoint/path.ts';
+import { notFoundError } from '../../domain/not-found.ts';
 
 /** The account with this id. @throws ServiceError `not_found` */
 export async function existingAccount(database: Database, accountId: string): Promise<Account> {

@@ -3,7 +3,7 @@ import type { Caller } from '../../db/queries/api-keys.ts';
 import { type Delivery, type DeliveryFilter, findDelivery, requestRedeliveries } from '../../db/queries/deliveries.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
-import { notFoundError } from '../endpoint/path.ts';
+import { notFoundError } from '../../domain/not-found.ts';
 
 /**
  * Sends one delivery again.

@@ -3,7 +3,7 @@ import { findDocument, listDocuments } from '../../../db/queries/billing-documen
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageOf } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { BILLING_DOCUMENT, DOCUMENTS, LISTED_DOCUMENT } from '../balance/documents.ts';
 

@@ -9,7 +9,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { textParameter } from '../../endpoint/query.ts';
 import { setBudget } from '../../services/end-user-budgets.ts';
 import { existingAccount } from '../../services/existing-account.ts';

@@ -7,7 +7,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { createApiKey } from '../../services/create-key.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { API_KEY, DELETED_KEY } from './present.ts';

@@ -12,7 +12,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { orAllRows, sendAll } from '../../exports.ts';
 import { authorOf } from '../../services/administrator.ts';

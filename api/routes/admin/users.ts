@@ -16,7 +16,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { flagParameter, idParameter, textParameter } from '../../endpoint/query.ts';
 import { deletionOf } from '../../../domain/resource/resource.ts';
 import { listOpenSessions } from '../../services/people/sessions.ts';

@@ -14,7 +14,7 @@ import { nested, resource } from '../../../domain/resource/resource.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { choiceParameter } from '../../endpoint/query.ts';
 
 const PARTY = nested<Party>({

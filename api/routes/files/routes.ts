@@ -5,7 +5,7 @@ import { arrayOf, boolean, exactly, object } from '../../../domain/json-schema.t
 import { dataOf, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, NEXT_CURSOR, pageById } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { idParameter } from '../../endpoint/query.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { DELETED_FILE, FILE } from './present.ts';

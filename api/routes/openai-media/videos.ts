@@ -14,7 +14,7 @@ import { videoSizeFor } from '../../../domain/video-size.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, readPage } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { idParameter, choiceParameter } from '../../endpoint/query.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { cancelOwnTask } from '../../services/cancel-task.ts';

@@ -9,7 +9,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { claimLateResult } from '../../services/claim-late-result.ts';
 import { cancelOwnTask as cancel } from '../../services/cancel-task.ts';

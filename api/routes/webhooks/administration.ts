@@ -6,7 +6,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { flagParameter, idParameter } from '../../endpoint/query.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { REDELIVERY, redeliverSome } from './deliveries.ts';

@@ -10,7 +10,7 @@ import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { type CreateRequest, idempotentEndpoint } from '../../endpoint/idempotent.ts';
-import { notFoundError } from '../../endpoint/path.ts';
+import { notFoundError } from '../../../domain/not-found.ts';
 import { claimLostError, type CreatedResponse } from '../../services/idempotency.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { rotateSecret, sendTestEvent } from '../../services/webhooks.ts';
