@@ -38,7 +38,8 @@ import { cacheByCatalogue } from './services/cache-by-catalogue.ts';
 import { createJudge, createModeration } from './services/moderate.ts';
 import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.ts';
 import { createReadStatus } from './services/public-status.ts';
-import type { ApiServices, GivenServices } from './services/services.ts';
+import type { ApiServices } from './api-services.ts';
+import type { GivenServices } from './services/services.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { RequestState } from './state.ts';
 

@@ -4,8 +4,6 @@ import type { Catalogue, MediaModel } from '../catalogue/types.ts';
 import { endUserName } from '../domain/end-user.ts';
 import { badRequest } from '../domain/errors.ts';
 import { component, type JsonSchema } from '../domain/json-schema.ts';
-import type { MediaOrder } from '../domain/pricing.ts';
-import type { RenderInputs } from '../domain/task.ts';
 import { catalogueComponent } from './openapi/components.ts';
 import { toJsonSchema } from './openapi/joi-schema.ts';
 import { createValidator, requireObject } from './validation.ts';
@@ -14,15 +12,6 @@ import { createValidator, requireObject } from './validation.ts';
 export interface MediaRequestContext {
   /** Whether a text is, by its syntax, a link that upstreams and the gateway may follow. */
   readonly isInputLink: (text: string) => boolean;
-}
-
-/** A valid create call: its model, the order that sets its price, and the render request with defaults. */
-export interface ValidatedMediaRequest<Model extends MediaModel> {
-  readonly model: Model;
-  readonly order: MediaOrder;
-  readonly render: RenderInputs;
-  /** The name of the end user; null for none. */
-  readonly endUser: string | null;
 }
 
 /** The fields of all models. */

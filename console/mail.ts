@@ -6,7 +6,7 @@
  */
 import { claimInvitationToMail } from '../api/services/people/members.ts';
 import { makeLink } from '../api/services/people/sign-in.ts';
-import type { ApiServices } from '../api/services/services.ts';
+import type { ApiServices } from '../api/api-services.ts';
 import { endInvitationMail } from '../db/queries/invitations.ts';
 import { claimLinkMail, type LinkMail, removeLinkMail } from '../db/queries/link-mails.ts';
 import { findUserByEmail, type User } from '../db/queries/users.ts';

@@ -13,7 +13,7 @@ import {
   type StaffPermission,
 } from '../domain/roles.ts';
 import type { Context } from '../api/state.ts';
-import type { ApiServices } from '../api/services/services.ts';
+import type { ApiServices } from '../api/api-services.ts';
 import type { Form } from './form.ts';
 import { isRefusal } from './form-problem.ts';
 import type { OpenSession } from '../api/services/people/sessions.ts';

@@ -10,7 +10,7 @@ import { listMemberships, type Membership } from '../db/queries/users.ts';
 import { ServiceError, toServiceError } from '../domain/errors.ts';
 import { hasMemberPermission, hasStaffPermission } from '../domain/roles.ts';
 import { isStorable } from '../api/validation.ts';
-import type { ApiServices } from '../api/services/services.ts';
+import type { ApiServices } from '../api/api-services.ts';
 import type { Context, RequestState } from '../api/state.ts';
 import { assets } from './assets.ts';
 import { Form, readForm, readFormWithFile } from './form.ts';

@@ -2,7 +2,7 @@
 import type { Router } from '@koa/router';
 import { renderToString } from 'hono/jsx/dom/server';
 import type { PublicStatus, ServiceReport } from '../api/services/public-status.ts';
-import type { ApiServices } from '../api/services/services.ts';
+import type { ApiServices } from '../api/api-services.ts';
 import type { RequestState } from '../api/state.ts';
 import { STATUS } from '../domain/policy.ts';
 import { type ServiceStatus, statusOf } from '../domain/service-status.ts';

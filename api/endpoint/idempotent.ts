@@ -2,8 +2,9 @@
 import { assertNotExhausted } from '../../domain/api-key.ts';
 import { type JsonSchema, text } from '../../domain/json-schema.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
-import { type CreatedResponse, idempotently, type IdempotencyClaim } from '../services/idempotency.ts';
-import type { ApiServices } from '../services/services.ts';
+import { type CreatedResponse, createOnce, type IdempotencyClaim } from '../services/idempotency.ts';
+import type { ApiServices } from '../api-services.ts';
+import type { Context } from '../state.ts';
 import type { Answer, Refusal } from './answers.ts';
 import { type JsonBody, unchecked } from './body.ts';
 import { type Definition, endpoint, type EndpointRequest, type RequestLine, type UnnamedEndpoint } from './endpoint.ts';
@@ -47,10 +48,18 @@ export function idempotentEndpoint<Body>(definition: CreateDefinition<Body>): Un
     body: unchecked(body),
     answers: { 201: { ...created, headers: ['Idempotent-Replayed'] } },
     refusals: [...refusals, 'idempotency_conflict'],
-    handle: (request, services) =>
-      idempotently(request, services, async (claim) => {
+    handle: async (request, services) => {
+      const response = await createOnce(request, services, async (claim) => {
         assertNotExhausted(request.caller.key);
         return handle({ ...request, body: body.parse(request.body, services), claim }, services);
-      }),
+      });
+      send(request.context, response);
+    },
   });
+}
+
+function send(context: Context, { status, body }: CreatedResponse): void {
+  context.status = status;
+  context.type = 'application/json';
+  context.body = body;
 }

@@ -6,11 +6,11 @@ import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { recordManualAdjustment } from './finance/dual-control.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /** @returns the id of the account @throws ServiceError `idempotency_conflict` if another account has the external id */
 export async function createAccount(
-  services: ApiServices,
+  services: Services,
   details: AccountDetails & { readonly name: string },
   { author, signupCredit = 0n }: { readonly author: string; readonly signupCredit?: PicoUsd },
 ): Promise<string> {
@@ -38,7 +38,7 @@ export async function createAccount(
  * @throws ServiceError `not_found`, or `idempotency_conflict` if another account has the external id
  */
 export function editAccount(
-  { database }: Pick<ApiServices, 'database'>,
+  { database }: Pick<Services, 'database'>,
   {
     accountId,
     details,

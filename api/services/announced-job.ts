@@ -9,9 +9,9 @@ import {
 import { ServiceError } from '../../domain/errors.ts';
 import type { Task } from '../../domain/task.ts';
 import type { CallbackReader } from '../../providers/media/upstream.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 
-type Services = Pick<ApiServices, 'database' | 'metrics'>;
+type JobServices = Pick<Services, 'database' | 'metrics'>;
 
 /**
  * Records the announced job as the outcome of a submission that has none yet. Cancels the job if its submission was
@@ -21,7 +21,7 @@ type Services = Pick<ApiServices, 'database' | 'metrics'>;
  * @throws ServiceError `processing_unavailable` if the job cannot be cancelled now: the upstream may announce it again
  */
 export async function recordAnnouncedJob(
-  services: Services,
+  services: JobServices,
   task: Task,
   { provider, upstream, jobId }: { provider: string; upstream: Pick<CallbackReader, 'cancel'>; jobId: string },
 ): Promise<void> {
@@ -47,7 +47,7 @@ function isUnclear({ outcome }: StoredSubmission): boolean {
 }
 
 /** @returns false if the job belongs to another task */
-async function adopt({ database, metrics }: Services, submission: StoredSubmission, jobId: string): Promise<boolean> {
+async function adopt({ database, metrics }: JobServices, submission: StoredSubmission, jobId: string): Promise<boolean> {
   const settlement = { outcome: 'accepted', learntFrom: 'the callback', jobId } as const;
   try {
     const isNew = await settleSubmission(database, submission, settlement);
@@ -60,7 +60,7 @@ async function adopt({ database, metrics }: Services, submission: StoredSubmissi
 }
 
 async function isUnowned(
-  { database }: Services,
+  { database }: JobServices,
   { taskId, vendor }: StoredSubmission,
   jobId: string,
 ): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { FORMATS } from '../../text/formats.ts';
 import type { Context } from '../state.ts';
 import type { IncomingTextRequest } from '../text/admit.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 
 export interface Chat {
   readonly context: Context;
@@ -15,13 +15,13 @@ export interface Chat {
 }
 
 /** Streams the answer to the client as server-sent events. @throws ServiceError if it cannot call the model */
-export function streamChat({ text }: Pick<ApiServices, 'text'>, chat: Chat): Promise<void> {
+export function streamChat({ text }: Pick<Services, 'text'>, chat: Chat): Promise<void> {
   const body = { ...chat.body, stream: true, stream_options: { include_usage: true } };
   return text.track(text.serve(askOf({ ...chat, body })));
 }
 
 /** The whole answer, as the JSON of a chat completion. @throws ServiceError if there is none */
-export function answerChat({ text }: Pick<ApiServices, 'text'>, chat: Chat): Promise<string> {
+export function answerChat({ text }: Pick<Services, 'text'>, chat: Chat): Promise<string> {
   return text.track(text.answer(askOf(chat)));
 }
 

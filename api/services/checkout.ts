@@ -2,9 +2,9 @@
 import { ServiceError } from '../../domain/errors.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type CheckoutPages, CheckoutUnavailableError } from '../../providers/checkout.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 
-export type CheckoutServices = Pick<ApiServices, 'checkout' | 'publicUrl'>;
+export type CheckoutServices = Pick<Services, 'checkout' | 'publicUrl'>;
 
 /** @returns the id of a page on which the amount is paid @throws ServiceError `processing_unavailable` */
 export function openCheckout(

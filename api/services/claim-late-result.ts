@@ -8,7 +8,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
 import { refusalOf, withAllowances } from './create-task.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 
 interface Claim {
   /** The task that was refunded. */
@@ -27,7 +27,7 @@ const UNLIMITED = 2 ** 31 - 1;
  * @throws ServiceError 403 when the key may not call the task's model; 409 when there is nothing to claim; otherwise
  *   the reason why the task was not created
  */
-export async function claimLateResult(services: ApiServices, { task, key, requestId }: Claim): Promise<Task> {
+export async function claimLateResult(services: Services, { task, key, requestId }: Claim): Promise<Task> {
   const { database, metrics } = services;
   const { accountId } = task;
   assertAllowedModel(key, task.model);

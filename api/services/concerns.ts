@@ -7,7 +7,7 @@ import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
 import { findSalesBelowCost } from './price-lists.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 import { listSoldModels, type SoldModel } from './sold-models.ts';
 
 export type Concern =
@@ -52,7 +52,7 @@ const MIN_REQUESTS = 5;
 const FAILING_SHARE = 0.2;
 const MAX_COUNT = 100;
 
-export async function readState(services: ApiServices): Promise<State> {
+export async function readState(services: Services): Promise<State> {
   const [readiness, fromDatabase] = await Promise.all([
     services.checkHealth(),
     readConcerns(services).catch(() => ({ backlog: null, concerns: [] })),
@@ -70,7 +70,7 @@ export async function readState(services: ApiServices): Promise<State> {
   };
 }
 
-async function readConcerns(services: ApiServices) {
+async function readConcerns(services: Services) {
   const { database, upstreams } = services;
   const [backlog, health, ledger, endpoints, corrections, losses] = await Promise.all([
     readBacklog(database),

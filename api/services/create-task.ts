@@ -19,7 +19,7 @@ import { TASK, type TypicalSeconds } from '../../domain/task-object.ts';
 import { topUpRequiredError } from '../../domain/text-refusal.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import type { ValidatedMediaRequest } from '../media-request.ts';
+import type { ValidatedMediaRequest } from './media-request.ts';
 import { claimLostError, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
 import { OWN_START_MS, type TaskStarter } from '../../temporal/task-starter.ts';
 import { uploadsIn } from './uploads.ts';

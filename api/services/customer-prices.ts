@@ -6,7 +6,7 @@ import { findPriceListVersion } from '../../db/queries/price-lists.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type PlannedVersion, PriceList, versionAt } from '../../domain/price-list.ts';
 import { priceMedia } from '../../domain/pricing.ts';
-import type { ValidatedMediaRequest } from '../media-request.ts';
+import type { ValidatedMediaRequest } from './media-request.ts';
 import { cached } from './cached.ts';
 
 /** Finds the version that sets an account's prices at a time; null for the catalogue's prices. */

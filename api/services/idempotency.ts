@@ -7,7 +7,6 @@ import type { Encryption } from '../../db/encryption.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
-import type { Context } from '../state.ts';
 
 /** A claim on a key, which the create call must complete in the transaction that creates the resource. */
 export interface IdempotencyClaim {
@@ -26,24 +25,19 @@ export interface CreatedResponse {
 /** Longer than any create call takes; the key of a crashed call becomes free after this. */
 const LEASE_SECONDS = 60;
 
-/**
- * Runs a create call under its idempotency key, if it has one. A repeated request gets the first response. A request
- * with a different body, or while the first one is in progress, is refused. A create call that fails releases the key.
- *
- * @param request with its body as sent
- * @param create must store the response with the claim in its own transaction, or fail
- */
-export async function idempotently(
-  request: { caller: Caller; context: Context; body: unknown },
-  services: { database: Database; encryption: Encryption },
-  create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
-): Promise<void> {
-  send(request.context, await createOnce(request, services, create));
+/** The parts of a create call that identify the call, and where a replay is announced. */
+export interface CreateCall {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Sets a header of the answer. */
+  set(name: string, value: string): void;
 }
 
 interface CreateOnce {
   readonly caller: Caller;
-  readonly context: Context;
+  readonly context: CreateCall;
+  /** As sent. */
   readonly body: unknown;
   /** Used instead of the header. */
   readonly key?: string | undefined;
@@ -51,7 +45,12 @@ interface CreateOnce {
   readonly index?: number;
 }
 
-/** Like {@link idempotently}, without sending the response. */
+/**
+ * Runs a create call under its idempotency key, if it has one. A repeated request gets the first response. A request
+ * with a different body, or while the first one is in progress, is refused. A create call that fails releases the key.
+ *
+ * @param create must store the response with the claim in its own transaction, or fail
+ */
 export async function createOnce(
   { caller, context, body, key: given, index = 0 }: CreateOnce,
   { database, encryption }: { database: Database; encryption: Encryption },
@@ -104,10 +103,10 @@ export function claimLostError(): ServiceError {
   return new ServiceError('idempotency_conflict', 'Another request with this Idempotency-Key has taken over.');
 }
 
-function idempotencyKeyOf(context: Context): string | null {
+function idempotencyKeyOf(context: CreateCall): string | null {
   const header = context.headers['idempotency-key'];
   if (header === undefined) return null;
-  const key = Array.isArray(header) ? header.join(',') : header;
+  const key = typeof header === 'string' ? header : header.join(',');
   if (key.length === 0 || key.length > IDEMPOTENCY.maxKeyLength) {
     throw badRequest(`"Idempotency-Key" must have 1 to ${IDEMPOTENCY.maxKeyLength} characters`);
   }
@@ -133,10 +132,4 @@ function canonicalJson(value: unknown): string {
       : item,
   );
   return text ?? '';
-}
-
-function send(context: Context, { status, body }: CreatedResponse): void {
-  context.status = status;
-  context.type = 'application/json';
-  context.body = body;
 }

@@ -1,7 +1,7 @@
 import { allModels, type MediaModel, type TextModel } from '../../catalogue/types.ts';
 import { type NewModelOverride, recordModelOverride } from '../../db/queries/model-overrides.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /**
  * Disables a model for all customers, or enables it again: in all processes within seconds, in this one at once.
@@ -9,7 +9,7 @@ import type { ApiServices } from './services.ts';
  * @throws ServiceError `not_found`
  */
 export async function overrideModel(
-  { database, catalogue, models }: Pick<ApiServices, 'database' | 'catalogue' | 'models'>,
+  { database, catalogue, models }: Pick<Services, 'database' | 'catalogue' | 'models'>,
   override: NewModelOverride,
 ): Promise<MediaModel | TextModel> {
   const model = allModels(catalogue).find(({ id }) => id === override.model);

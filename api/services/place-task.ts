@@ -4,7 +4,7 @@ import { assertToppedUp, type CreateTaskRequest, type PricedTaskRequest } from '
 import { textsIn } from '../../domain/model-parameters.ts';
 import { priceOf } from './customer-prices.ts';
 import type { CreatedResponse, IdempotencyClaim } from './idempotency.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /** Checks the content behind links. */
 export type CheckLinks = (links: readonly string[]) => Promise<void>;
@@ -27,7 +27,7 @@ interface TaskPlacement {
 /** Creates a task for a valid request of any endpoint. @throws ServiceError that says why nothing was created */
 export async function placeTask(
   { caller, request, claim, requestId, series = { index: 0, count: 1 } }: TaskPlacement,
-  services: ApiServices,
+  services: Services,
   checkLinks?: CheckLinks,
 ): Promise<CreatedResponse & { readonly taskId: string }> {
   assertNotExhausted(caller.key);
@@ -42,7 +42,7 @@ export async function placeTask(
 
 async function checkInputs(
   { caller, request, count }: { caller: Caller; request: PricedTaskRequest; count: number },
-  services: ApiServices,
+  services: Services,
   checkLinks?: CheckLinks,
 ): Promise<void> {
   const { prompt, images = [], parameters, parameterLinks = [] } = request.render;

@@ -23,7 +23,7 @@ import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { parseListFactor, PriceList, type PriceRule, TOKEN_PRICES } from '../../domain/price-list.ts';
 import { parsePricePerMillionTokens } from '../../domain/pricing.ts';
 import { withPrices } from './customer-prices.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 
 const MAX_LISTS = 1_000;
 const MAX_PLANNED = 20;
@@ -37,7 +37,7 @@ const MAY_BE_ZERO: ReadonlySet<string> = new Set<keyof typeof TOKEN_PRICES>([
   'cache_write_1h',
 ]);
 
-type Services = Pick<ApiServices, 'database' | 'catalogue'>;
+type ListServices = Pick<Services, 'database' | 'catalogue'>;
 
 /** A version with its prices in the current catalogue. */
 export interface ShownPriceList extends PriceListVersion {
@@ -59,7 +59,7 @@ export interface PricedModel {
 
 /** @throws ServiceError `bad_request` for wrong rules; `idempotency_conflict` for the name of another list */
 export async function createPriceList(
-  { database, catalogue }: Services,
+  { database, catalogue }: ListServices,
   name: string,
   first: NewPriceListVersion,
 ): Promise<PriceListVersion> {
@@ -72,7 +72,7 @@ export async function createPriceList(
 
 /** Adds a version. @throws ServiceError `bad_request` for wrong rules; `not_found` */
 export async function changePriceList(
-  { database, catalogue }: Services,
+  { database, catalogue }: ListServices,
   name: string,
   version: NewPriceListVersion,
 ): Promise<PriceListVersion> {
@@ -87,7 +87,7 @@ export async function changePriceList(
 
 /** A version of a list; by default the one in force, or else the latest. @throws ServiceError `not_found` */
 export async function showPriceList(
-  { database, catalogue }: Services,
+  { database, catalogue }: ListServices,
   name: string,
   version?: number,
 ): Promise<ShownPriceList> {
@@ -106,7 +106,7 @@ export async function showPriceList(
 
 /** Assigns a list to an account, or the catalogue's prices for null. @throws ServiceError `not_found` */
 export async function setPriceList(
-  { database }: Pick<ApiServices, 'database'>,
+  { database }: Pick<Services, 'database'>,
   { list, ...change }: Authorship & { readonly accountId: string; readonly list: string | null },
 ): Promise<void> {
   if (list !== null && (await findPriceListVersion(database, `${list}@1`)) === null) noSuchList(list);
@@ -122,7 +122,7 @@ export interface SalesBelowCost {
   readonly example: string;
 }
 
-export async function findSalesBelowCost({ database, catalogue }: Services): Promise<readonly SalesBelowCost[]> {
+export async function findSalesBelowCost({ database, catalogue }: ListServices): Promise<readonly SalesBelowCost[]> {
   const versions = await listCurrentVersions(database, MAX_JUDGED);
   return [null, ...versions.map((version) => new PriceList(version))].flatMap((list) => {
     const found = soldBelowCost(catalogue, list);

@@ -1,4 +1,4 @@
-/** The dependencies of the routes. `createServices` in `api/app.ts` builds them once per process. */
+/** What Genway does, and what it does it with. */
 import type { CheckoutPages } from '../../providers/checkout.ts';
 import type { CallbackReader } from '../../providers/media/upstream.ts';
 import type { Logger } from 'pino';
@@ -11,14 +11,9 @@ import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Readiness } from '../../telemetry/health.ts';
-import type { AccessChecks } from '../endpoint/access-checks.ts';
-import type { RequestLimit } from '../middlewares/limit-requests.ts';
-import type { HistoryLinks } from '../history-link.ts';
+import type { HistoryLinks } from './history-link.ts';
 import type { OpenIdProvider } from '../../net/openid-provider.ts';
 import type { KeyPeppers } from './find-caller.ts';
-import type { Descriptions } from '../openapi/descriptions.ts';
-import type { ValidatedImageRequest } from '../routes/images/schema.ts';
-import type { ValidatedVideoRequest } from '../routes/videos/schema.ts';
 import type { TextService } from '../text/text-service.ts';
 import type { FindPrices } from './customer-prices.ts';
 import type { ConfigurationControl } from './configuration-control.ts';
@@ -59,8 +54,8 @@ export interface GivenServices {
   readonly startReconciliation: StartReconciliation;
 }
 
-/** All services: the given ones, and the ones that `createServices` builds from them. */
-export interface ApiServices extends GivenServices {
+/** All services without HTTP: the given ones, and the ones that `createServices` builds from them. */
+export interface Services extends GivenServices {
   /** The public address of the api process, without a trailing slash. */
   readonly publicUrl: string;
   /** Whether links are sent by e-mail, too. */
@@ -82,14 +77,7 @@ export interface ApiServices extends GivenServices {
   readonly secondApprovalAbove: PicoUsd | null;
   /** The pages on which operators view workflow histories. */
   readonly temporal: HistoryLinks;
-  readonly accessChecks: AccessChecks;
-  readonly requestLimit: RequestLimit;
   readonly checkHealth: () => Promise<Readiness>;
-  readonly descriptions: Descriptions;
-  /** @throws ServiceError `bad_request` */
-  readonly parseVideoRequest: (body: unknown) => ValidatedVideoRequest;
-  /** @throws ServiceError `bad_request` */
-  readonly parseImageRequest: (body: unknown) => ValidatedImageRequest;
   readonly findPrices: FindPrices;
   readonly createTask: CreateTask;
   readonly assertAffordable: AssertAffordable;

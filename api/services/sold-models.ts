@@ -1,6 +1,6 @@
 import { offerOf, type OfferedModel } from '../../catalogue/offer.ts';
 import type { ModelOverride } from '../../db/queries/model-overrides.ts';
-import type { ApiServices } from './services.ts';
+import type { Services } from './services.ts';
 
 /** A model of the current catalogue, with its prices and terms. */
 export interface SoldModel extends OfferedModel {
@@ -8,6 +8,6 @@ export interface SoldModel extends OfferedModel {
   readonly disabledBy: ModelOverride | null;
 }
 
-export function listSoldModels({ catalogue, models }: Pick<ApiServices, 'catalogue' | 'models'>): readonly SoldModel[] {
+export function listSoldModels({ catalogue, models }: Pick<Services, 'catalogue' | 'models'>): readonly SoldModel[] {
   return offerOf(catalogue).models.map((model) => ({ ...model, disabledBy: models.disabledBy(model.id) }));
 }

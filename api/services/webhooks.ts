@@ -7,7 +7,7 @@ import { badRequest } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { newWebhookSecret } from '../../net/webhook-signature.ts';
-import { TEST_EVENT } from '../routes/webhooks/events.ts';
+import { TEST_EVENT } from './test-event.ts';
 import { countAction } from './account-limit.ts';
 
 const TEST_EVENTS = { what: 'webhook test events', perMinute: WEBHOOKS.testEventsPerMinute };

@@ -10,7 +10,7 @@ import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../services/administrator.ts';
 import { overrideModel } from '../../services/override-model.ts';
-import type { ApiServices } from '../../services/services.ts';
+import type { ApiServices } from '../../api-services.ts';
 import { operatorActionSchema, optionalReasonSchema } from './schema.ts';
 
 /** A model, and the override that disables it. */

@@ -3,7 +3,7 @@ import { type OperatorAction, TASK_ACTIONS } from '../../../db/queries/operator-
 import type { WorkflowHistory } from '../../../temporal/workflow-access.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
-import type { HistoryLinks } from '../../history-link.ts';
+import type { HistoryLinks } from '../../services/history-link.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { renderExplanation, type TaskExplanation } from '../../services/explain-task.ts';
 import type { TimelineEvent } from '../../services/timeline.ts';

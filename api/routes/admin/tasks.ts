@@ -12,7 +12,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf, type Slice } from '../../endpoint/page.ts';
 import { flagParameter, textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { integer, object } from '../../../domain/json-schema.ts';
-import type { HistoryLinks } from '../../history-link.ts';
+import type { HistoryLinks } from '../../services/history-link.ts';
 import { type Administrator, authorshipOf } from '../../services/administrator.ts';
 import { cancelTask as cancel } from '../../services/cancel-task.ts';
 import { existingTask } from '../../services/existing-task.ts';

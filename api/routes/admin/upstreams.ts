@@ -13,7 +13,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../services/administrator.ts';
 import type { UpstreamHealth } from '../../services/fleet-health.ts';
 import { overrideUpstream } from '../../services/override-upstream.ts';
-import type { ApiServices } from '../../services/services.ts';
+import type { ApiServices } from '../../api-services.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 
 /** Converts a time in milliseconds to a date. */

@@ -9,7 +9,7 @@ import { IDEMPOTENCY } from '../../../domain/policy.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
 import { TASK } from '../../../domain/task-object.ts';
 import { answerChat } from '../../services/chat.ts';
-import type { ApiServices } from '../../services/services.ts';
+import type { ApiServices } from '../../api-services.ts';
 import { withPrices } from '../../services/customer-prices.ts';
 import { findUnavailableReason } from '../../services/unavailable-model.ts';
 import type { Context } from '../../state.ts';

@@ -20,8 +20,8 @@ import {
   createMediaRequestParser,
   endUserOf,
   type MediaRequestContext,
-  type ValidatedMediaRequest,
 } from '../../media-request.ts';
+import type { ValidatedMediaRequest } from '../../services/media-request.ts';
 import { choice, freeText, linkList } from '../../validation.ts';
 
 /** The fields as sent, but with `size` parsed. */

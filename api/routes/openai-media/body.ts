@@ -11,7 +11,7 @@ import type { RequestBody } from '../../endpoint/body.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import { toJsonSchema } from '../../openapi/joi-schema.ts';
 import type { EndpointRequest } from '../../endpoint/endpoint.ts';
-import type { ApiServices } from '../../services/services.ts';
+import type { ApiServices } from '../../api-services.ts';
 import type { ArrivingFile } from '../../services/uploads.ts';
 import type { Context } from '../../state.ts';
 import { createValidator, requireObject } from '../../validation.ts';

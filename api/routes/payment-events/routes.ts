@@ -20,7 +20,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../middlewares/json-body.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { creditPayment, referenceOfPayment, suspendForDispute } from '../../services/credit-once.ts';
-import type { ApiServices } from '../../services/services.ts';
+import type { ApiServices } from '../../api-services.ts';
 import { isStorable } from '../../validation.ts';
 import { PAYMENT_EVENT } from './present.ts';
 

@@ -9,7 +9,7 @@ import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
 import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { recordAnnouncedJob } from '../../services/announced-job.ts';
-import type { ApiServices } from '../../services/services.ts';
+import type { ApiServices } from '../../api-services.ts';
 
 type CallbackOutcome = Parameters<ApiServices['metrics']['callbackReceived']>[0]['outcome'];
 

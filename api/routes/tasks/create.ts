@@ -5,7 +5,7 @@ import type { CreateRequest } from '../../endpoint/idempotent.ts';
 import type { CreateTaskRequest } from '../../services/create-task.ts';
 import type { CreatedResponse } from '../../services/idempotency.ts';
 import { type CheckLinks, placeTask } from '../../services/place-task.ts';
-import type { ApiServices } from '../../services/services.ts';
+import type { ApiServices } from '../../api-services.ts';
 import { EXAMPLE_REQUEST_ID } from '../../openapi/shared.ts';
 
 const QUEUED_TASK = {

@@ -11,7 +11,7 @@ import { isFinal, type Task } from '../../../domain/task.ts';
 import type { CreateTaskRequest } from '../../services/create-task.ts';
 import { createOnce } from '../../services/idempotency.ts';
 import { type CheckLinks, placeTask, type Series } from '../../services/place-task.ts';
-import type { ApiServices } from '../../services/services.ts';
+import type { ApiServices } from '../../api-services.ts';
 import type { Context } from '../../state.ts';
 
 interface MediaTaskRequest {

@@ -1,8 +1,5 @@
 /** The events that receivers get: contract 6. */
-import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { type JsonSchema, text } from '../../../domain/json-schema.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { nested, resource } from '../../../domain/resource/resource.ts';
 import {
   BALANCE_EVENT,
   ENDPOINT_TEST_EVENT,
@@ -11,28 +8,8 @@ import {
   LOW_BALANCE_EVENT,
   TASK_EVENT,
 } from '../../../domain/webhook-event.ts';
+import { TEST_EVENT } from '../../services/test-event.ts';
 import { json } from '../../endpoint/answers.ts';
-
-interface TestEvent {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly endpoint: WebhookEndpoint;
-}
-
-/** A test event. Its data is the endpoint, since it has no task. */
-export const TEST_EVENT = resource<TestEvent>('TestEvent', {
-  id: field.id('event')('id'),
-  object: field.constant('event'),
-  type: field.constant(ENDPOINT_TEST_EVENT),
-  created_at: field.unixSeconds('createdAt', 'When the test was requested'),
-  data: field.object(
-    nested<WebhookEndpoint>({
-      id: field.id('webhookEndpoint')('id'),
-      object: field.constant('webhook_endpoint'),
-      url: field.text('url'),
-    }),
-  )('endpoint'),
-});
 
 const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[] = [
   ['x-svc-event', 'The type of the event'],

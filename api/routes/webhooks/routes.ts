@@ -12,7 +12,7 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { type CreateRequest, idempotentEndpoint } from '../../endpoint/idempotent.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { claimLostError, type CreatedResponse } from '../../services/idempotency.ts';
-import type { ApiServices } from '../../services/services.ts';
+import type { ApiServices } from '../../api-services.ts';
 import { rotateSecret, sendTestEvent } from '../../services/webhooks.ts';
 import { findOwnEndpoint } from './find-own-endpoint.ts';
 import { DELETED_ENDPOINT, DELIVERY, ENDPOINT } from './present.ts';

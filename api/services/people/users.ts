@@ -16,10 +16,10 @@ import {
 import { badRequest } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import type { MemberRole } from '../../../domain/roles.ts';
-import type { ApiServices } from '../services.ts';
+import type { Services } from '../services.ts';
 import { makeLink } from './sign-in.ts';
 
-type LinkServices = Pick<ApiServices, 'database' | 'publicUrl' | 'canSendMail'>;
+type LinkServices = Pick<Services, 'database' | 'publicUrl' | 'canSendMail'>;
 
 /**
  * Creates a user, who chooses a password by the link. Adds the user to the account, if one is given.

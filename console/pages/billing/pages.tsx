@@ -5,7 +5,7 @@ import { updateBalanceSchema } from '../../../api/routes/balance/schema.ts';
 import { confirmAutoTopUp, openAutoTopUp } from '../../../api/services/auto-top-ups.ts';
 import { findCheckoutUrl, openCheckout } from '../../../api/services/checkout.ts';
 import { existingAccount } from '../../../api/services/existing-account.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
+import type { ApiServices } from '../../../api/api-services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { listBalanceEntries } from '../../../db/queries/balance-entries.ts';

@@ -5,7 +5,7 @@ import { endUserBudgetSchema } from '../../../api/routes/admin/schema.ts';
 import { END_USER_USAGE } from '../../../api/routes/usage/present.ts';
 import { setBudget } from '../../../api/services/end-user-budgets.ts';
 import { existingAccount } from '../../../api/services/existing-account.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
+import type { ApiServices } from '../../../api/api-services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import { deleteEndUserBudget, type StoredBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
 import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';

@@ -1,7 +1,7 @@
 /** The API keys of an account, for its members and for operators. */
 import { createApiKey } from '../../../api/services/create-key.ts';
 import { existingAccount } from '../../../api/services/existing-account.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
+import type { ApiServices } from '../../../api/api-services.ts';
 import { lockRow } from '../../../db/lock-row.ts';
 import { recallAllowances } from '../../../db/queries/allowances.ts';
 import {

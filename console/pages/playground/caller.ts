@@ -6,7 +6,7 @@ import { type ApiKey, type Caller, listApiKeys } from '../../../db/queries/api-k
 import { findPlannedVersions } from '../../../db/queries/price-lists.ts';
 import { listTasksOfKey } from '../../../db/queries/tasks.ts';
 import type { Task } from '../../../domain/task.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
+import type { ApiServices } from '../../../api/api-services.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
 import type { MemberVisit } from '../../page.ts';
 

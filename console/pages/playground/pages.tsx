@@ -5,7 +5,7 @@ import { answerChat, streamChat } from '../../../api/services/chat.ts';
 import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
 import { priceOf, withPrices } from '../../../api/services/customer-prices.ts';
 import { placeTask } from '../../../api/services/place-task.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
+import type { ApiServices } from '../../../api/api-services.ts';
 import type { MediaModel, TextModel } from '../../../catalogue/types.ts';
 import type { Database } from '../../../db/database.ts';
 import { findTextUsageOfRequest, type TextUsage } from '../../../db/queries/usage.ts';

@@ -4,7 +4,7 @@ import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.t
 import { decryptOffer, findTimeStep } from '../../../api/services/people/second-factor.ts';
 import { inOpenSession, newToken } from '../../../api/services/people/sessions.ts';
 import { changePassword, confirmPassword, passwordFault } from '../../../api/services/people/sign-in.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
+import type { ApiServices } from '../../../api/api-services.ts';
 import { deleteIdentities } from '../../../db/queries/identities.ts';
 import { deleteUserSession, deleteUserSessions } from '../../../db/queries/sessions.ts';
 import { removeSecondFactor, setLanguage, setSecondFactor } from '../../../db/queries/users.ts';

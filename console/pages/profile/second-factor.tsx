@@ -5,7 +5,7 @@ import {
   encryptOffer,
   secondFactorAddress,
 } from '../../../api/services/people/second-factor.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
+import type { ApiServices } from '../../../api/api-services.ts';
 import { ButtonLink, Card, Copyable, Field, Form } from '../../html/components.tsx';
 import { QrCode } from '../../html/qr-code.tsx';
 import { showPage, type UserVisit } from '../../page.ts';

@@ -1,5 +1,5 @@
 /** The profile of the user. */
-import type { ApiServices } from '../../../api/services/services.ts';
+import type { ApiServices } from '../../../api/api-services.ts';
 import { listOpenSessions } from '../../../api/services/people/sessions.ts';
 import { hasIdentity } from '../../../db/queries/identities.ts';
 import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';

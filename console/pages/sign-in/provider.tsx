@@ -14,7 +14,7 @@ import {
 } from '../../../api/services/people/provider-sign-in.ts';
 import { canAskProvider } from '../../../api/services/people/sign-in.ts';
 import { newToken } from '../../../api/services/people/sessions.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
+import type { ApiServices } from '../../../api/api-services.ts';
 import { requireFound, type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from './enter.ts';
 import { signInForm } from './views.tsx';

@@ -8,7 +8,7 @@ import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
 import { findById, type Found } from '../../../../api/services/find-by-id.ts';
 import { setPriceList } from '../../../../api/services/price-lists.ts';
-import type { ApiServices } from '../../../../api/services/services.ts';
+import type { ApiServices } from '../../../../api/api-services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
 import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';

@@ -2,7 +2,7 @@
 import { TRANSFER } from '../../../../api/routes/admin/present.ts';
 import { adjustmentSchema, topUpSchema } from '../../../../api/routes/admin/schema.ts';
 import { correct as correctOrAsk, decide } from '../../../../api/services/finance/corrections.ts';
-import type { ApiServices } from '../../../../api/services/services.ts';
+import type { ApiServices } from '../../../../api/api-services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import {
   type Correction,

@@ -2,7 +2,7 @@
 import { CONFIGURATION_RECORD } from '../../../../api/routes/admin/configuration.ts';
 import type { ConfigurationPreview, ConfigurationState } from '../../../../api/services/configuration-control.ts';
 import { overrideModel } from '../../../../api/services/override-model.ts';
-import type { ApiServices } from '../../../../api/services/services.ts';
+import type { ApiServices } from '../../../../api/api-services.ts';
 import { listSoldModels, type SoldModel } from '../../../../api/services/sold-models.ts';
 import { listConfigurations } from '../../../../db/queries/configurations.ts';
 import { badRequest } from '../../../../domain/errors.ts';

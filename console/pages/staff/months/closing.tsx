@@ -2,7 +2,7 @@
 import { ACKNOWLEDGED_FINDING } from '../../../../api/routes/admin/months.ts';
 import { closableFrom } from '../../../../api/services/finance/close-month.ts';
 import { sumRevenue } from '../../../../api/services/finance/month-rows.ts';
-import type { ApiServices } from '../../../../api/services/services.ts';
+import type { ApiServices } from '../../../../api/api-services.ts';
 import {
   type AcknowledgedFinding,
   type MonthRefusal,

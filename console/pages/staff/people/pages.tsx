@@ -2,7 +2,7 @@
 import { createUserSchema } from '../../../../api/routes/admin/user-schema.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
 import { changeUser, inviteUser, makeUserLink } from '../../../../api/services/people/users.ts';
-import type { ApiServices } from '../../../../api/services/services.ts';
+import type { ApiServices } from '../../../../api/api-services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import {
   findUser,

@@ -9,7 +9,7 @@ import {
 import { acknowledgeSchema } from '../../../../api/routes/admin/schema.ts';
 import { acknowledgeFindings, decideAcknowledgement } from '../../../../api/services/finance/acknowledgements.ts';
 import { runReconciliation } from '../../../../api/services/finance/run-reconciliation.ts';
-import type { ApiServices } from '../../../../api/services/services.ts';
+import type { ApiServices } from '../../../../api/api-services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import type { Acknowledgement, AcknowledgementOutcome } from '../../../../db/queries/acknowledgements.ts';
 import {
