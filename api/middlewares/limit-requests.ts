@@ -95,13 +95,6 @@ export function createRequestLimit(
   };
 }
 
-/** Counts a deferred request now, unless its hold has counted it. @throws ServiceError 429 */
-export async function countNow({ state }: Context): Promise<void> {
-  const { uncounted } = state;
-  state.uncounted = undefined;
-  await uncounted?.count();
-}
-
 /** Sets the headers on Node's response, which costs a fraction of the time of Koa's. */
 function setHeaders({ res }: Context, limit: number, { position, secondsLeft }: RequestWindow): void {
   if (res.headersSent) return;

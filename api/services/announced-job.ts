@@ -47,7 +47,11 @@ function isUnclear({ outcome }: StoredSubmission): boolean {
 }
 
 /** @returns false if the job belongs to another task */
-async function adopt({ database, metrics }: JobServices, submission: StoredSubmission, jobId: string): Promise<boolean> {
+async function adopt(
+  { database, metrics }: JobServices,
+  submission: StoredSubmission,
+  jobId: string,
+): Promise<boolean> {
   const settlement = { outcome: 'accepted', learntFrom: 'the callback', jobId } as const;
   try {
     const isNew = await settleSubmission(database, submission, settlement);

@@ -3,12 +3,12 @@ import type { Caller } from '../../db/queries/api-keys.ts';
 import { assertNotExhausted } from '../../domain/api-key.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { FORMATS } from '../../text/formats.ts';
-import type { Context } from '../state.ts';
 import type { IncomingTextRequest } from '../text/admit.ts';
+import type { ClientExchange } from '../text/client-exchange.ts';
 import type { Services } from './services.ts';
 
 export interface Chat {
-  readonly context: Context;
+  readonly context: ClientExchange;
   readonly caller: Caller;
   /** The body of a chat completion. */
   readonly body: JsonObject;

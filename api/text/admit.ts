@@ -8,12 +8,10 @@ import { readObject } from '../../text/read.ts';
 import { hasCacheMarks } from '../../text/turns.ts';
 import type { EmbeddingsFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
 import { withPrices } from '../services/customer-prices.ts';
-import { readJsonBody } from '../middlewares/json-body.ts';
-import { countNow } from '../middlewares/limit-requests.ts';
-import type { Context } from '../state.ts';
 import { maxInputTokens } from './bound-input.ts';
 import { checkEarly, isLarge } from './check-early.ts';
 import { chooseModel, compatibilityOf } from './choose-model.ts';
+import { type ClientExchange, countNow, type ReceiveBody } from './client-exchange.ts';
 import { endUserOf } from './end-user.ts';
 import { inputTokenEstimate } from './estimate-tokens.ts';
 import { maxCallCount, type ReadRequest } from './exchange.ts';
@@ -21,15 +19,15 @@ import type { TextServices } from './services.ts';
 
 /** A request to a text endpoint. */
 export interface IncomingTextRequest {
-  readonly context: Context;
+  readonly context: ClientExchange;
   readonly caller: Caller;
   readonly format: WireFormat | EmbeddingsFormat;
   /** The parts of the request that the path contains, if any. */
   readonly parseContext: ParseContext;
   /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
   readonly streamsArray: boolean;
-  /** The body, if the request itself is not JSON; otherwise the body is read from the request. */
-  readonly body?: JsonObject;
+  /** The body, or the function that reads it once the payer is known. */
+  readonly body: JsonObject | ReceiveBody;
 }
 
 /** A request that has passed every check. */
@@ -49,7 +47,8 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
   const { context, caller, format, parseContext, streamsArray } = incoming;
   const { requestId, receivedAtMs: timedFromMs } = context.state;
   const startedAtMs = services.clock.nowMs();
-  const body = incoming.body ?? (await receiveBody(incoming, services));
+  const { body: given } = incoming;
+  const body = typeof given === 'function' ? await receiveBody(given, incoming, services) : given;
   // The request keeps this catalogue even if a new one replaces it.
   const { catalogue } = services;
   const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
@@ -86,6 +85,7 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
 
 /** Reads the body. Refuses a large one before parsing it, if its model or account would refuse it later. */
 async function receiveBody(
+  receive: ReceiveBody,
   { context, caller, format, parseContext }: IncomingTextRequest,
   services: TextServices,
 ): Promise<JsonObject> {
@@ -97,6 +97,6 @@ async function receiveBody(
     isLarge(bytes) ? checkEarly(format.name, parseContext.address?.model ?? model, caller, services) : null;
   await check(null, announcedBytes ?? 0);
   const limits = format.name === 'embeddings' ? BODIES.embeddings : BODIES.text;
-  const { value } = await readJsonBody(context.req, limits, (sizer, bytes) => check(sizer.model, bytes));
+  const { value } = await receive(limits, (sizer, bytes) => check(sizer.model, bytes));
   return readObject(value, '');
 }

@@ -9,9 +9,9 @@ import { Meter } from '../../text/meter.ts';
 import { UnsuitableAnswerError } from '../../text/structured-output.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 import type { RenderContext } from '../../text/wire-format.ts';
-import type { Context } from '../state.ts';
 import type { AdmittedCall } from './admit.ts';
 import { affinityOf } from './affinity.ts';
+import type { ClientExchange } from './client-exchange.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
 import { ClientGoneError, type DepartedClients, type AbandonReason } from './departed-clients.ts';
 import { joinedCalls, planExchange, limitOutputTokens, type Exchange, type ReadRequest } from './exchange.ts';
@@ -254,7 +254,7 @@ function keepFailed({ route, joined, failed }: Progress, meter: Meter | undefine
 const UNUSED_HEADER = 'x-genway-ignored';
 
 /** Reports the fields without effect on this route in a header, unless the stream has started. */
-function reportUnused({ res }: Context, fields: readonly string[]): void {
+function reportUnused({ res }: ClientExchange, fields: readonly string[]): void {
   if (res.headersSent) return;
   if (fields.length > 0) res.setHeader(UNUSED_HEADER, fields.join(', '));
   else res.removeHeader(UNUSED_HEADER);

@@ -12,10 +12,11 @@ import {
   type RequestLine,
   type UnnamedEndpoint,
 } from '../../endpoint/endpoint.ts';
-import { countNow } from '../../middlewares/limit-requests.ts';
+import { readJsonBody } from '../../middlewares/json-body.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import type { Context } from '../../state.ts';
 import type { IncomingTextRequest } from '../../text/admit.ts';
+import { countNow, type ReceiveBody } from '../../text/client-exchange.ts';
 
 type TextAccess = 'text-key' | 'messages-key' | 'native-key';
 type Shared = 'request' | 'alias' | 'access' | 'summary' | 'description' | 'headers' | 'query' | 'answers';
@@ -48,7 +49,8 @@ export function textEndpoint<const Path extends RequestLine, Query extends objec
     handle: (request, { text }) => {
       const { caller, context } = request;
       const { parseContext = {}, streamsArray = false } = read(request);
-      return text.serve({ caller, context, format, parseContext, streamsArray });
+      const body: ReceiveBody = (limits, mayBeParsed) => readJsonBody(context.req, limits, mayBeParsed);
+      return text.serve({ caller, context, format, parseContext, streamsArray, body });
     },
   });
   return (id) => {
