@@ -1,10 +1,9 @@
 /** Bearer tokens: RFC 6750, section 2.1. */
 import { createHash } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
 import { isSameSecret } from './same-secret.ts';
 
 /** The token in the `Authorization` header; undefined if there is none. */
-export function bearerTokenOf({ authorization }: IncomingHttpHeaders): string | undefined {
+export function bearerTokenOf({ authorization }: { readonly authorization?: string | undefined }): string | undefined {
   return /^Bearer +(\S+)\s*$/i.exec(authorization ?? '')?.[1];
 }
 
