@@ -1,10 +1,13 @@
-/** The trigger function that applies inserted transfers to accounts, keys and grants of promo credit. */
+/** The trigger function that applies inserted transfers to accounts, keys and grants of promo credit, and collects debts. */
 export const MOVE_BALANCES = /* sql */ `
 CREATE OR REPLACE FUNCTION move_balances() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
   movement record;
   account_has_promo boolean;
+  account_can_pay boolean;
   promo_account_ids text[] := '{}';
+  paying_account_ids text[] := '{}';
+  paying_account_id text;
 BEGIN
   -- A row for each account, before one for each of its keys.
   FOR movement IN
@@ -32,12 +35,14 @@ BEGIN
         funded_reserved = funded_reserved + (movement.reserved - movement.signup_reserved),
         topped_up_at = coalesce(topped_up_at, movement.topped_up_at),
         has_promo = has_promo OR movement.gives_promo
-      WHERE id = movement.account_id RETURNING has_promo INTO account_has_promo;
+      WHERE id = movement.account_id
+      RETURNING has_promo, debt > 0 AND funded_available > 0 INTO account_has_promo, account_can_pay;
       IF NOT FOUND THEN
         RAISE EXCEPTION 'a transfer names an account that does not exist'
           USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
       END IF;
       IF account_has_promo THEN promo_account_ids := promo_account_ids || movement.account_id; END IF;
+      IF account_can_pay THEN paying_account_ids := paying_account_ids || movement.account_id; END IF;
     ELSIF movement.key_id IS NOT NULL AND (movement.available <> 0 OR movement.reserved <> 0) THEN
       -- A key has used what left the balance minus what returned.
       UPDATE api_keys SET used = used - movement.available, reserved = reserved + movement.reserved,
@@ -63,6 +68,9 @@ BEGIN
     WHERE id = ANY (promo_account_ids)
       AND NOT EXISTS (SELECT FROM promo_grants WHERE account_id = accounts.id AND is_open);
   END IF;
+  FOREACH paying_account_id IN ARRAY paying_account_ids LOOP
+    PERFORM collect_debts(paying_account_id);
+  END LOOP;
   RETURN NULL;
 END $$;
 `;

@@ -84,6 +84,7 @@ DECLARE
   key_at text := '';
   signup_left numeric;
   funded_left numeric;
+  debt_left numeric;
   key_left numeric;
   budget end_user_budgets;
   -- Null without a budget, as the limits of keys are.
@@ -195,7 +196,7 @@ BEGIN
     ms_left := 1000 * extract(epoch FROM date_trunc('minute', now()) + interval '1 minute' - now());
 
     FOR ask IN
-      SELECT wanted.*, account.signup_available, account.funded_available, account.has_promo, account.topped_up_at,
+      SELECT wanted.*, account.signup_available, account.funded_available, account.debt, account.has_promo, account.topped_up_at,
         key.usage_limit, key.expires_at, key_used, key_used - key.reserved >= key.usage_limit AS key_is_spent,
         is_period_over(key, moment) AS is_new_period, period_end(key.limit_period, moment) AS period_ends_at,
         CASE
@@ -221,13 +222,16 @@ BEGIN
         key_at := '';
         signup_left := ask.signup_available - CASE WHEN ask.has_promo THEN expired_promo(account_at) ELSE 0 END;
         funded_left := ask.funded_available;
+        debt_left := ask.debt;
       END IF;
       returned_signup := least(ask.returned_signup, ask.had_signup);
       returned_funded := least(ask.returned_funded, ask.had_funded);
       -- Promo credit that has expired since cannot be granted again.
       signup_left := signup_left + returned_signup
         - CASE WHEN ask.has_promo THEN least(returned_signup, expired_hold(ask.id)) ELSE 0 END;
-      funded_left := funded_left + returned_funded;
+      -- Returned money pays a debt before it can be granted again.
+      funded_left := funded_left + greatest(returned_funded - debt_left, 0);
+      debt_left := greatest(debt_left - returned_funded, 0);
       IF ask.api_key_id <> key_at THEN
         key_at := ask.api_key_id;
         key_left := ask.usage_limit - ask.key_used;

@@ -16,6 +16,7 @@ export const ANNOUNCED_SECONDS = 5;
  *   so that every process knows it in time, and no version is valid before it was written.
  * - Only a trigger on `transfers` moves the balances. No `pico_usd` is negative, so no account can be overdrawn,
  *   whatever the code does. `used` of a key is the sum of its charges and of `reserved`.
+ * - `debt` is what the account owes for payments that returned to their payers (`functions/collect-debts.ts`).
  * - The limit of a key is for all time, or renews each `limit_period` of UTC. If it renews, `used` minus `used_before`,
  *   the use until `period_since`, counts towards the limit (`functions/key-periods.ts`).
  * - A budget of an end user bounds the holds and charges of tasks and text requests that name the end user
@@ -76,6 +77,7 @@ CREATE TABLE accounts (
   signup_reserved pico_usd NOT NULL DEFAULT 0,
   funded_available pico_usd NOT NULL DEFAULT 0,
   funded_reserved pico_usd NOT NULL DEFAULT 0,
+  debt pico_usd NOT NULL DEFAULT 0,
   topped_up_at timestamptz,
   max_concurrent_tasks integer CHECK (max_concurrent_tasks > 0),
   created_at timestamptz NOT NULL DEFAULT now(),
@@ -173,13 +175,13 @@ BEGIN
   RETURN NEW;
 END $$;
 CREATE TRIGGER accounts_balances BEFORE UPDATE ON accounts FOR EACH ROW
-  WHEN ((OLD.signup_available, OLD.signup_reserved, OLD.funded_available, OLD.funded_reserved, OLD.topped_up_at)
+  WHEN ((OLD.signup_available, OLD.signup_reserved, OLD.funded_available, OLD.funded_reserved, OLD.debt, OLD.topped_up_at)
     IS DISTINCT FROM
-      (NEW.signup_available, NEW.signup_reserved, NEW.funded_available, NEW.funded_reserved, NEW.topped_up_at))
+      (NEW.signup_available, NEW.signup_reserved, NEW.funded_available, NEW.funded_reserved, NEW.debt, NEW.topped_up_at))
   EXECUTE FUNCTION only_the_ledger_moves_money();
 CREATE TRIGGER accounts_start_empty BEFORE INSERT ON accounts FOR EACH ROW
   WHEN (NEW.topped_up_at IS NOT NULL
-    OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved <> 0)
+    OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved + NEW.debt <> 0)
   EXECUTE FUNCTION only_the_ledger_moves_money();
 CREATE TRIGGER api_keys_usage BEFORE UPDATE ON api_keys FOR EACH ROW
   WHEN ((OLD.used, OLD.reserved) IS DISTINCT FROM (NEW.used, NEW.reserved))

@@ -1,3 +1,4 @@
+import { COLLECT_DEBTS } from '../functions/collect-debts.ts';
 import { EXPIRED_PROMO, MOVE_PROMO } from '../functions/promo-credit.ts';
 import { MOVE_BALANCES } from '../functions/move-balances.ts';
 import { appendOnly, forbidDelete } from './0001-foundations.ts';
@@ -18,7 +19,8 @@ import { appendOnly, forbidDelete } from './0001-foundations.ts';
  *   top-up with the reference `payment:` and the payment's id. It credits one account once, however many events report
  *   the payment.
  * - A statement-level trigger moves the balances of accounts and keys, grouped by account: every transfer moves its
- *   balance, and a batch of thousands moves each balance once. The trigger refuses a key of another account.
+ *   balance, and a batch of thousands moves each balance once. The trigger refuses a key of another account, and takes
+ *   what the account owes for returned payments from its funded credit (`functions/collect-debts.ts`).
  *
  * Promo credit is like signup credit, but expires.
  *
@@ -123,15 +125,28 @@ CREATE TABLE contradicted_payments (
   PRIMARY KEY (reference, account_id, amount)
 );
 
--- Payments that went back to their payers, by refunds or disputes, perhaps before they were credited, and what their
--- accounts have given for it.
+-- Payments that went back to their payers, by refunds or disputes, perhaps before they were credited: what their
+-- accounts must give for it, and have given. Until a payment is credited, it has no account, and nothing is due.
 CREATE TABLE returned_payments (
   reference text PRIMARY KEY CHECK (reference LIKE 'payment:%'),
+  account_id text COLLATE "C" REFERENCES accounts,
   refunded pico_usd NOT NULL DEFAULT 0,
   disputes jsonb NOT NULL DEFAULT '{}',
-  taken pico_usd NOT NULL DEFAULT 0
+  due pico_usd NOT NULL DEFAULT 0,
+  taken pico_usd NOT NULL DEFAULT 0,
+  CONSTRAINT returned_payments_are_due_once_credited CHECK (account_id IS NOT NULL OR due = 0),
+  CONSTRAINT returned_payments_take_what_is_due CHECK (taken <= due)
 );
+CREATE INDEX returned_payments_owed ON returned_payments (account_id, reference) WHERE taken < due;
 ${forbidDelete('returned_payments')}
+
+-- Transfers that took the money of returned payments, and have no credit note yet.
+CREATE TABLE due_credit_notes (
+  transfer_id text COLLATE "C" PRIMARY KEY,
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  reference text NOT NULL,
+  amount pico_usd NOT NULL CHECK (amount > 0)
+);
 
 -- Accounts that pay an amount by a saved card when their balance falls below a threshold. An attempt has its id before the
 -- payment provider is asked, so that asking again makes no other payment.
@@ -260,6 +275,7 @@ CREATE TABLE promo_holds (
   PRIMARY KEY (hold_id, grant_id)
 );
 
+${COLLECT_DEBTS}
 ${EXPIRED_PROMO}
 ${MOVE_PROMO}
 ${MOVE_BALANCES}

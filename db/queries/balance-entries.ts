@@ -30,7 +30,7 @@ export interface BalanceEntry {
   readonly errorCode: string | null;
   readonly inputTokens: bigint | null;
   readonly outputTokens: bigint | null;
-  /** The reference of a top-up or a promo grant. */
+  /** The reference of a top-up, a promo grant, or a payment that went back to its payer. */
   readonly reference: string | null;
   /** The author of a correction. */
   readonly author: string | null;

@@ -4,6 +4,7 @@ import { WEBHOOKS } from '../../domain/policy.ts';
 import { renderEvent } from '../../domain/webhook-event.ts';
 import { retryOnLostConnection } from '../connections.ts';
 import type { Database } from '../database.ts';
+import { withPartitions } from '../partitions.ts';
 import { findTask, type TaskRow, tasksById, toTask } from './tasks.ts';
 
 /** The outcome of a task. */
@@ -98,9 +99,12 @@ export async function finishTasks(
 type FinishedRow = TaskRow & { readonly place: string; readonly applied: boolean; readonly delivery_ids: string[] };
 
 async function finishRows(database: Database, items: readonly object[]): Promise<readonly FinishedRow[]> {
-  const { rows } = await database.raw<{ rows: FinishedRow[] }>(
-    'SELECT finished.place, finished.applied, finished.delivery_ids, (finished.task).* FROM finish_tasks(?::jsonb) AS finished',
-    [JSON.stringify(items)],
+  // A refund that pays a debt writes a transfer into the current month.
+  const { rows } = await withPartitions(database, () =>
+    database.raw<{ rows: FinishedRow[] }>(
+      'SELECT finished.place, finished.applied, finished.delivery_ids, (finished.task).* FROM finish_tasks(?::jsonb) AS finished',
+      [JSON.stringify(items)],
+    ),
   );
   return rows;
 }

@@ -10,7 +10,7 @@ import {
 } from '../../domain/returned-payment.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
-import { findAccount, lockAccount } from './accounts.ts';
+import { lockAccount } from './accounts.ts';
 import { issueDocument } from './billing-documents.ts';
 import { adjust, findPayment } from './credits.ts';
 
@@ -23,6 +23,14 @@ interface ReturnedPaymentRow {
   readonly taken: string;
 }
 
+/** Money that was taken for a returned payment, and has no credit note yet. */
+interface DueCreditNoteRow {
+  readonly transfer_id: string;
+  readonly account_id: string;
+  readonly reference: string;
+  readonly amount: string;
+}
+
 /** An arbitrary number that no other advisory lock of texts uses. */
 const RETURNS_LOCK = 5_410_302;
 
@@ -32,17 +40,18 @@ export interface ReturnEffect {
   readonly accountId: string | null;
   /** The amount taken from the account; negative if a won dispute credited it. Zero if nothing moved. */
   readonly taken: PicoUsd;
+  /** The last transfer that moved the amount; null if nothing moved. */
   readonly transferId: string | null;
   /** Whether the caller must suspend the account; true once per dispute. */
   readonly requiresSuspension: boolean;
 }
 
 /**
- * Takes the returned amount from the account, as far as the account has it, and credits the amount of a won dispute.
+ * Records a return. The account gives the returned amount as far as it has funded credit, and owes the rest, which its
+ * next funded credit pays: see `db/functions/collect-debts.ts`. Credits the amount of a won dispute.
  * Events may come repeatedly and in any order.
  *
- * @param change null to take an amount that could not be taken before, such as when a payment is credited after its
- *   refund
+ * @param change null when a payment is credited, perhaps after its refund
  */
 export function returnPayment(
   database: Database,
@@ -52,51 +61,95 @@ export function returnPayment(
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
       await lockReturns(transaction, reference);
+      const payment = await findPayment(transaction, reference);
+      if (payment) await lockAccount(transaction, payment.accountId);
       if (change) await transaction('returned_payments').insert({ reference }).onConflict().ignore();
-      const row = await transaction<ReturnedPaymentRow>('returned_payments').where({ reference }).forUpdate().first();
+      const row = await findReturned(transaction, reference);
       if (!row) return null;
       const before = toReturned(row);
       const after = change ? applyReturn(before, change) : before;
-      const moved = await moveDifference(transaction, reference, after);
-      const suspends = moved.accountId !== null && requiresSuspension(after);
+      const suspends = payment !== null && requiresSuspension(after);
+      const due = payment ? amountDue(after, payment.amount) : 0n;
       await transaction('returned_payments')
         .where({ reference })
         .update({
           ...toColumns(suspends ? withSuspension(after) : after),
-          taken: (after.taken + moved.taken).toString(),
+          account_id: payment?.accountId,
+          due: due.toString(),
+          taken: smaller(before.taken, due).toString(),
         });
-      return { ...moved, requiresSuspension: suspends };
+      if (!payment) return { accountId: null, taken: 0n, transferId: null, requiresSuspension: false };
+      const { accountId } = payment;
+      const moved =
+        before.taken > due
+          ? await giveBack(transaction, accountId, reference, before.taken - due)
+          : await sumTaken(transaction, reference, before.taken);
+      await issueCreditNotes(transaction, { accountId });
+      return { accountId, ...moved, requiresSuspension: suspends };
     }),
   );
 }
 
+type Moved = Pick<ReturnEffect, 'taken' | 'transferId'>;
+
+/** Credits the amount of a dispute that the account won. */
+async function giveBack(transaction: Database, accountId: string, reference: string, amount: PicoUsd): Promise<Moved> {
+  const reason = `${reference} was won in a dispute`;
+  const transferId = await adjust(transaction, { accountId, amount, author: 'payment provider', reason });
+  const lines = [{ subject: 'returned_payment', model: null, quantity: 1, amount } as const];
+  await issueDocument(transaction, { accountId, kind: 'receipt', source: transferId, reference, lines });
+  return { taken: -amount, transferId };
+}
+
+/** Reads what the database took for the payment in this transaction. @param before what it had taken before */
+async function sumTaken(transaction: Database, reference: string, before: PicoUsd): Promise<Moved> {
+  const row = await findReturned(transaction, reference);
+  const note = await transaction<DueCreditNoteRow>('due_credit_notes')
+    .where({ reference })
+    .orderBy('transfer_id', 'desc')
+    .first();
+  const taken = BigInt(row?.taken ?? 0) - before;
+  return { taken, transferId: taken === 0n ? null : (note?.transfer_id ?? null) };
+}
+
+/**
+ * Issues the credit notes of what accounts gave for returned payments, and skips those that another transaction is
+ * issuing.
+ *
+ * @returns the number of amounts; fewer than `limit` if none is left
+ */
+export async function issueCreditNotes(
+  transaction: Database,
+  { accountId, limit = 1_000 }: { readonly accountId?: string; readonly limit?: number },
+): Promise<number> {
+  const { rows } = await transaction.raw<{ rows: DueCreditNoteRow[] }>(
+    /* sql */ `
+    DELETE FROM due_credit_notes WHERE transfer_id = ANY (ARRAY(
+      SELECT transfer_id FROM due_credit_notes WHERE account_id = coalesce(:accountId, account_id)
+      ORDER BY transfer_id LIMIT :limit FOR UPDATE SKIP LOCKED)) RETURNING *`,
+    { accountId: accountId ?? null, limit },
+  );
+  for (const { transfer_id: source, account_id: owner, reference, amount } of rows.toSorted(byTransfer)) {
+    const lines = [{ subject: 'returned_payment', model: null, quantity: 1, amount: BigInt(amount) } as const];
+    await issueDocument(transaction, { accountId: owner, kind: 'credit_note', source, reference, lines });
+  }
+  return rows.length;
+}
+
+function byTransfer(left: DueCreditNoteRow, right: DueCreditNoteRow): number {
+  return left.transfer_id < right.transfer_id ? -1 : 1;
+}
+
 /**
  * Locks a payment against concurrent crediting and returning until the transaction ends. Call this before locking the
- * account. The lock is advisory, because the payment may have no row yet.
+ * account, whose lock comes before that of the row. The lock is advisory, because the payment may have no row yet.
  */
 export async function lockReturns(transaction: Database, reference: string): Promise<void> {
   await transaction.raw('SELECT pg_advisory_xact_lock(hashtextextended(?, ?))', [reference, RETURNS_LOCK]);
 }
 
-async function moveDifference(
-  transaction: Database,
-  reference: string,
-  returned: ReturnedPayment,
-): Promise<Omit<ReturnEffect, 'requiresSuspension'>> {
-  const payment = await findPayment(transaction, reference);
-  if (!payment) return { accountId: null, taken: 0n, transferId: null };
-  const { accountId, amount: credited } = payment;
-  await lockAccount(transaction, accountId);
-  const account = await findAccount(transaction, accountId);
-  const due = amountDue(returned, credited) - returned.taken;
-  const taken = due > 0n ? smaller(due, account?.fundedAvailable ?? 0n) : due;
-  if (taken === 0n) return { accountId, taken, transferId: null };
-  const reason = `${reference} ${taken > 0n ? 'went back to its payer' : 'was won in a dispute'}`;
-  const transferId = await adjust(transaction, { accountId, amount: -taken, author: 'payment provider', reason });
-  const [kind, amount] = taken > 0n ? (['credit_note', taken] as const) : (['receipt', -taken] as const);
-  const lines = [{ subject: 'returned_payment', model: null, quantity: 1, amount } as const];
-  await issueDocument(transaction, { accountId, kind, source: transferId, reference, lines });
-  return { accountId, taken, transferId };
+function findReturned(transaction: Database, reference: string): Promise<ReturnedPaymentRow | undefined> {
+  return transaction<ReturnedPaymentRow>('returned_payments').where({ reference }).forUpdate().first();
 }
 
 function toReturned({ refunded, disputes, taken }: ReturnedPaymentRow): ReturnedPayment {

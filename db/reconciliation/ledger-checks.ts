@@ -108,13 +108,22 @@ export const LEDGER_CHECKS = [
     name: 'returned_payments',
     question: 'Was every payment that returned to its payer debited from its account?',
     remedy:
-      'The account had spent the money, and may be suspended. Claim the money from the customer, adjust the account, and acknowledge the finding.',
+      'The account had spent the money. Genway debits the rest as soon as the account has funded credit again, such as by a refund. Claim the money from the customer, or credit the account with a correction, which pays the rest at once. Or acknowledge the finding.',
     sql: /* sql */ `
       SELECT transfer_id AS subject, format('%s: %s returned, %s taken back', reference, least(returned, amount), taken) AS detail
       FROM top_ups JOIN (SELECT reference, taken, refunded + coalesce((SELECT sum((dispute.value ->> 'amount')::numeric)
           FROM jsonb_each(disputes) AS dispute WHERE NOT (dispute.value ->> 'is_won')::boolean), 0) AS returned
         FROM returned_payments) AS back USING (reference)
-      WHERE taken < least(returned, amount) ORDER BY 1`,
+      WHERE taken <> least(returned, amount)
+      UNION ALL
+      SELECT id, format('owes %s, and its returned payments lack %s', debt, coalesce(owed.amount, 0)) FROM accounts
+      LEFT JOIN (SELECT account_id, sum(due - taken) AS amount FROM returned_payments GROUP BY 1) AS owed
+        ON owed.account_id = accounts.id
+      WHERE debt <> coalesce(owed.amount, 0)
+      UNION ALL
+      SELECT id, format('owes %s, and has %s to spend', debt, funded_available) FROM accounts
+      WHERE debt > 0 AND funded_available > 0
+      ORDER BY 1`,
   }),
   sqlCheck({
     name: 'resolutions',

@@ -69,6 +69,7 @@ const SHADOWED: Readonly<Record<string, string>> = {
   api_keys_start_a_period: 'refuses nothing: it starts to count for a limit that renews',
   accounts_low_no_more: 'refuses nothing: it notes that a balance is no longer low',
   submissions_claim_jobs: 'vendor_jobs_of_one_task refuses what it does',
+  returned_payments_are_owed: 'refuses nothing: it counts what the account owes',
   tasks_ended_late: 'refuses nothing: it marks a day whose usage is to be summed again',
   text_requests_recorded_late: 'refuses nothing: it marks a day whose usage is to be summed again',
   transfers_dated_late: 'refuses nothing: it adds the transfer to a sum',
@@ -255,7 +256,7 @@ describe('the rules of the database', () => {
   });
 
   describe('accounts', () => {
-    const balances = ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved'];
+    const balances = ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved', 'debt'];
     refusesRows('accounts', () => ({ id: newId('account'), name: 'A' }), [
       ['an id of another form', { id: 'acc_1' }],
       ['no name, and one that is too long', [{ name: '' }, { name: 'a'.repeat(201) }]],
@@ -1024,8 +1025,28 @@ describe('the rules of the database', () => {
   });
 
   describe('returned payments', () => {
-    const returned = (): Row => ({ reference: 'payment:pi_back', taken: 1 });
-    refusesRows('returned_payments', returned, [['one that is no payment', { reference: 'cash' }]]);
+    const returned = ({ account }: Given): Row => ({
+      reference: 'payment:pi_back',
+      account_id: account.id,
+      due: 1,
+      taken: 1,
+    });
+    refusesRows('returned_payments', returned, [
+      ['one that is no payment', { reference: 'cash' }],
+      ['a debt of nobody', { account_id: null }, 'returned_payments_are_due_once_credited'],
+      ['more taken than is due', { taken: 2 }, 'returned_payments_take_what_is_due'],
+      ['a payment of no account', { account_id: newId('account') }, 'returned_payments_account_id_fkey'],
+    ]);
+    const dueNote = ({ account }: Given): Row => ({
+      transfer_id: newId('transfer'),
+      account_id: account.id,
+      reference: 'payment:pi_back',
+      amount: 1,
+    });
+    refusesRows('due_credit_notes', dueNote, [
+      ['a credit note of nothing', { amount: 0 }],
+      ['a credit note of no account', { account_id: newId('account') }, 'due_credit_notes_account_id_fkey'],
+    ]);
     refusesRemoval('returned_payments', returned);
   });
 

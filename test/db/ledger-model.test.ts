@@ -1,6 +1,6 @@
 /**
- * Runs any sequence of top-ups, grants, adjustments, creates and completions in PostgreSQL and in a model of a few
- * lines: both accept the same steps and agree after each, and every balance is the sum of its transfers.
+ * Runs any sequence of top-ups, returned payments, grants, adjustments, creates and completions in PostgreSQL and in a
+ * model of a few lines: both accept the same steps and agree after each, and every balance is the sum of its transfers.
  */
 import { expect } from 'chai';
 import {
@@ -17,7 +17,10 @@ import {
 } from 'fast-check';
 import { CHECK_VIOLATION, type Database, isDatabaseError, picoUsd } from '../../db/database.ts';
 import { adjust, grantSignupCredit, topUp } from '../../db/queries/credits.ts';
+import { returnPayment } from '../../db/queries/returned-payments.ts';
 import { createTasks } from '../../db/queries/tasks.ts';
+import { LEDGER_CHECKS } from '../../db/reconciliation/ledger-checks.ts';
+import { checkBooks } from '../support/reconciliation.ts';
 import { useTestDatabase } from '../support/database.ts';
 import {
   createAccount,
@@ -35,6 +38,8 @@ const MAX_AMOUNT = 20n;
 
 type Step =
   | { readonly action: 'topUp'; readonly account: number; readonly amount: bigint; readonly reference: string }
+  /** The amount of the payment that went back so far: a dispute may be won. */
+  | { readonly action: 'return'; readonly account: number; readonly amount: bigint; readonly reference: string }
   | { readonly action: 'grant'; readonly account: number; readonly amount: bigint }
   /** A negative amount debits. */
   | { readonly action: 'adjust'; readonly account: number; readonly amount: bigint }
@@ -48,6 +53,12 @@ const amount = bigInt({ min: 1n, max: MAX_AMOUNT });
 /** Close to each other, so that balances are often just sufficient or just insufficient. */
 const anyStep: Arbitrary<Step> = oneof(
   record({ action: constant('topUp' as const), account, amount, reference: constantFrom('a', 'b', 'c') }),
+  record({
+    action: constant('return' as const),
+    account,
+    amount: bigInt({ min: 0n, max: MAX_AMOUNT }),
+    reference: constantFrom('a', 'b', 'c'),
+  }),
   record({ action: constant('grant' as const), account, amount }),
   record({ action: constant('adjust' as const), account, amount: amount.chain((n) => constantFrom(n, -n)) }),
   record({ action: constant('create' as const), account, price: amount }),
@@ -65,9 +76,18 @@ interface Balances {
 
 interface Model {
   readonly accounts: readonly Balances[];
-  /** Account and reference of each top-up. */
-  readonly topUps: readonly string[];
+  /** By account and reference. */
+  readonly topUps: ReadonlyMap<string, ModelPayment>;
   readonly tasks: readonly ModelTask[];
+}
+
+interface ModelPayment {
+  readonly account: number;
+  readonly amount: bigint;
+  /** What went back to the payer. */
+  readonly due: bigint;
+  /** What the account gave for it. */
+  readonly taken: bigint;
 }
 
 interface ModelTask {
@@ -86,18 +106,23 @@ describe('the ledger', () => {
     await assert(
       asyncProperty(array(anyStep, { minLength: 1, maxLength: MAX_STEPS, size: 'max' }), async (steps) => {
         const ledger = await createLedger(testDatabase.database);
-        let model: Model = { accounts: Array.from({ length: ACCOUNTS }, () => NOTHING), topUps: [], tasks: [] };
+        let model: Model = { accounts: Array.from({ length: ACCOUNTS }, () => NOTHING), topUps: new Map(), tasks: [] };
         for (const step of steps) {
           const next = applyStep(model, step);
           expect(await ledger.perform(step), `accepted ${step.action}`).to.equal(next !== null);
-          model = next ?? model;
+          model = next === null ? model : collectDebts(next);
           expect(await ledger.balances(), 'balances').to.deep.equal(model.accounts);
           expect(await ledger.sums(), 'sums of transfers').to.deep.equal(model.accounts);
           expect(model.accounts.flatMap(Object.values).every((balance: bigint) => balance >= 0n)).to.equal(true);
+          expect(await ledger.debts(), 'debts').to.deep.equal(
+            model.accounts.map((_, account) => debtOf(model, account)),
+          );
         }
       }),
       { numRuns: RUNS },
     );
+    const { findings } = await checkBooks(testDatabase.database, LEDGER_CHECKS);
+    expect(findings.filter(({ detail }) => !/ returned, .* taken back$/.test(detail))).to.deep.equal([]);
   });
 });
 
@@ -106,9 +131,15 @@ function applyStep(model: Model, step: Step): Model | null {
   switch (step.action) {
     case 'topUp': {
       const payment = `${step.account} ${step.reference}`;
-      if (model.topUps.includes(payment)) return null;
-      return { ...move(model, step.account, { funded: step.amount }), topUps: [...model.topUps, payment] };
+      if (model.topUps.has(payment)) return null;
+      const credited = { account: step.account, amount: step.amount, due: 0n, taken: 0n };
+      return {
+        ...move(model, step.account, { funded: step.amount }),
+        topUps: new Map(model.topUps).set(payment, credited),
+      };
     }
+    case 'return':
+      return returnInModel(model, step);
     case 'grant':
       return move(model, step.account, { signup: step.amount });
     case 'adjust':
@@ -120,9 +151,40 @@ function applyStep(model: Model, step: Step): Model | null {
   return finishInModel(model, step);
 }
 
+function returnInModel(model: Model, { account, amount, reference }: Step & { action: 'return' }): Model | null {
+  const name = `${account} ${reference}`;
+  const payment = model.topUps.get(name);
+  if (!payment) return null;
+  const due = amount < payment.amount ? amount : payment.amount;
+  const taken = payment.taken < due ? payment.taken : due;
+  if (due === payment.due) return null;
+  const given = move(model, account, { funded: payment.taken - taken });
+  return { ...given, topUps: new Map(model.topUps).set(name, { ...payment, due, taken }) };
+}
+
+/** Every account that owes gives its funded credit. */
+function collectDebts(model: Model): Model {
+  let collected = model;
+  for (const [name, payment] of model.topUps) {
+    const { funded } = accountOf(collected, payment.account);
+    const owed = payment.due - payment.taken;
+    const taken = owed < funded ? owed : funded;
+    collected = {
+      ...move(collected, payment.account, { funded: -taken }),
+      topUps: new Map(collected.topUps).set(name, { ...payment, taken: payment.taken + taken }),
+    };
+  }
+  return collected;
+}
+
+function debtOf(model: Model, account: number): bigint {
+  const own = [...model.topUps.values()].filter((payment) => payment.account === account);
+  return own.reduce((sum, { due, taken }) => sum + due - taken, 0n);
+}
+
 function createInModel(model: Model, { account, price }: Step & { action: 'create' }): Model | null {
   const { signup: signupAvailable, funded: fundedAvailable } = accountOf(model, account);
-  const hasToppedUp = model.topUps.some((payment) => payment.startsWith(`${account} `));
+  const hasToppedUp = [...model.topUps.values()].some((payment) => payment.account === account);
   if (!hasToppedUp || signupAvailable + fundedAvailable < price) return null;
   const signup = price < signupAvailable ? price : signupAvailable;
   const funded = price - signup;
@@ -164,6 +226,7 @@ interface Ledger {
   perform(step: Step): Promise<boolean>;
   balances(): Promise<readonly Balances[]>;
   sums(): Promise<readonly Balances[]>;
+  debts(): Promise<readonly bigint[]>;
 }
 
 /** The same steps in PostgreSQL, on accounts of their own. */
@@ -192,13 +255,29 @@ async function createLedger(database: Database): Promise<Ledger> {
     return applied;
   }
 
+  const findReturned = (reference: string) =>
+    database<{ reference: string; due: string }>('returned_payments').where({ reference }).first();
+
+  /** A dispute changes its amount in both directions. */
+  async function giveBack(accountId: string, name: string, amount: bigint): Promise<boolean> {
+    const reference = referenceOf(accountId, name);
+    const known = await findReturned(reference);
+    if (!(await database('top_ups').where({ reference }).first())) return false;
+    await returnPayment(database, reference, { dispute: { id: 'dp_1', amount, isWon: false } });
+    const now = await findReturned(reference);
+    return now?.due !== (known?.due ?? '0');
+  }
+
   return {
     perform: async (step) => {
       switch (step.action) {
         case 'topUp': {
           const { accountId } = keyOf(step.account);
-          return (await topUp(database, { accountId, amount: step.amount, reference: step.reference })).applied;
+          const reference = referenceOf(accountId, step.reference);
+          return (await topUp(database, { accountId, amount: step.amount, reference })).applied;
         }
+        case 'return':
+          return giveBack(keyOf(step.account).accountId, step.reference, step.amount);
         case 'grant':
           await grantSignupCredit(database, keyOf(step.account).accountId, step.amount);
           return true;
@@ -218,7 +297,17 @@ async function createLedger(database: Database): Promise<Ledger> {
     },
     balances: () => readBalances(database, keys, BALANCES),
     sums: () => readBalances(database, keys, SUMS),
+    debts: async () => {
+      const ids = keys.map(({ accountId }) => accountId);
+      const rows = await database<{ id: string; debt: string }>('accounts').whereIn('id', ids).select('id', 'debt');
+      return ids.map((id) => picoUsd(rows.find((row) => row.id === id)?.debt ?? ''));
+    },
   };
+}
+
+/** No two accounts have the same payment. */
+function referenceOf(accountId: string, name: string): string {
+  return `payment:${accountId} ${name}`;
 }
 
 async function acceptedBy(change: Promise<unknown>): Promise<boolean> {

@@ -33,6 +33,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   deleted_results: { because: 'one for each task whose customer deleted the files' },
   deliveries: { sweep: 'events' },
   delivery_attempts: { sweep: 'events' },
+  due_credit_notes: { because: 'issuing the credit notes removes them: db/queries/returned-payments.ts' },
   end_user_budgets: { because: 'operators make them, at most 10,000 for an account' },
   events: { sweep: 'events' },
   idempotency_keys: { sweep: 'idempotency keys' },

@@ -1,7 +1,8 @@
-/** Issues the invoices of closed months, and records the seller for all documents. */
+/** Issues the invoices of closed months and late credit notes, and records the seller for all documents. */
 import type { Logger } from 'pino';
 import type { Database } from '../../../db/database.ts';
 import { issueSomeInvoices, recordSeller } from '../../../db/queries/billing-documents.ts';
+import { issueCreditNotes } from '../../../db/queries/returned-payments.ts';
 import type { Seller } from '../../../domain/billing-document.ts';
 import { repeat, type Repetition } from '../../../domain/repeat.ts';
 
@@ -21,7 +22,8 @@ export function startInvoices({ database, seller, log }: Issuer): Repetition {
   const issue = async (): Promise<boolean> => {
     if (!isSellerRecorded) await recordSeller(database, seller);
     isSellerRecorded = true;
-    return issueSomeInvoices(database, BATCH_SIZE);
+    const notes = await database.transaction((transaction) => issueCreditNotes(transaction, { limit: BATCH_SIZE }));
+    return (await issueSomeInvoices(database, BATCH_SIZE)) || notes === BATCH_SIZE;
   };
   return repeat(issue, {
     pauseMs: PAUSE_MS,

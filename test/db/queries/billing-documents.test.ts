@@ -7,8 +7,8 @@ import {
   listDocuments,
   recordSeller,
 } from '../../../db/queries/billing-documents.ts';
-import { grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
-import { returnPayment } from '../../../db/queries/returned-payments.ts';
+import { adjust, grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
+import { issueCreditNotes, returnPayment } from '../../../db/queries/returned-payments.ts';
 import type { Seller } from '../../../domain/billing-document.ts';
 import { parseMonth } from '../../../domain/month.ts';
 import { formatUsd, parseUsd } from '../../../domain/money.ts';
@@ -90,6 +90,19 @@ describe('db/queries/billing-documents', () => {
     expect(await totalsOf(id)).to.deep.equal(['receipt 20', 'credit_note 5', 'credit_note 15', 'receipt 15']);
     const [receipt, creditNote] = await documentsOf(id);
     expect(creditNote?.corrects).to.equal(receipt?.number);
+  });
+
+  it('issues a credit note for what an account gives later for a returned payment', async () => {
+    const { id: accountId } = await createAccount(test.database);
+    const [reference, later] = ['payment:pi_3', 'payment:pi_4'];
+    await topUp(test.database, { accountId, amount: parseUsd(20), reference });
+    await adjust(test.database, { accountId, amount: -parseUsd(20), author: 'ada', reason: 'spent' });
+    await returnPayment(test.database, reference, { refunded: parseUsd(15) });
+    await topUp(test.database, { accountId, amount: parseUsd(10), reference: later });
+    expect(await totalsOf(accountId)).to.deep.equal(['receipt 20', 'receipt 10']);
+    const issue = () => test.database.transaction((transaction) => issueCreditNotes(transaction, {}));
+    expect((await Promise.all([issue(), issue()])).toSorted()).to.deep.equal([0, 1]);
+    expect(await totalsOf(accountId)).to.deep.equal(['receipt 20', 'receipt 10', 'credit_note 10']);
   });
 
   it('numbers each kind without a gap, whoever pays at once and whatever fails', async () => {

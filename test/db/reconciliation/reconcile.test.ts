@@ -113,6 +113,12 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
       SELECT reference, 1, '{"dp_1": {"amount": "2", "is_won": false}, "dp_2": {"amount": "4", "is_won": true}}' FROM payment`,
     says: /^payment:pi_1: 3 returned, 0 taken back$/,
   },
+  'a debt that no returned payment explains': {
+    check: 'returned_payments',
+    subject: 'account',
+    sql: 'UPDATE accounts SET debt = 1, funded_available = 0 WHERE id = :account',
+    says: /^owes 1, and its returned payments lack 0$/,
+  },
   'an account that is taken for one that never topped up': {
     check: 'topped_up',
     subject: 'account',

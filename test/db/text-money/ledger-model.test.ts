@@ -1,5 +1,5 @@
 /**
- * Runs any sequence of top-ups, grants, batches of holds, settlements, repetitions and crashes in PostgreSQL and in a
+ * Runs any sequence of top-ups, returned payments, grants, batches of holds, settlements, repetitions and crashes in PostgreSQL and in a
  * model of a few lines: both accept the same holds and have the same balances after each step.
  */
 import { expect } from 'chai';
@@ -7,10 +7,11 @@ import { array, assert, asyncProperty, bigInt, boolean, constantFrom, nat, oneof
 import { picoUsd } from '../../../db/database.ts';
 import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
 import { grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
+import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import type { NewTextHold } from '../../../db/text-money/ledger.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { createAccount, createKey, type TestKey } from '../../support/factories.ts';
+import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
 import { newHold, openTextLedger, type TestLedger, settlementOf } from '../../support/text-money.ts';
 
 const RUNS = 15;
@@ -32,6 +33,8 @@ const hold = record({ key, amount, usual: amount, more: bigInt({ min: 0n, max: M
 /** Amounts are close together, so that steps are refused about as often as they are accepted. */
 const anyStep = oneof(
   record({ action: constantFrom('topUp'), account: nat({ max: 1 }), amount }),
+  // Of the first payment of an account.
+  record({ action: constantFrom('refund'), account: nat({ max: 1 }), amount }),
   record({ action: constantFrom('grant'), account: nat({ max: 1 }), amount }),
   record({
     action: constantFrom('hold'),
@@ -59,6 +62,10 @@ interface ModelAccount {
   funded: bigint;
   fundedReserved: bigint;
   toppedUp: boolean;
+  /** The first payment, what of it went back to its payer, and what the account gave for that. */
+  paid: bigint;
+  due: bigint;
+  taken: bigint;
 }
 
 interface ModelRequest {
@@ -116,6 +123,19 @@ class Model {
     this.absorbed += beyond - beyondBySignup - beyondByFunded;
   }
 
+  refund(account: ModelAccount, refunded: bigint): void {
+    account.due = max(account.due, min(refunded, account.paid));
+  }
+
+  /** Accounts give the funded credit that they have for what they owe. */
+  collectDebts(): void {
+    for (const account of this.accounts) {
+      const taken = min(account.due - account.taken, account.funded);
+      account.funded -= taken;
+      account.taken += taken;
+    }
+  }
+
   crash(process: number): void {
     for (const request of this.requests) {
       if (request.process !== process || request.state !== 'open') continue;
@@ -162,6 +182,7 @@ describe('the money of text requests', () => {
         try {
           for (const step of [...FIRST_STEPS, ...steps]) {
             await perform(step, model, real);
+            model.collectDebts();
             const expected = stateOf(model);
             expect(await real.state(BALANCES), `balances after ${step.action}`).to.deep.equal(expected);
             expect(await real.state(SUMS), `sums of transfers after ${step.action}`).to.deep.equal(expected);
@@ -184,9 +205,14 @@ async function perform(step: Step, model: Model, real: Real): Promise<void> {
       if (!account) throw new Error('there are two accounts');
       await real.credit(step.action, step.account, step.amount);
       account[step.action === 'topUp' ? 'funded' : 'signup'] += step.amount;
+      if (step.action === 'topUp' && !account.toppedUp) account.paid = step.amount;
       account.toppedUp ||= step.action === 'topUp';
       return;
     }
+    case 'refund':
+      await real.refund(step.account, step.amount);
+      model.refund(at(model.accounts, step.account), step.amount);
+      return;
     case 'hold': {
       const held = await real.hold(step.process, step.batch);
       // The database decides a batch key by key.
@@ -219,6 +245,7 @@ type State = readonly (readonly bigint[])[];
 
 interface Real {
   credit(action: 'topUp' | 'grant', account: number, amount: bigint): Promise<void>;
+  refund(account: number, refunded: bigint): Promise<void>;
   hold(process: number, batch: HoldStep['batch']): Promise<(bigint | null)[]>;
   /** The places of a batch in the order in which the database decides about them. */
   decisionOrder(batch: HoldStep['batch']): number[];
@@ -247,7 +274,15 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
     credit: async (action, account, amount) => {
       const accountId = at(accounts, account);
       if (action === 'grant') await grantSignupCredit(database, accountId, amount);
-      else await topUp(database, { accountId, amount, reference: newId('request') });
+      else {
+        // The first payment of an account may go back.
+        const { toppedUpAt } = await reloadAccount(database, { id: accountId });
+        const reference = toppedUpAt === null ? `payment:${accountId}` : newId('request');
+        await topUp(database, { accountId, amount, reference });
+      }
+    },
+    refund: async (account, refunded) => {
+      await returnPayment(database, `payment:${at(accounts, account)}`, { refunded });
     },
     hold: async (process, batch) => {
       const { ledger } = at(processes, process);
@@ -344,7 +379,16 @@ const SUMS = /* sql */ `
   WHERE api_keys.id = ANY (:keys) GROUP BY api_keys.id ORDER BY array_position(:keys, api_keys.id)`;
 
 function emptyAccount(): ModelAccount {
-  return { signup: 0n, signupReserved: 0n, funded: 0n, fundedReserved: 0n, toppedUp: false };
+  return {
+    signup: 0n,
+    signupReserved: 0n,
+    funded: 0n,
+    fundedReserved: 0n,
+    toppedUp: false,
+    paid: 0n,
+    due: 0n,
+    taken: 0n,
+  };
 }
 
 function min(a: bigint, b: bigint): bigint {

@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { reopenAccount, suspendAccount } from '../../../db/queries/accounts.ts';
 import { deleteApiKey, updateApiKey } from '../../../db/queries/api-keys.ts';
+import { topUp } from '../../../db/queries/credits.ts';
 import { countRequests } from '../../../db/queries/request-windows.ts';
+import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import type { NewTextHold } from '../../../db/text-money/ledger.ts';
 import type { HoldRefusal, RefusedHold } from '../../../domain/text-refusal.ts';
 import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
@@ -295,6 +297,27 @@ describe('the money of text requests', () => {
       expect(first).to.deep.include({ isRepeated: false });
       expect(second).to.deep.include({ isRepeated: true, decisions: [], allowances: first.allowances });
       expect(await balances(key)).to.deep.equal(balance);
+    });
+
+    it('pays a debt from returned money before it grants any of it again', async () => {
+      const { accountId, ...key } = await keyWith({});
+      const reference = `payment:${accountId}`;
+      await topUp(database, { accountId, amount: 100n, reference });
+      const hold = newHold({ accountId, ...key }, { amount: 50n });
+      const request = newAllowanceRequest({ id: newId('allowance'), accountId, apiKeyId: key.id });
+      await ledger.send({ allowanceRequests: [{ ...request, holds: [{ hold, recalledSince: null }] }] });
+      await returnPayment(database, reference, { refunded: 80n });
+      expect(await balances({ accountId })).to.include({ funded: 0n, fundedReserved: 50n });
+      const again = [20n, 1n].map((amount) => ({
+        hold: newHold({ accountId, ...key }, { amount }),
+        recalledSince: null,
+      }));
+      const { decisions, recalled } = await ledger.send({
+        allowanceRequests: [{ ...request, returned: { signup: 0n, funded: 50n }, holds: again }],
+      });
+      expect(decisions.map(({ refusal }) => refusal)).to.deep.equal([null, 'insufficient_credits']);
+      expect(recalled).to.deep.equal([request.id]);
+      expect(await balances({ accountId })).to.include({ funded: 0n, fundedReserved: 20n });
     });
 
     it('moves the balance of an account once for all of its keys', async () => {

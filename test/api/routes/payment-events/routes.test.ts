@@ -6,10 +6,12 @@ import { reopenAccount } from '../../../../api/services/account-actions.ts';
 import { findAccount } from '../../../../db/queries/accounts.ts';
 import { claimTopUps, setAutoTopUp } from '../../../../db/queries/auto-top-ups.ts';
 import { adjust } from '../../../../db/queries/credits.ts';
+import { picoUsd } from '../../../../db/database.ts';
 import { LEDGER_CHECKS } from '../../../../db/reconciliation/ledger-checks.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { startTestApp, useTestApp } from '../../../support/app.ts';
+import { createKey, createTaskRow, finishAsFailed } from '../../../support/factories.ts';
 import { call } from '../../../support/stack.ts';
 import { announcePaymentEvent, signPaymentEvent } from '../../../support/payments.ts';
 import { checkBooks } from '../../../support/reconciliation.ts';
@@ -290,6 +292,14 @@ describe('POST /v1/payment-events', () => {
   });
 
   describe('a payment that was returned to its payer', () => {
+    /** @param count videos for 1 USD each, which hold their prices */
+    async function createTasksOf(count: number): Promise<readonly string[]> {
+      const key = await createKey(app.database, { id: accountId });
+      const ids = [];
+      for (let index = 0; index < count; index += 1) ids.push((await createTaskRow(app.database, key)).id);
+      return ids;
+    }
+
     async function creditedPayment(): Promise<string> {
       const id = newPaymentId();
       await announce(intentSucceeded({ id }));
@@ -298,6 +308,10 @@ describe('POST /v1/payment-events', () => {
 
     const outcomeOf = async (event: Fields) => (await announce(event)).data?.outcome;
     const fundedNow = async () => (await findAccount(app.database, accountId))?.fundedAvailable;
+    const debtNow = async () => {
+      const row = await app.database<{ id: string; debt: string }>('accounts').where({ id: accountId }).first('debt');
+      return picoUsd(row?.debt ?? '');
+    };
     const isSuspended = async () => (await findAccount(app.database, accountId))?.suspendedAt !== null;
 
     it('debits each refund once, however often and late it is announced', async () => {
@@ -367,6 +381,33 @@ describe('POST /v1/payment-events', () => {
         expect(await isSuspended()).to.equal(true);
         await reopenAccount(app.database, accountId, { author: 'ada', reason: 'she called' });
       }
+    });
+
+    it('debits money that returns from holds, and leaves the rest to the account', async () => {
+      const id = await creditedPayment();
+      const taskIds = await createTasksOf(11);
+      expect(await outcomeOf(refunded(id, 1_000))).to.equal('taken_back');
+      expect([await fundedNow(), await debtNow()]).to.deep.equal([0n, parseUsd('8.66')]);
+      for (const taskId of taskIds.slice(0, 8)) await finishAsFailed(app.database, { id: taskId });
+      expect([await fundedNow(), await debtNow()]).to.deep.equal([0n, parseUsd('0.66')]);
+      await Promise.all(taskIds.slice(8).map((taskId) => finishAsFailed(app.database, { id: taskId })));
+      expect([await fundedNow(), await debtNow()]).to.deep.equal([parseUsd('2.34'), 0n]);
+      const checks = LEDGER_CHECKS.filter(({ name }) => name !== 'payments');
+      expect((await checkBooks(app.database, checks)).findings).to.deep.equal([]);
+    });
+
+    it('debits the next payment and a correction by the rest, and credits a won dispute as far as nothing else is owed', async () => {
+      const spent = await creditedPayment();
+      await adjust(app.database, { accountId, amount: -parseUsd('12.34'), author: 'ada', reason: 'spent' });
+      expect(await outcomeOf(refunded(spent, 1_234))).to.equal('noted');
+      const id = await creditedPayment();
+      expect([await fundedNow(), await debtNow()]).to.deep.equal([0n, 0n]);
+      await adjust(app.database, { accountId, amount: parseUsd(10), author: 'ada', reason: 'kindness' });
+      expect(await outcomeOf(disputed(id))).to.equal('taken_back');
+      expect(await outcomeOf(refunded(id, 234))).to.equal('noted');
+      expect([await fundedNow(), await debtNow()]).to.deep.equal([0n, parseUsd('2.34')]);
+      expect(await outcomeOf(disputed(id, { status: 'won' }))).to.equal('given_back');
+      expect([await fundedNow(), await debtNow()]).to.deep.equal([parseUsd('7.66'), 0n]);
     });
 
     it('debits the remaining balance of the account, and reports the rest as a finding', async () => {
