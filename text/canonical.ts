@@ -98,6 +98,8 @@ export interface Tool extends Cacheable {
   readonly inNamespace?: { readonly namespace: string; readonly name: string } | undefined;
   /** Responses only: the client's tool takes free text, which is the argument `input` here. */
   readonly isFreeText?: boolean | undefined;
+  /** Responses only: the client's search for further tools, which become tools of the request. */
+  readonly isToolSearch?: boolean | undefined;
 }
 
 export type ToolChoice =

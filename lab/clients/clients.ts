@@ -3,6 +3,9 @@
 /** Demo models of `npm start` whose upstream has another format than the client, so that Genway converts requests and answers. */
 const OVER = { native: 'demo-native', messages: 'demo-messages', responses: 'demo-responses' } as const;
 
+/** Models that Codex knows by name, by the tools that it sends them. */
+export const CODEX_NAMES = { 'codex-code': 'gpt-6-sol', 'codex-patch': 'gpt-5.5' } as const;
+
 export interface Client {
   readonly name: string;
   /** The source of the packages; `none` for a client that the project has anyway. */
@@ -80,6 +83,13 @@ export const CLIENTS: readonly Client[] = [
     model: OVER.messages,
     settings: { AGENT: 'codex' },
   },
+  ...Object.entries(CODEX_NAMES).map(([TOOLS, model]) => ({
+    name: `Codex CLI, ${model}`,
+    packages: npm('@openai/codex@0.169.0'),
+    program: 'agent-cli.mjs',
+    model,
+    settings: { AGENT: 'codex', TOOLS },
+  })),
   {
     name: 'Gemini CLI',
     packages: npm('@google/gemini-cli@0.61.0'),

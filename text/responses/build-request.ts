@@ -9,7 +9,7 @@ import { pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { itemTypeOf } from './input-items.ts';
 import { READ_REQUEST } from './request-shape.ts';
-import { isForwardedTool } from './tools.ts';
+import { forwardedTools, withForwardedTools } from './tools.ts';
 
 const PATH = '/responses';
 
@@ -48,14 +48,14 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const callIds = callIdReplacements(request.turns);
   const input = Array.isArray(body['input'])
-    ? body['input'].filter(isSelfContained).map((item) => withKnownIds(item, callIds))
+    ? body['input'].filter(isSelfContained).map((item) => forwardedItem(item, callIds))
     : body['input'];
   return {
     path: PATH,
     headers: headersOf(options),
     body: {
       ...forwardedFields(body, READ_REQUEST[options.compatibility ?? 'specification']),
-      ...(Array.isArray(body['tools']) && { tools: body['tools'].filter(isForwardedTool) }),
+      ...(Array.isArray(body['tools']) && { tools: forwardedTools(body['tools']) }),
       ...forwardedReasoning(body, request, options),
       ...compact({ max_output_tokens: outputBound(request) }),
       model: options.model,
@@ -99,9 +99,9 @@ function isSelfContained(item: unknown): boolean {
  * The item without its id: no upstream has stored the answer it is from, and looking it up in vain would fail the
  * request. The id of a call stays, or is replaced by one that the upstream accepts.
  */
-function withKnownIds(item: unknown, callIds: ReadonlyMap<string, string>): unknown {
+function forwardedItem(item: unknown, callIds: ReadonlyMap<string, string>): unknown {
   if (!isObject(item)) return item;
-  const { id: _id, ...fields } = item;
+  const { id: _id, ...fields } = withForwardedTools(item);
   const callId = typeof item['call_id'] === 'string' ? callIds.get(item['call_id']) : undefined;
   return callId === undefined ? fields : { ...fields, call_id: callId };
 }

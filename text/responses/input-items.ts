@@ -1,10 +1,21 @@
 /** The input of a responses request (a string or a list of items) as canonical turns: contract 4.8.2. */
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { FilePart, ImagePart, InputPart, ReasoningPart, TextPart, ToolCallPart, Turn } from '../canonical.ts';
+import type {
+  AnswerPart,
+  FilePart,
+  ImagePart,
+  InputPart,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
 import { fields, object, refused, typed } from '../fields.ts';
 import {
+  anything,
   arrayOf,
   compact,
   constrained,
@@ -23,7 +34,7 @@ import {
   readText,
 } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
-import { argumentsOfText, flatName } from './tools.ts';
+import { argumentsOfText, flatName, TOOL_SEARCH, TOOLS } from './tools.ts';
 import { ITEM_ID_PREFIXES } from './types.ts';
 
 const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
@@ -96,6 +107,44 @@ function callOf({
   return { type: 'tool-call', callId, name: namespace === undefined ? name : flatName(namespace, name) } as const;
 }
 
+/** The client's search for tools; the vendor's own searches have no `call_id`, and stay between it and its models. */
+const toolSearchCallItem = object(
+  { type: oneOf(['tool_search_call']), call_id: optional(readName), arguments: optional(anything) },
+  ({ call_id: callId, arguments: input }): ToolCallPart | null =>
+    callId === undefined
+      ? null
+      : { type: 'tool-call', callId, name: TOOL_SEARCH, arguments: JSON.stringify(input ?? {}) },
+);
+
+/** The tools that a search found, which the request offers: {@link toolsOfInput}. */
+const toolSearchOutputItem = object(
+  { type: oneOf(['tool_search_output']), call_id: optional(readName), tools: optional(TOOLS.full) },
+  ({ call_id: callId, tools = [] }): ToolResultPart | null => {
+    const found = tools.map(({ name }) => name).join(', ');
+    const text = found === '' ? 'No tools found.' : `Found these tools, which can be called now: ${found}`;
+    return callId === undefined ? null : { type: 'tool-result', callId, content: [{ type: 'text', text }] };
+  },
+);
+
+/** Tools that a developer adds in mid-conversation. */
+const additionalToolsItem = fields({ type: oneOf(['additional_tools']), tools: TOOLS.full });
+
+/** Records of tools that the vendor ran, which mean nothing to upstreams of other formats. */
+const HOSTED_ITEMS = [
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+  'image_generation_call',
+  'mcp_list_tools',
+  'mcp_call',
+  'mcp_approval_request',
+  'mcp_approval_response',
+] as const;
+const hostedItem = fields(
+  { type: oneOf(HOSTED_ITEMS) },
+  { description: 'Passed to models with this format. No effect on other models' },
+);
+
 const outputItem = fields({
   type: oneOf(['function_call_output', 'custom_tool_call_output']),
   call_id: readName,
@@ -142,6 +191,10 @@ const itemType = oneOf([
   'function_call_output',
   'custom_tool_call',
   'custom_tool_call_output',
+  'tool_search_call',
+  'tool_search_output',
+  'additional_tools',
+  ...HOSTED_ITEMS,
   'item_reference',
 ]);
 
@@ -149,9 +202,19 @@ const inputItem = named(
   'ResponsesInputItem',
   reader(
     {
-      anyOf: [messageItem, functionCallItem, customCallItem, outputItem, noticeItem, reasoningItem, referenceItem].map(
-        ({ schema }) => schema,
-      ),
+      anyOf: [
+        messageItem,
+        functionCallItem,
+        customCallItem,
+        outputItem,
+        noticeItem,
+        toolSearchCallItem,
+        toolSearchOutputItem,
+        additionalToolsItem,
+        hostedItem,
+        reasoningItem,
+        referenceItem,
+      ].map(({ schema }) => schema),
     },
     readItem,
   ),
@@ -189,13 +252,24 @@ function readItem(value: unknown, path: string): Turn[] {
         { role: 'tool', parts: [{ type: 'tool-result', callId, content: output.getAs('output', readInputContent) }] },
       ];
     }
-    case 'reasoning': {
-      const part = reasoningItem(item, path);
-      return part === null ? [] : [{ role: 'assistant', parts: [part] }];
+    case 'reasoning':
+      return answerOf(reasoningItem(item, path));
+    case 'tool_search_call':
+      return answerOf(toolSearchCallItem(item, path));
+    case 'tool_search_output': {
+      const result = toolSearchOutputItem(item, path);
+      return result === null ? [] : [{ role: 'tool', parts: [result] }];
     }
-    default:
+    case 'item_reference':
       return dropReference(referenceItem(item, path));
+    default:
+      // Tools, which are no turns, or records of hosted tools.
+      return [];
   }
+}
+
+function answerOf(part: AnswerPart | null): Turn[] {
+  return part === null ? [] : [{ role: 'assistant', parts: [part] }];
 }
 
 /** A notice is for the model to read: a message of the user, since no call waits for it. */

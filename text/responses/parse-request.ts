@@ -4,7 +4,7 @@ import { compact } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
 import type { ParseContext } from '../wire-format.ts';
 import { READ_REQUEST } from './request-shape.ts';
-import { findOmittedTools } from './tools.ts';
+import { findOmittedTools, toolsOfInput } from './tools.ts';
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 
@@ -13,7 +13,8 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
   request.get('background');
   const reasoning = request.get('reasoning');
   const text = request.get('text');
-  const tools = request.get('tools') ?? [];
+  const listed = request.get('tools') ?? [];
+  const tools = [...listed, ...toolsOfInput(request.object['input'], listed)];
   const { toolChoice, allowed } = request.get('tool_choice') ?? {};
   return compact({
     model: request.get('model'),
@@ -30,12 +31,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     reasoningEffort: reasoning?.get('effort'),
     outputFormat: text?.get('format'),
     verbosity: text?.get('verbosity'),
-    unused: unusedFields(
-      request.unused(),
-      reasoning?.unused(),
-      text?.unused(),
-      findOmittedTools(request.object['tools']),
-    ),
+    unused: unusedFields(request.unused(), reasoning?.unused(), text?.unused(), findOmittedTools(request.object)),
     userId: request.get('user'),
     echo: echoOf(request),
   });

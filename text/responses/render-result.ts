@@ -4,7 +4,7 @@ import type { AnswerPart, Finish, FinishReason, TextPart, TextRequest, TextResul
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { renderTextConfig, renderTool, renderToolChoice } from './build-request.ts';
-import { isFreeText, ownToolOf, textOfArguments } from './tools.ts';
+import { callKindOf, objectOfText, ownToolOf, textOfArguments } from './tools.ts';
 import {
   ITEM_ID_PREFIXES,
   type IncompleteReason,
@@ -118,10 +118,16 @@ export function renderItem(
     return { id, type: 'message', status, role: 'assistant', content: [renderText(part.text)] };
   }
   if (part.type === 'tool-call') {
-    const call = { id, status, call_id: part.callId, ...ownToolOf(tools, part.name) };
-    return isFreeText(tools, part.name)
-      ? { ...call, type: 'custom_tool_call', input: textOfArguments(part.arguments) }
-      : { ...call, type: 'function_call', arguments: part.arguments };
+    const head = { id, status, call_id: part.callId };
+    const call = { ...head, ...ownToolOf(tools, part.name) };
+    switch (callKindOf(tools, part.name)) {
+      case 'tool-search':
+        return { ...head, type: 'tool_search_call', execution: 'client', arguments: objectOfText(part.arguments) };
+      case 'free-text':
+        return { ...call, type: 'custom_tool_call', input: textOfArguments(part.arguments) };
+      default:
+        return { ...call, type: 'function_call', arguments: part.arguments };
+    }
   }
   const summary = part.text === '' ? [] : [renderSummary(part.text)];
   return compact({ id, type: 'reasoning', summary, encrypted_content: part.signature } as const);

@@ -19,7 +19,7 @@ import {
   renderText,
   renderUnfinished,
 } from './render-result.ts';
-import { isFreeText, ownToolOf, textOfArguments } from './tools.ts';
+import { callKindOf, ownToolOf, textOfArguments } from './tools.ts';
 import type { ItemStatus, OutputItem } from './types.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
@@ -120,8 +120,8 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
     if (open.part.type === 'text') {
       this.#emit('response.output_text.delta', { ...inContent(open), delta, logprobs: [] }, emit);
     } else if (open.part.type === 'tool-call') {
-      // Free text is only known once the arguments around it are complete.
-      if (isFreeText(this.#context.request.tools, open.part.name)) return;
+      // Free text is only known once the arguments around it are complete, and a search has no deltas.
+      if (callKindOf(this.#context.request.tools, open.part.name) !== 'function') return;
       this.#emit('response.function_call_arguments.delta', { ...inItem(open), delta }, emit);
     } else {
       if (isFirst) {
@@ -152,7 +152,9 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
 
   #endCall(open: OpenItem, called: string, text: string, emit: Emit<string>): void {
     const { tools } = this.#context.request;
-    if (!isFreeText(tools, called)) {
+    const kind = callKindOf(tools, called);
+    if (kind === 'tool-search') return;
+    if (kind === 'function') {
       const { name } = ownToolOf(tools, called);
       return this.#emit('response.function_call_arguments.done', { ...inItem(open), name, arguments: text }, emit);
     }

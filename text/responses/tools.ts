@@ -3,13 +3,14 @@
  * functions, and their calls become calls of the client's own tools again.
  */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject } from '../../domain/json.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { Tool, ToolChoice, UnusedFields } from '../canonical.ts';
 import { fields, type Fields, object, typed } from '../fields.ts';
 import {
   arrayOf,
   compact,
   described,
+  join,
   mapped,
   named,
   oneOf,
@@ -65,6 +66,20 @@ const namespaceTool = object(
     })),
 );
 
+/** The name of the function that stands for the client's search for tools. */
+export const TOOL_SEARCH = 'tool_search';
+
+/** A search for tools. The vendor runs its own search; other upstreams get all tools, so that nothing is left to find. */
+const toolSearchTool = object(
+  {
+    execution: optional(oneOf(['client', 'server'])),
+    description: optional(readString),
+    parameters: optional(JSON_SCHEMA),
+  },
+  ({ execution, description, parameters }): Tool[] =>
+    execution === 'client' ? [compact({ name: TOOL_SEARCH, description, parameters, isToolSearch: true })] : [],
+);
+
 const leftOutTool = object({}, (): Tool[] => []);
 
 const toolOfFull = named(
@@ -73,6 +88,7 @@ const toolOfFull = named(
     function: mapped(functionTool, (tool) => [tool]),
     custom: mapped(customTool, (tool) => [tool]),
     namespace: namespaceTool,
+    [TOOL_SEARCH]: toolSearchTool,
     ...Object.fromEntries(LEFT_OUT.map((type) => [type, leftOutTool])),
   }),
 );
@@ -99,15 +115,49 @@ function toolsOf(tool: Reader<Tool[]>): Reader<Tool[] | undefined> {
 
 export const TOOLS = { full: toolsOf(toolOfFull), specification: toolsOf(toolOfSpecification) };
 
-/** Whether an upstream of the same format gets a tool of a client: the vendor would charge for its own. */
-export function isForwardedTool(tool: unknown): boolean {
-  return !isObject(tool) || !LEFT_OUT.some((type) => type === tool['type']);
+/** The types of input items that bring tools: those of a developer, and the results of a search. */
+const ITEMS_WITH_TOOLS = ['additional_tools', 'tool_search_output'];
+
+/** The items of the input that bring tools, with their positions. */
+function itemsWithTools(input: unknown): (readonly [item: JsonObject, index: number])[] {
+  return arrayOfAnything(input).flatMap((item, index) =>
+    isObject(item) && ITEMS_WITH_TOOLS.some((type) => type === item['type']) ? [[item, index] as const] : [],
+  );
+}
+
+/**
+ * The tools that items of the input add to those of the request; each name counts once. Only agents send such items, so
+ * their tools may be of any kind, also on models with the compatibility of the specification.
+ */
+export function toolsOfInput(input: unknown, others: readonly Tool[]): Tool[] {
+  const names = new Set(others.map(({ name }) => name));
+  const added = itemsWithTools(input).flatMap(
+    ([item, index]) => TOOLS.full(item['tools'], join(join('input', index), 'tools')) ?? [],
+  );
+  return added.filter(({ name }) => !names.has(name) && names.add(name));
+}
+
+/** The client's tools for an upstream of the same format: the vendor would charge for its own. */
+export function forwardedTools(tools: readonly unknown[]): unknown[] {
+  return tools.filter((tool) => !isObject(tool) || !LEFT_OUT.some((type) => type === tool['type']));
+}
+
+/** An input item for an upstream of the same format: {@link forwardedTools} apply to the tools that it brings. */
+export function withForwardedTools(item: JsonObject): JsonObject {
+  const { tools } = item;
+  return itemsWithTools([item]).length > 0 && Array.isArray(tools) ? { ...item, tools: forwardedTools(tools) } : item;
 }
 
 /** The tools of a client that are left out of its request. */
-export function findOmittedTools(tools: unknown): UnusedFields {
-  const types = arrayOfAnything(tools).flatMap((tool) => (isObject(tool) ? [tool['type']] : []));
-  return { always: LEFT_OUT.filter((type) => types.includes(type)).map((type) => `tools.${type}`), converted: [] };
+export function findOmittedTools({ tools, input }: JsonObject): UnusedFields {
+  const all = [tools, ...itemsWithTools(input).map(([item]) => item['tools'])].flatMap(arrayOfAnything);
+  const sent = all.filter(isObject);
+  const always = LEFT_OUT.filter((type) => sent.some((tool) => tool['type'] === type));
+  const hasSearch = sent.some((tool) => tool['type'] === TOOL_SEARCH && tool['execution'] !== 'client');
+  return {
+    always: always.map((type) => `tools.${type}`),
+    converted: hasSearch ? [`tools.${TOOL_SEARCH}`] : [],
+  };
 }
 
 /** A choice among the tools, and the names of those that may be called. */
@@ -125,6 +175,7 @@ const reference = object({ name: readName, namespace: optional(readName) }, ({ n
 const references = typed<string | null>({
   function: reference,
   custom: reference,
+  [TOOL_SEARCH]: object({}, () => TOOL_SEARCH),
   ...Object.fromEntries(LEFT_OUT.map((type) => [type, object({}, () => null)])),
 });
 
@@ -177,6 +228,16 @@ export function textOfArguments(text: string): string {
   }
 }
 
+/** The arguments of a call as an object; arguments that are none, as when the output bound cuts them, are empty. */
+export function objectOfText(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
 /** How a call is written for the client that sent the tools: as a call of its own tool. */
 export function ownToolOf(
   tools: readonly Tool[],
@@ -186,7 +247,12 @@ export function ownToolOf(
   return own === undefined ? { name } : { name: own.name, namespace: own.namespace };
 }
 
-/** Whether the client defined the tool with this name as a free-text tool. */
-export function isFreeText(tools: readonly Tool[], name: string): boolean {
-  return tools.find((tool) => tool.name === name)?.isFreeText === true;
+/** The kinds of items that calls are: of a function, of a free-text tool, or of a search for tools. */
+export type CallKind = 'function' | 'free-text' | 'tool-search';
+
+/** The kind of a call, by the client's definition of the tool with this name. */
+export function callKindOf(tools: readonly Tool[], name: string): CallKind {
+  const tool = tools.find((one) => one.name === name);
+  if (tool?.isToolSearch === true) return 'tool-search';
+  return tool?.isFreeText === true ? 'free-text' : 'function';
 }

@@ -1,4 +1,5 @@
 /** The shapes of the responses format that the gateway writes. */
+import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart } from '../canonical.ts';
 
 /** The prefixes of output items' ids, the same as at the format's original service. */
@@ -53,7 +54,13 @@ export interface CustomCallItem extends Omit<FunctionCallItem, 'type' | 'argumen
   readonly input: string;
 }
 
-export type OutputItem = MessageItem | ReasoningItem | FunctionCallItem | CustomCallItem;
+export interface ToolSearchCallItem extends Omit<FunctionCallItem, 'type' | 'name' | 'namespace' | 'arguments'> {
+  readonly type: 'tool_search_call';
+  readonly execution: 'client';
+  readonly arguments: JsonObject;
+}
+
+export type OutputItem = MessageItem | ReasoningItem | FunctionCallItem | CustomCallItem | ToolSearchCallItem;
 
 export interface ResponseUsage {
   readonly input_tokens: number;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { API_KEY, BASE_URL, expect, MODEL, report } from './check.mjs';
 
-const { AGENT, BIN = '' } = process.env;
+const { AGENT, TOOLS = '', BIN = '' } = process.env;
 const home = await mkdtemp(join(tmpdir(), 'genway-agent-'));
 const work = join(home, 'work');
 await mkdir(work);
@@ -15,29 +15,56 @@ await writeFile(join(work, 'notes.txt'), 'a lighthouse');
 /** The output of the command is not in its text, which agents print too. */
 const SHELL = "printf '%s-%s' light house";
 
+const CODEX = {
+  prepare: () =>
+    writeFile(
+      join(home, 'config.toml'),
+      [
+        'model_provider = "genway"',
+        '[model_providers.genway]',
+        'name = "Genway"',
+        `base_url = "${BASE_URL}/v1"`,
+        'env_key = "GENWAY_KEY"',
+        'wire_api = "responses"',
+      ].join('\n'),
+    ),
+  env: { CODEX_HOME: home, GENWAY_KEY: API_KEY },
+  args: (prompt) => [
+    'exec',
+    '--skip-git-repo-check',
+    '--dangerously-bypass-approvals-and-sandbox',
+    '-m',
+    MODEL,
+    prompt,
+  ],
+};
+
+const inCode = (command) => ({ input: `text(await tools.exec_command(${JSON.stringify({ cmd: command })}))` });
+const PATCH = ['*** Begin Patch', '*** Add File: new.txt', '+written', '*** End Patch', ''].join('\n');
+
+/** Codex sends a model that it knows by name other tools than a model that it does not know. */
 const AGENTS = {
-  codex: {
-    prepare: () =>
-      writeFile(
-        join(home, 'config.toml'),
-        [
-          'model_provider = "genway"',
-          '[model_providers.genway]',
-          'name = "Genway"',
-          `base_url = "${BASE_URL}/v1"`,
-          'env_key = "GENWAY_KEY"',
-          'wire_api = "responses"',
-        ].join('\n'),
-      ),
-    env: { CODEX_HOME: home, GENWAY_KEY: API_KEY },
-    args: (prompt) => [
-      'exec',
-      '--skip-git-repo-check',
-      '--dangerously-bypass-approvals-and-sandbox',
-      '-m',
-      MODEL,
-      prompt,
+  'codex-code': {
+    ...CODEX,
+    isSerial: true,
+    calls: [
+      ['read', 'functions__exec', inCode('cat notes.txt'), 'a lighthouse'],
+      ['shell', 'functions__exec', inCode(SHELL), 'light-house'],
+      ['write', 'functions__exec', inCode('echo written > new.txt'), ''],
+      ['agents', 'collaboration__list_agents', {}, ''],
     ],
+  },
+  'codex-patch': {
+    ...CODEX,
+    calls: [
+      ['read', 'exec_command', { cmd: 'cat notes.txt' }, 'a lighthouse'],
+      ['shell', 'exec_command', { cmd: SHELL }, 'light-house'],
+      ['write', 'apply_patch', { input: PATCH }, ''],
+      ['search', 'tool_search', { query: 'mail' }, ''],
+    ],
+  },
+  codex: {
+    ...CODEX,
     calls: [
       ['read', 'exec_command', { cmd: 'cat notes.txt' }, 'a lighthouse'],
       ['shell', 'exec_command', { cmd: SHELL }, 'light-house'],
@@ -61,7 +88,7 @@ const AGENTS = {
   },
 };
 
-const agent = AGENTS[AGENT];
+const agent = AGENTS[TOOLS || AGENT];
 await agent.prepare();
 
 async function ask(prompt) {
@@ -76,8 +103,11 @@ async function ask(prompt) {
 }
 
 expect('turn', await ask('Say exactly: lighthouse'), 'lighthouse');
-const wish = agent.calls.map(([, tool, input]) => `${tool} with ${JSON.stringify(input)}`).join(' and ');
-const told = await ask(`Call ${wish}`);
-for (const [feature, , , part] of agent.calls) expect(feature, told, part);
+// An answer has at most one call where the agent wants no parallel calls.
+for (const calls of agent.isSerial ? agent.calls.map((call) => [call]) : [agent.calls]) {
+  const wish = calls.map(([, tool, input]) => `${tool} with ${JSON.stringify(input)}`).join(' and ');
+  const told = await ask(`Call ${wish}`);
+  for (const [feature, , , part] of calls) expect(feature, told, part);
+}
 expect('file', await readFile(join(work, 'new.txt'), 'utf8'), 'written');
 report();

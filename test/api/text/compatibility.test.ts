@@ -174,6 +174,82 @@ describe('models with full compatibility', () => {
       });
     }
 
+    const added = {
+      type: 'additional_tools',
+      id: 'at_1',
+      role: 'developer',
+      tools: [
+        {
+          type: 'namespace',
+          name: 'functions',
+          tools: [
+            { type: 'custom', name: 'exec', format: { type: 'text' } },
+            { type: 'function', name: 'wait', parameters: SCHEMA, strict: false },
+          ],
+        },
+        { type: 'web_search' },
+      ],
+    };
+    const search = { type: 'tool_search', execution: 'client', description: 'Finds tools.', parameters: SCHEMA };
+    const found = { type: 'namespace', name: 'mail', tools: [{ type: 'function', name: 'send', parameters: SCHEMA }] };
+    const searched = [
+      { type: 'tool_search_call', id: 'tsc_1', call_id: 'call_1', execution: 'client', arguments: { city: 'Oslo' } },
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'Oslo' } },
+      { type: 'tool_search_output', call_id: 'call_1', execution: 'client', status: 'completed', tools: [found] },
+      { type: 'tool_search_call', call_id: null, execution: 'server', arguments: {} },
+      { type: 'tool_search_output', call_id: null, execution: 'server', tools: [found] },
+    ];
+    const calls = async (upstream: WireFormatName, body: object): Promise<unknown[]> => {
+      const stream = await text.post('/v1/responses', { model: fullVia(upstream), ...body, stream: true });
+      const seen = eventsOfText(await stream.text()).map(({ data }) => Object(JSON.parse(data)));
+      const { output } = seen.at(-1).response;
+      const ended = seen.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item);
+      expect(ended).to.deep.equal(output);
+      return output.filter(({ type }: { type: string }) => type.endsWith('_call'));
+    };
+
+    for (const upstream of ['chat-completions', 'messages', 'generate-content'] as const) {
+      it(`offer the tools of input items, and return their calls as the client's own, over ${upstream}`, async () => {
+        // contract 4.8.2:29
+        const prompt = 'Call functions__exec with {"input":"text(1)"} and functions__wait with {"city":"Oslo"}';
+        expect(await calls(upstream, { input: [added, { role: 'user', content: prompt }] })).to.containSubset([
+          { type: 'custom_tool_call', name: 'exec', namespace: 'functions', input: 'text(1)' },
+          { type: 'function_call', name: 'wait', namespace: 'functions', arguments: '{"city":"Oslo"}' },
+        ]);
+      });
+
+      it(`let the client search for tools, and offer what the search found, over ${upstream}`, async () => {
+        // contract 4.8.2:30
+        const asks = (content: string) => ({ role: 'user', content });
+        const wanted = { input: [asks('Call tool_search with {"city":"Oslo"}')], tools: [search] };
+        expect(await calls(upstream, wanted)).to.containSubset([
+          { type: 'tool_search_call', execution: 'client', status: 'completed', arguments: { city: 'Oslo' } },
+        ]);
+        const next = {
+          input: [asks('Hi'), ...searched, asks('Call mail__send with {"city":"Oslo"}')],
+          tools: [search],
+        };
+        expect(await calls(upstream, next)).to.containSubset([
+          { type: 'function_call', name: 'send', namespace: 'mail', arguments: '{"city":"Oslo"}' },
+        ]);
+      });
+    }
+
+    it('forward items with tools to the vendor’s own upstream, without the vendor’s built-in tools', async () => {
+      // contract 4.8.2:31
+      const input = [added, ...searched, { role: 'user', content: 'Hi' }];
+      const { status } = await ask('responses', fullVia('responses'), { input, tools: [search] });
+      const [sent] = await text.seen(1);
+      expect(status).to.equal(200);
+      const { id: _, ...kept } = added;
+      expect(sent?.body['tools']).to.deep.equal([search]);
+      expect(sent?.body['input']).to.deep.equal([
+        { ...kept, tools: added.tools.slice(0, 1) },
+        ...searched.map(({ id: _id, ...item }) => item),
+        { role: 'user', content: 'Hi' },
+      ]);
+    });
+
     it('forward the tools unchanged to the vendor’s own upstream, without the vendor’s built-in tools', async () => {
       const { status } = await ask('responses', fullVia('responses'), { tools: [tools[0], tools[2]] });
       const [sent] = await text.seen(1);
@@ -207,6 +283,19 @@ describe('models with the compatibility of the specification', () => {
     }
     const refused = await text.post('/v1/responses', { model: 'textc-M3', input: 'Hi', reasoning: { effort: 'low' } });
     expect(refused.status).to.equal(400);
+  });
+
+  it('accept the tools of agents in items of the input, whatever their kind', async () => {
+    // contract 4.8.2:29
+    const tools = [{ type: 'namespace', name: 'functions', tools: [{ type: 'custom', name: 'exec' }] }];
+    for (const model of ['textg-6-luna', 'textc-M3', 'texti-k3']) {
+      const input = [
+        { type: 'additional_tools', tools },
+        { role: 'user', content: 'Hi' },
+      ];
+      const response = await text.post('/v1/responses', { model, input });
+      expect(response.status, await response.text()).to.equal(200);
+    }
   });
 
   it('name the fields that the contract accepts without effect', async () => {

@@ -1,6 +1,6 @@
 /** Command-line coding agents, on models whose upstream speaks another format than the agent. */
 import { expect } from 'chai';
-import { CLIENTS } from '../../../lab/clients/clients.ts';
+import { CLIENTS, CODEX_NAMES } from '../../../lab/clients/clients.ts';
 import { runProgram } from '../../../lab/clients/tools.ts';
 import { nodeWith } from '../../../lab/stack/packages.ts';
 import { modelVia, textModel, useTestText } from '../../support/text.ts';
@@ -10,9 +10,13 @@ const INSTALL_MS = 300_000;
 
 describe('a coding agent', () => {
   const model = modelVia('messages');
-  const text = useTestText({ models: [textModel(model, [{ format: 'messages' }], { compatibility: 'full' })] });
+  const known = Object.values(CODEX_NAMES);
+  const text = useTestText({
+    models: [model, ...known].map((id) => textModel(id, [{ format: 'messages' }], { compatibility: 'full' })),
+  });
 
-  for (const name of ['Codex CLI', 'Gemini CLI']) {
+  const agents = [['Codex CLI', model], ...known.map((id) => [`Codex CLI, ${id}`, id]), ['Gemini CLI', model]] as const;
+  for (const [name = '', id = ''] of agents) {
     it(`reads a file, runs a shell command and writes a file: ${name}`, async function () {
       this.timeout(INSTALL_MS);
       const client = CLIENTS.find((one) => one.name === name);
@@ -24,7 +28,7 @@ describe('a coding agent', () => {
         this.skip();
       }
       const worked = await runProgram(
-        { ...client, model },
+        { ...client, model: id },
         { BASE_URL: text.baseUrl, API_KEY: text.apiKey, PICTURE: '' },
       );
       expect(worked.split(', ')).to.include.members(['turn', 'read', 'shell', 'write', 'file']);

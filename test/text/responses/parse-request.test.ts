@@ -72,8 +72,12 @@ describe('responses request', () => {
     [wrongItem({ role: 'user' }), '"input[0].content" is required'],
     [wrongItem({ role: 'user', content: 5 }), '"input[0].content" must be a string or an array'],
     [
-      wrongItem({ type: 'web_search_call', id: 'ws_1' }),
-      '"input[0].type" must be one of: [message reasoning function_call function_call_output custom_tool_call custom_tool_call_output item_reference]',
+      wrongItem({ type: 'computer_call', id: 'cu_1' }),
+      '"input[0].type" must be one of: [message reasoning function_call function_call_output custom_tool_call custom_tool_call_output tool_search_call tool_search_output additional_tools web_search_call file_search_call code_interpreter_call image_generation_call mcp_list_tools mcp_call mcp_approval_request mcp_approval_response item_reference]',
+    ],
+    [
+      { ...base, input: [{ type: 'additional_tools', tools: [{ type: 'custom' }] }, message('user', 'Hi')] },
+      '"input[0].tools[0].name" is required',
     ],
     [
       wrongPart({ type: 'output_text', text: 'x' }),
