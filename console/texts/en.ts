@@ -1147,11 +1147,14 @@ export const en = {
     wrong: 'Current problems',
     nothingWrong: 'No problems: no alert fires, and no work waits for operators.',
     failed: (failures: number, requests: number) => `${failures} of ${requests} calls failed in 5 minutes`,
+    unknownWord: (word: string) =>
+      `the state “${word}” repeats; Genway does not know it, so tasks wait until their deadline`,
     concerns: {
       database: 'Not ready',
       temporal: 'Not ready',
       circuit: 'Upstream out of service',
       failing: 'Upstream fails',
+      unknownWord: 'Unknown state of jobs',
       overdue: 'Tasks past their deadline',
       lateTasks: 'Tasks that do not start',
       lateDeliveries: 'Deliveries that do not start',

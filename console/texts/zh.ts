@@ -1090,11 +1090,13 @@ export const zh: typeof en = {
     wrong: '当前的问题',
     nothingWrong: '没有问题：没有告警，也没有等待您处理的事项。',
     failed: (failures, requests) => `5 分钟内 ${requests} 次调用中 ${failures} 次失败`,
+    unknownWord: (word) => `反复报告 Genway 不认识的状态“${word}”，任务将一直等到截止时间`,
     concerns: {
       database: '未就绪',
       temporal: '未就绪',
       circuit: '上游停止使用',
       failing: '上游失败',
+      unknownWord: '未知的任务状态',
       overdue: '超过截止时间的任务',
       lateTasks: '没有启动的任务',
       lateDeliveries: '没有启动的投递',
