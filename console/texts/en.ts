@@ -446,9 +446,12 @@ export const en = {
   },
   sentForms: {
     title: 'Form already submitted',
-    otherEntries: 'You submitted this form before, with other entries. To submit the form again, open its page again.',
+    otherEntries: (done: string | null) =>
+      `You submitted this form before, and it took effect${done === null ? '.' : `: ${done}`} What you submitted now did nothing.`,
     unknown:
       'You submitted this form before, and the outcome is unknown. Check whether Genway made the change before you submit the form from a new page.',
+    outcome: 'See what the first form did',
+    newForm: 'Open a new form',
     over: 'This page appeared once, after you submitted a form, and has expired. If you did not save its content, create a new one.',
   },
   search: {
