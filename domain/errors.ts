@@ -80,6 +80,8 @@ interface ServiceErrorOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** What a client of the messages format reads of the error in `error.details`. */
   readonly details?: JsonObject | undefined;
+  /** The code in the envelope of a text format, where its clients know a more precise one. */
+  readonly formatCode?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -95,6 +97,7 @@ export class ServiceError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly details: JsonObject | undefined;
+  readonly formatCode: string | undefined;
   readonly fieldFault: FieldFault | null;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
@@ -106,6 +109,7 @@ export class ServiceError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers ?? {};
     this.details = options.details;
+    this.formatCode = options.formatCode;
     this.fieldFault = options.fieldFault ?? null;
   }
 }

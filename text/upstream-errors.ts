@@ -4,6 +4,7 @@
  */
 import { ServiceError, type ErrorCode } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
+import { type ContextOverflow, readOverflow, UNCOUNTED_OVERFLOW } from './context-overflow.ts';
 
 /**
  * The fault of a failing upstream. It decides what to try next and what to pause: its address, its key, its key for
@@ -24,6 +25,7 @@ interface UpstreamErrorOptions {
   readonly status?: number | null | undefined;
   readonly vendorMessage?: string | undefined;
   readonly askedWaitSeconds?: number | null | undefined;
+  readonly overflow?: ContextOverflow | null | undefined;
   readonly cause?: unknown;
 }
 
@@ -40,15 +42,18 @@ export class UpstreamError extends ServiceError {
   readonly vendorMessage: string;
   /** How long it asked to be left alone; null if it did not. Clients get `retryAfterSeconds`. */
   readonly askedWaitSeconds: number | null;
+  /** What the upstream reports about a prompt that does not fit the model's context; null for any other failure. */
+  readonly overflow: ContextOverflow | null;
 
   constructor({ code, message, fault }: Failure, options: UpstreamErrorOptions = {}) {
-    const { status = null, vendorMessage = '', askedWaitSeconds = null, cause } = options;
+    const { status = null, vendorMessage = '', askedWaitSeconds = null, overflow = null, cause } = options;
     const defaultWait = fault === 'rate_limited' ? DEFAULT_WAIT_SECONDS : undefined;
     super(code, message, { retryAfterSeconds: askedWaitSeconds ?? defaultWait, cause });
     this.fault = fault;
     this.upstreamStatus = status;
     this.vendorMessage = vendorMessage;
     this.askedWaitSeconds = askedWaitSeconds;
+    this.overflow = overflow;
   }
 }
 
@@ -168,6 +173,9 @@ const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
   timeout_error: TIMED_OUT,
 };
 
+/** Failures behind which only the message may reveal a prompt that is too long. */
+const MAY_BE_TOO_LONG: ReadonlySet<Failure> = new Set([REFUSED, FAILED]);
+
 /** Names that say less than the status, and count only when there is no status. */
 const VAGUE_CODES = new Set(['invalid_request_error']);
 
@@ -192,8 +200,11 @@ export function upstreamError(
     FAILED;
   // Other keys of the upstream may have access to the model.
   const failure = named === MODEL_UNKNOWN && status === 403 ? ACCESS_REFUSED : named;
-  return new UpstreamError(failure, {
+  const reported = named === TOO_LONG || MAY_BE_TOO_LONG.has(named) ? readOverflow(stringOf(vendorMessage)) : null;
+  const overflow = named === TOO_LONG ? (reported ?? UNCOUNTED_OVERFLOW) : reported;
+  return new UpstreamError(overflow === null ? failure : TOO_LONG, {
     status,
+    overflow,
     vendorMessage: stringOf(vendorMessage),
     askedWaitSeconds: retryAfterSeconds,
   });

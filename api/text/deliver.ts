@@ -5,6 +5,7 @@ import { ServiceError, toServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
 import { CancelSignal } from '../../providers/text/cancel-signal.ts';
 import type { JoinedCalls } from '../../text/join-calls.ts';
+import { describeOverflow, OVERFLOW_CODE } from '../../text/context-overflow.ts';
 import { Meter } from '../../text/meter.ts';
 import { UnsuitableAnswerError } from '../../text/structured-output.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
@@ -13,6 +14,7 @@ import type { AdmittedCall } from './admit.ts';
 import { affinityOf } from './affinity.ts';
 import type { ClientExchange } from './client-exchange.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
+import { estimateInputTokens } from './estimate-tokens.ts';
 import { ClientGoneError, type DepartedClients, type AbandonReason } from './departed-clients.ts';
 import { joinedCalls, planExchange, limitOutputTokens, type Exchange, type ReadRequest } from './exchange.ts';
 import { createReply, type DrainAnswer, type Reply } from './reply.ts';
@@ -385,8 +387,13 @@ function countsOf(meter: Meter, ending: AbandonReason | null): Pick<TextOutcome,
 }
 
 /** Failures of upstreams are already in the log, one line per attempt. */
-function explain(failure: Error, { requestId, model }: AdmittedCall, log: Logger): ServiceError {
+function explain(failure: Error, { requestId, model, format, read }: AdmittedCall, log: Logger): ServiceError {
   const shown = toServiceError(failure);
+  if (shown instanceof UpstreamError && shown.overflow !== null) {
+    const known = { estimateInput: () => estimateInputTokens(read.request), limit: model.contextTokens };
+    const formatCode = model.compatibility === 'full' ? OVERFLOW_CODE : undefined;
+    return new ServiceError(shown.code, describeOverflow(format.name, shown.overflow, known), { formatCode });
+  }
   if (shown.code === 'internal_error') {
     log.error({ request_id: requestId, model: model.id, err: failure }, 'text request failed');
   }

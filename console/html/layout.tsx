@@ -150,8 +150,7 @@ function Document({ title, content, signedIn, done }: Frame) {
   );
 }
 
-/** What a form did, in the language of the reader. */
-export function doneText(done: Done, texts: Texts): string {
+function doneText(done: Done, texts: Texts): string {
   const { name, amount } = partsOfDone(done);
   return texts.done[name].replace('{usd}', usd(amount));
 }

@@ -92,7 +92,7 @@ export function describeAttempt(
  * @param body the client's request
  */
 export function errorForClient(error: unknown, body: unknown): unknown {
-  if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
+  if (!(error instanceof UpstreamError) || error.code !== 'bad_request' || error.overflow !== null) return error;
   const words = redactVendorMessage(error.vendorMessage, fieldNamesOf(body));
   if (words === '') return error;
   return new ServiceError('bad_request', `${error.message} The model reported: ${words}`, { cause: error });

@@ -5,7 +5,8 @@ import { encodeEvent } from '../sse.ts';
 import { messageWithRequestId } from '../wire-format.ts';
 
 export function renderError(error: ServiceError, requestId: string): JsonObject {
-  return { error: { message: messageWithRequestId(error, requestId), type: 'svc_error', code: error.code } };
+  const { code, formatCode = code } = error;
+  return { error: { message: messageWithRequestId(error, requestId), type: 'svc_error', code: formatCode } };
 }
 
 export function renderStreamError(error: ServiceError, requestId: string): string {

@@ -21,7 +21,6 @@ import {
 
 /** Failures that only the message identifies, because the type says no more than "invalid". */
 const CODE_BY_SENTENCE: readonly (readonly [RegExp, string])[] = [
-  [/prompt is too long/i, 'context_length_exceeded'],
   [/content filtering policy/i, 'content_filter'],
   // The gateway's own credit, about which its clients can do nothing.
   [/credit balance is too low/i, 'insufficient_quota'],

@@ -12,7 +12,7 @@ export function renderStreamError(error: ServiceError, requestId: string, eventC
   const event = {
     type: 'error',
     sequence_number: eventCount,
-    code: error.code,
+    code: error.formatCode ?? error.code,
     message: messageWithRequestId(error, requestId),
     param: null,
     ...renderError(error, requestId),

@@ -16,7 +16,8 @@ export type FailureKind =
   | 'no_funds'
   | 'forbidden'
   | 'not_found'
-  | 'too_large';
+  | 'too_large'
+  | 'context_exceeded';
 
 const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
   401: 'unauthenticated',
@@ -36,6 +37,8 @@ interface TextFailureOptions {
   readonly message?: string | undefined;
   /** The format's own status for the kind if omitted. */
   readonly status?: number | undefined;
+  /** The values of placeholders, such as `{input}`, in the format's own message. */
+  readonly values?: Readonly<Record<string, number>>;
 }
 
 /** An answer other than success. */
@@ -43,11 +46,18 @@ export class TextFailure extends Error {
   override readonly name = 'TextFailure';
   readonly kind: FailureKind;
   readonly status: number | undefined;
+  readonly #values: Readonly<Record<string, number>>;
 
-  constructor(kind: FailureKind, { message, status }: TextFailureOptions = {}) {
+  constructor(kind: FailureKind, { message, status, values = {} }: TextFailureOptions = {}) {
     super(message);
     this.kind = kind;
     this.status = status;
+    this.#values = values;
+  }
+
+  /** The failure's own message, or the format's. */
+  wordedBy(template: string): string {
+    return this.message || template.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(this.#values[name]));
   }
 }
 

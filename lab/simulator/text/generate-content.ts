@@ -19,6 +19,11 @@ const WORDINGS: Readonly<Record<Exclude<FailureKind, 'content_policy_violation'>
   no_funds: [429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota, please check your plan and billing details.'],
   forbidden: [403, 'PERMISSION_DENIED', 'The caller does not have permission'],
   not_found: [404, 'NOT_FOUND', 'The model is not found for API version v1beta.'],
+  context_exceeded: [
+    400,
+    'INVALID_ARGUMENT',
+    'The input token count ({input}) exceeds the maximum number of tokens allowed ({limit}).',
+  ],
   too_large: [400, 'INVALID_ARGUMENT', 'Request payload size exceeds the limit.'],
   rate_limit_exceeded: [429, 'RESOURCE_EXHAUSTED', 'Resource has been exhausted (e.g. check quota).'],
   processing_failed: [500, 'INTERNAL', 'An internal error has occurred. Please retry.'],
@@ -98,7 +103,7 @@ function renderError(failure: TextFailure): object {
   return {
     error: {
       code: statusOf(failure),
-      message: failure.message || message,
+      message: failure.wordedBy(message),
       status: name,
       ...(details === undefined ? {} : { details: [details] }),
     },

@@ -16,6 +16,7 @@ const WORDINGS: Readonly<Record<FailureKind, Wording>> = {
   no_funds: [400, 'invalid_request_error', 'Your credit balance is too low to access the API.'],
   forbidden: [403, 'permission_error', 'Your API key does not have permission to use the specified resource.'],
   not_found: [404, 'not_found_error', 'The requested resource could not be found.'],
+  context_exceeded: [400, 'invalid_request_error', 'prompt is too long: {input} tokens > {limit} maximum'],
   too_large: [413, 'request_too_large', 'Request exceeds the maximum size'],
   rate_limit_exceeded: [429, 'rate_limit_error', 'This request would exceed your rate limit. Please try again later.'],
   processing_failed: [500, 'api_error', 'Internal server error'],
@@ -68,7 +69,7 @@ export const messages: SimulatedFormat = {
 
 function renderError(failure: TextFailure): object {
   const [, type, message] = WORDINGS[failure.kind];
-  return { type: 'error', error: { type, message: failure.message || message } };
+  return { type: 'error', error: { type, message: failure.wordedBy(message) } };
 }
 
 function readConversation(body: Fields): Conversation {

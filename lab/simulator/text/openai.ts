@@ -31,6 +31,12 @@ const WORDINGS: Readonly<Record<FailureKind, Wording>> = {
     'model_not_found',
     'The model does not exist or you do not have access to it.',
   ],
+  context_exceeded: [
+    400,
+    'invalid_request_error',
+    'context_length_exceeded',
+    "This model's maximum context length is {limit} tokens. However, your messages resulted in {input} tokens. Please reduce the length of the messages.",
+  ],
   too_large: [413, 'invalid_request_error', null, 'The request is too large.'],
   rate_limit_exceeded: [
     429,
@@ -61,7 +67,7 @@ export function openaiError(failure: TextFailure): {
   readonly code: string | null;
 } {
   const [, type, code, message] = WORDINGS[failure.kind];
-  return { message: failure.message || message, type, param: null, code };
+  return { message: failure.wordedBy(message), type, param: null, code };
 }
 
 /** The parts of a format that do not depend on its bodies. */

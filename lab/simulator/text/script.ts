@@ -10,6 +10,7 @@
  * | `reasoning=N` | as many words of reasoning, before the text |
  * | `prompt=N` `cached=N` | the input of the usage, and what of it was cached |
  * | `no_usage` | no usage |
+ * | `context=N` | refuses a prompt of more tokens as too long |
  * | `tool=NAME` `tools=NAME+NAME` | calls them with arguments that fit their schemas |
  * | `delay_ms=N` `chunk_ms=N` | a wait before the first byte, and between chunks |
  * | `status=N` `fail=CODE` | an error instead of the answer |
@@ -93,12 +94,14 @@ function promptOfEntry(entry: Entry): string {
 /**
  * @param prompt the result of {@link promptOf} for the conversation
  * @param cachedTokens the number of its tokens in the cache
- * @throws TextFailure when the history is invalid
+ * @throws TextFailure when the history is invalid, or the prompt is too long
  * @throws BadDirectiveError when a directive's value is invalid
  */
 export function writeScript(conversation: Conversation, prompt: string, cachedTokens: number): Script {
   requireCallsOfResults(conversation.entries);
   const directives = parseDirectives(prompt);
+  const promptTokens = countInputTokens(prompt);
+  requireRoom(promptTokens, directives);
   const tokens = scriptedTokens(directives, 'tokens');
   const { text, calls } = contentOf(conversation, directives, tokens);
   const output = fitOutput(conversation, {
@@ -109,7 +112,7 @@ export function writeScript(conversation: Conversation, prompt: string, cachedTo
   });
   const reasoning = output.reasoning.length;
   const usage = {
-    ...inputUsage(conversation, directives, countInputTokens(prompt), cachedTokens),
+    ...inputUsage(conversation, directives, promptTokens, cachedTokens),
     output: output.tokens * conversation.choiceCount,
     reasoning: reasoning * conversation.choiceCount,
   };
@@ -125,6 +128,12 @@ function requireCallsOfResults(entries: readonly Entry[]): void {
       throw badRequest(`No tool call found for the tool result with the id ${entry.callId}.`);
     }
   }
+}
+
+function requireRoom(promptTokens: number, directives: Directives): void {
+  const limit = wholeNumber(directives, 'context');
+  if (limit === undefined || promptTokens <= limit) return;
+  throw new TextFailure('context_exceeded', { values: { input: promptTokens, limit } });
 }
 
 function scriptedTokens(directives: Directives, name: string): number | undefined {

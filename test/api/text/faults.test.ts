@@ -53,6 +53,19 @@ function lastCodeOf(format: WireFormatName, stream: string): string {
   return codeOf(format, last.slice(last.indexOf('data: ') + 'data: '.length));
 }
 
+/** A model like that of `modelVia`, with full compatibility. */
+function fullVia(format: WireFormatName): string {
+  return `texta-full-via-${format}`;
+}
+
+/** The words by which agents recognise a prompt that is too long. */
+const OVERFLOWS: Readonly<Record<WireFormatName, RegExp>> = {
+  'chat-completions': /maximum context length is 5 tokens. However, your messages resulted in \d+ tokens/,
+  responses: /exceeds the context window of this model \(\d+ tokens > 5 maximum\)/,
+  messages: /prompt is too long: \d+ tokens > 5 maximum/,
+  'generate-content': /input token count \(\d+\) exceeds the maximum number of tokens allowed \(5\)/,
+};
+
 describe('an upstream of a text model', () => {
   /** The paths and bodies of the requests that the scripted upstream received. */
   let calls: string[] = [];
@@ -82,6 +95,7 @@ describe('an upstream of a text model', () => {
         { format: 'responses', provider: 'dead' },
         { format: 'generate-content', provider: 'simulator' },
       ]),
+      ...WIRE_FORMAT_NAMES.map((format) => textModel(fullVia(format), [{ format }], { compatibility: 'full' })),
       textModel('texta-renamed', [{ format: 'chat-completions', provider: 'simulator', model: 'secret-name' }]),
     ],
   }));
@@ -163,6 +177,23 @@ describe('an upstream of a text model', () => {
         }
       });
     }
+
+    it(`leads to words that the client's agents know if it refuses the length of a prompt in ${upstream}`, async () => {
+      // contract 7.2:36
+      for (const format of WIRE_FORMAT_NAMES) {
+        for (const stream of [false, true]) {
+          const strict = await text.ask(format, modelVia(upstream), '[sim:context=5]', { stream });
+          await expectFailure(strict.clone(), format, 400, ['bad_request']);
+          expect(await strict.text()).to.match(OVERFLOWS[format]);
+          const full = await text.ask(format, fullVia(upstream), '[sim:context=5]', { stream });
+          const body = await full.text();
+          expect(codeOf(format, body)).to.equal(format === 'messages' ? 'bad_request' : 'context_length_exceeded');
+          expect(body).to.match(OVERFLOWS[format]);
+          await text.idle();
+          expect(text.outcomes.pop()).to.include({ status: 'failed', errorCode: 'bad_request' });
+        }
+      }
+    });
 
     for (const [fault, codes] of BREAKS) {
       it(`fails the request if it breaks off a whole answer in ${upstream} (${fault})`, async () => {
