@@ -16,6 +16,17 @@ export class FormError extends ServiceError {
   }
 }
 
+/** The refusal of a form that took effect before, or may have. */
+export class SentBeforeError extends FormError {
+  /** The path of the page that shows what the form did, below the console; empty if there is none. */
+  readonly outcome: string;
+
+  constructor(words: string, outcome = '') {
+    super(words, { code: 'idempotency_conflict' });
+    this.outcome = outcome;
+  }
+}
+
 /** Whether an error is the refusal of a form, after which the form's page is shown again. Other errors have a page. */
 export function isRefusal(error: unknown): error is ServiceError {
   return error instanceof FormError || (error instanceof ServiceError && error.status < 500);

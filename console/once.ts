@@ -18,7 +18,8 @@ import {
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import { isObject } from '../domain/json.ts';
 import { withNewFormIds } from './html/form-id.tsx';
-import { FormError } from './form-problem.ts';
+import { doneText } from './html/layout.tsx';
+import { SentBeforeError } from './form-problem.ts';
 import { type Cookie, type Done, doneBy, isDone, type PageResult, type Page, type Visit } from './page.ts';
 
 const FORM_ID = /^[\w-]{22,64}$/;
@@ -69,15 +70,22 @@ export async function findEarlierOutcome(
   const { database } = services;
   let found = await retryOnLostConnection(() => findSentForm(database, form.id));
   for (const pauseMs of PAUSES_MS) {
-    if (!found || !found.digest.equals(form.digest) || found.encryptedAnswer) break;
+    if (!found || found.encryptedAnswer) break;
     await sleep(pauseMs);
     found = await retryOnLostConnection(() => findSentForm(database, form.id));
   }
   if (!found) return null;
   const { sentForms: words } = visit.texts;
-  if (!found.digest.equals(form.digest)) throw sentBefore(words.otherEntries);
   const kept = keptIn(found, form.id, services);
-  if (!kept || kept.kind === 'unknown') throw sentBefore(words.unknown);
+  if (!kept || kept.kind === 'unknown') throw new SentBeforeError(words.unknown);
+  if (!found.digest.equals(form.digest)) {
+    // Another user learns nothing about the outcome.
+    const shown = found.userId !== null && found.userId === visit.session?.user.id ? kept : UNKNOWN;
+    throw new SentBeforeError(
+      words.otherEntries(shown.done && doneText(shown.done, visit.texts)),
+      addressOf(shown, form.id),
+    );
+  }
   // A browser with a session keeps its session. A stored page expires.
   return toResult(kept, form.id, visit.session === null && found.isRecent);
 }
@@ -126,7 +134,7 @@ export async function showOutcome({ params, session, texts }: Visit, services: A
   const userId = session && !session.secondFactorPending ? session.user.id : null;
   const kept = found && (found.userId === null || found.userId === userId) ? keptIn(found, formId, services) : null;
   if (!found || kept?.kind !== 'page') throw new ServiceError('not_found', 'There is no such page.');
-  if (!found.isRecent) throw sentBefore(texts.sentForms.over);
+  if (!found.isRecent) throw new SentBeforeError(texts.sentForms.over);
   return { kind: 'part', content: raw(withNewFormIds(kept.html)) };
 }
 
@@ -155,14 +163,18 @@ function toKept(result: PageResult, draw: PageRenderer): StoredResult {
 /** @param canSetCookies whether to set the cookies of the stored response */
 function toResult(kept: StoredResult, formId: string, canSetCookies: boolean): PageResult {
   if (kept.kind === 'part') return { kind: 'part', content: raw(kept.html) };
-  const shown = kept.kind === 'page' ? { path: `/outcomes/${formId}`, done: null } : { path: kept.to, done: kept.done };
-  const next = { kind: 'redirect', ...shown } as const;
+  const next = { kind: 'redirect', path: addressOf(kept, formId), done: kept.done } as const;
   if (!canSetCookies) return next;
   return {
     ...next,
     ...(kept.session !== null && { session: kept.session }),
     ...(kept.attempt !== null && { attempt: kept.attempt }),
   };
+}
+
+/** The path of the page that answers a form, below the console; empty if the answer is a part of a page. */
+function addressOf({ kind, to }: StoredResult, formId: string): string {
+  return kind === 'page' ? `/outcomes/${formId}` : to;
 }
 
 function keptIn({ encryptedAnswer }: SentForm, formId: string, { encryption }: ApiServices): StoredResult | null {
@@ -186,8 +198,4 @@ function isKept(value: unknown): value is StoredResult {
 
 function isCookie(cookie: unknown): boolean {
   return cookie === 'end' || (isObject(cookie) && typeof cookie['token'] === 'string');
-}
-
-function sentBefore(words: string): ServiceError {
-  return new FormError(words, { code: 'idempotency_conflict' });
 }

@@ -62,3 +62,12 @@ export const PAGES: readonly Page[] = [
   ...filePages,
   ...memberPages,
 ];
+
+/** Finds the page that a browser opens at a path below the console. */
+export function findPage(path: string): Page | undefined {
+  return PAGES.find((page) => page.method === 'get' && patternOf(page).test(path));
+}
+
+function patternOf({ path }: Page): RegExp {
+  return new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+}

@@ -31,7 +31,7 @@ import {
   type UserVisit,
   type Visit,
 } from './page.ts';
-import { PAGES } from './pages.ts';
+import { findPage, PAGES } from './pages.ts';
 import { mountStatus } from './status.tsx';
 import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../api/services/people/provider-sign-in.ts';
 import { findSession, isFormToken, SESSION_COOKIE, SESSION_LIFETIME_SECONDS } from '../api/services/people/sessions.ts';
@@ -247,6 +247,17 @@ function openPageOf({ context, isPartRequest }: Visit): string {
   return isShort && path.startsWith(`${PREFIX}/`) ? encodeURIComponent(path.slice(PREFIX.length)) : '';
 }
 
+/** The address of the page with the form that was sent to the visit's path, below the console. */
+function pageOfForm(visit: Visit): string {
+  const open = pathBelow(openPageOf(visit));
+  const [openPath = ''] = open.split('?');
+  for (let path = visit.path.slice(PREFIX.length); path !== ''; path = path.slice(0, path.lastIndexOf('/'))) {
+    if (path === openPath) return open;
+    if (findPage(path) !== undefined) return path;
+  }
+  return '';
+}
+
 /** Returns the path in a cookie, which callers append to the path of the console; empty if it is missing or invalid. */
 function pathBelow(token: string | undefined): string {
   try {
@@ -296,7 +307,8 @@ async function sendError(context: Context, visit: Visit, error: unknown, service
   const asked = { request_id: visit.requestId, page: context.state.endpoint?.path };
   if (isOurs) services.log.error({ err: error, ...asked }, 'could not serve a page');
   const status = isUnavailable(error) ? 503 : shown.status;
-  const content = ErrorContent({ texts: visit.texts, status, error: shown, requestId: visit.requestId });
+  const { texts, requestId } = visit;
+  const content = ErrorContent({ texts, status, error: shown, requestId, formPage: PREFIX + pageOfForm(visit) });
   const page = { ...showPage(titleOf(visit, status), content), status };
   await send(context, visit, services, visit.isPartRequest ? showPart(content, status) : page);
 }

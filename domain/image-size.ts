@@ -53,6 +53,14 @@ export function imageTierOf({ width, height }: PixelSize): ImageTier {
 }
 
 /**
+ * The pixels that a vendor with sizes of its own must render for a requested size: the vendor knows only the tier, and a
+ * tier bills larger sizes than it renders.
+ */
+export function soldPixelsOf(size: PixelSize): number {
+  return Math.min(size.width * size.height, RENDERED_PIXELS[imageTierOf(size)]);
+}
+
+/**
  * The largest size of a tier with exactly the requested aspect ratio, within {@link IMAGE_SIZE_LIMITS}.
  *
  * @param aspectRatio `W:H`, or `auto`, which renders a square frame

@@ -40,6 +40,8 @@ export interface Metrics extends TextMoneyMetrics {
     upstream: string,
     settlement: { outcome: string; learntFrom: string; possibleLoss?: bigint | null },
   ): void;
+  /** An upstream repeated an unknown word for the state of a job for a minute. @param upstream the name of a media upstream */
+  unknownWordRepeated(upstream: string): void;
   /**
    * A provider announced the end of a job.
    *
@@ -103,6 +105,7 @@ export function createMetrics(): Metrics {
       if (outcome === 'unknown') media.orphaned.inc({ upstream });
       if (loss) media.possibleLoss.inc({ upstream }, toUsdNumber(loss));
     },
+    unknownWordRepeated: (upstream) => media.unknownWords.inc({ upstream }),
     callbackReceived: (callback) => media.callbacks.inc(callback),
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     storageChanged: (isAvailable) => storageUnavailable.set(isAvailable ? 0 : 1),
@@ -187,6 +190,12 @@ function mediaInstruments(registers: Registry[]) {
     orphaned: new Counter({
       name: 'genway_orphaned_submissions_total',
       help: 'Submissions of media tasks whose outcome could not be determined; the upstream may have charged for a render that no client received',
+      labelNames: ['upstream'],
+      registers,
+    }),
+    unknownWords: new Counter({
+      name: 'genway_media_unknown_words_total',
+      help: 'Minutes for which a media upstream repeated a state of a job that Genway does not know',
       labelNames: ['upstream'],
       registers,
     }),

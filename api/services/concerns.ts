@@ -3,6 +3,7 @@ import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
 import { readLedgerHealth } from '../../db/queries/ledger-health.ts';
 import { listPendingCorrections } from '../../db/queries/corrections.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
+import { listUnknownWords, type UnknownWord } from '../../db/queries/unknown-words.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
@@ -27,6 +28,8 @@ export type Concern =
       readonly requests: number;
       readonly failures: number;
     }
+  /** An upstream repeats a state of jobs that Genway does not know, so that their tasks wait until the deadline. */
+  | ({ readonly kind: 'unknownWord' } & UnknownWord)
   | { readonly kind: 'overdue'; readonly count: number }
   | { readonly kind: 'lateTasks' | 'lateDeliveries'; readonly count: number; readonly seconds: number }
   | { readonly kind: 'endpoints' | 'approvals' | 'findings'; readonly count: number }
@@ -72,10 +75,11 @@ export async function readState(services: Services): Promise<State> {
 
 async function readConcerns(services: Services) {
   const { database, upstreams } = services;
-  const [backlog, health, ledger, endpoints, corrections, losses] = await Promise.all([
+  const [backlog, health, ledger, words, endpoints, corrections, losses] = await Promise.all([
     readBacklog(database),
     upstreams.list(),
     readLedgerHealth(database),
+    listUnknownWords(database),
     listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
     listPendingCorrections(database, MAX_COUNT),
     findSalesBelowCost(services),
@@ -85,6 +89,7 @@ async function readConcerns(services: Services) {
     concerns: [
       ...openCircuits(health),
       ...health.flatMap(failingRoute),
+      ...words.map((word) => ({ kind: 'unknownWord' as const, ...word })),
       ...lateWork(backlog),
       ...counted('endpoints', endpoints.length),
       ...counted('approvals', corrections.length),

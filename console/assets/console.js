@@ -41,9 +41,44 @@ document.addEventListener('submit', (event) => {
   const isBusy = form.hasAttribute('aria-busy');
   const isAsked = form.matches('[data-cost-at]');
   if (isBusy || isAsked) event.preventDefault();
+  else rememberSent(form);
   form.setAttribute('aria-busy', 'true');
   if (isAsked && !isBusy) void ask(form).finally(() => form.removeAttribute('aria-busy'));
 });
+
+/*
+ * A form that was sent belongs to this visit of its page. When the browser returns to the visit, it requests the page
+ * again and restores the old entries, so the form also needs its old id: otherwise its work would be done a second time.
+ */
+
+const returned = performance.getEntriesByType('navigation')[0].type === 'back_forward';
+if (returned) restoreIds();
+else if (history.state?.sent) history.replaceState({ ...history.state, sent: {} }, '');
+
+function rememberSent(form, id = form.elements.form_id.value) {
+  // A form before a sign-in may be sent for several people.
+  if (!form.elements.form_token) return;
+  history.replaceState({ ...history.state, sent: { ...history.state?.sent, [keyOf(form)]: id } }, '');
+}
+
+function restoreIds() {
+  for (const form of document.querySelectorAll('form[method=post]')) {
+    const id = history.state?.sent?.[keyOf(form)];
+    if (id) form.elements.form_id.value = id;
+  }
+}
+
+/** Identifies a form on a page that was drawn again: by its address, and the values that are the same on each drawing. */
+function keyOf(form) {
+  const given = [...form.querySelectorAll('input[type=hidden]:not([autocomplete=off])')];
+  return JSON.stringify([form.getAttribute('action'), ...given.map(({ name, value }) => [name, value])]);
+}
+
+/** Gives a form a new id, after which it can be sent for other work. */
+function renewId(form) {
+  form.elements.form_id.value = newFormId();
+  rememberSent(form, null);
+}
 
 /* The playground shows results beside the form. After an answer, the form gets a new id; without an answer, it keeps
    its id, so that sending it again does not repeat the work. */
@@ -65,7 +100,7 @@ document.addEventListener('htmx:afterRequest', ({ detail }) => {
 
 /** Gives the form a new id, and removes earlier problems and faults. */
 function startAnew(form) {
-  form.elements.form_id.value = newFormId();
+  renewId(form);
   for (const words of form.parentElement.querySelectorAll('.problem, .fault')) words.remove();
   for (const field of form.querySelectorAll('[aria-invalid]')) field.removeAttribute('aria-invalid');
 }
@@ -218,7 +253,7 @@ async function ask(form) {
   } finally {
     text.removeAttribute('aria-busy');
     stop.hidden = true;
-    form.elements.form_id.value = newFormId();
+    renewId(form);
   }
 }
 

@@ -367,7 +367,7 @@ export function Form({ action, submit, look, stored = null, children, ...rest }:
   return (
     <form method="post" action={action} {...rest}>
       {session === null ? null : <input type="hidden" name="form_token" value={session.formToken} />}
-      <FormId />
+      <FormId refused={refusal?.sent.exact('form_id') || null} />
       {stored === null ? null : (
         // Browsers would otherwise restore the marks of an older page.
         <input type="hidden" name={SHOWN_FIELD} value={refusal?.marks ?? marksOf(stored)} autocomplete="off" />

@@ -1,5 +1,6 @@
 import type { Child } from 'hono/jsx';
 import type { ServiceError } from '../../domain/errors.ts';
+import { SentBeforeError } from '../form-problem.ts';
 import { ProblemText } from './components.tsx';
 import type { Texts } from '../texts/texts.ts';
 
@@ -8,17 +9,26 @@ interface Shown {
   readonly status: number;
   readonly error: ServiceError;
   readonly requestId: string;
+  /** The address of the page with the sent form. */
+  readonly formPage: string;
 }
 
 /** The content of an error page. */
-export function ErrorContent({ texts: { errors }, status, error, requestId }: Shown) {
+export function ErrorContent({ texts: { errors, sentForms }, status, error, requestId, formPage }: Shown) {
   return (
     <section class="card" role="alert">
       <p>{wordsFor(errors, status, error)}</p>
       {status >= 500 ? <code>{requestId}</code> : null}
-      <p>
-        <a href="/console">{errors.back}</a>
-      </p>
+      {error instanceof SentBeforeError ? (
+        <p class="row">
+          {error.outcome === '' ? null : <a href={`/console${error.outcome}`}>{sentForms.outcome}</a>}
+          <a href={formPage}>{sentForms.newForm}</a>
+        </p>
+      ) : (
+        <p>
+          <a href="/console">{errors.back}</a>
+        </p>
+      )}
     </section>
   );
 }

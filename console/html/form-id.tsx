@@ -1,11 +1,15 @@
-/** The id of a form, by which its work is done once however often the browser sends it. Each page has new ids. */
+/**
+ * The id of a form, by which its work is done once however often the browser sends it. Each visit of a page has new ids: a
+ * refused form keeps its id, and so does a sent form to which the browser returns (`console.js`).
+ */
 import { randomBytes } from 'node:crypto';
 
 const ID_BYTES = 16;
 
-export function FormId() {
-  // Without `autocomplete="off"`, a browser would restore the id of a form that was already sent.
-  return <input type="hidden" name="form_id" value={newFormId()} autocomplete="off" />;
+/** @param refused the id of the refused form that the page shows again; null for a new form */
+export function FormId({ refused }: { refused: string | null }) {
+  // Without `autocomplete="off"`, a browser would restore ids after a reload, which starts a new visit.
+  return <input type="hidden" name="form_id" value={refused ?? newFormId()} autocomplete="off" />;
 }
 
 /** Gives all forms of a page new ids. */

@@ -150,7 +150,8 @@ function Document({ title, content, signedIn, done }: Frame) {
   );
 }
 
-function doneText(done: Done, texts: Texts): string {
+/** What a form did, in the language of the reader. */
+export function doneText(done: Done, texts: Texts): string {
   const { name, amount } = partsOfDone(done);
   return texts.done[name].replace('{usd}', usd(amount));
 }

@@ -446,9 +446,12 @@ export const en = {
   },
   sentForms: {
     title: 'Form already submitted',
-    otherEntries: 'You submitted this form before, with other entries. To submit the form again, open its page again.',
+    otherEntries: (done: string | null) =>
+      `You submitted this form before, and it took effect${done === null ? '.' : `: ${done}`} What you submitted now did nothing.`,
     unknown:
       'You submitted this form before, and the outcome is unknown. Check whether Genway made the change before you submit the form from a new page.',
+    outcome: 'See what the first form did',
+    newForm: 'Open a new form',
     over: 'This page appeared once, after you submitted a form, and has expired. If you did not save its content, create a new one.',
   },
   search: {
@@ -1147,11 +1150,14 @@ export const en = {
     wrong: 'Current problems',
     nothingWrong: 'No problems: no alert fires, and no work waits for operators.',
     failed: (failures: number, requests: number) => `${failures} of ${requests} calls failed in 5 minutes`,
+    unknownWord: (word: string) =>
+      `the state “${word}” repeats; Genway does not know it, so tasks wait until their deadline`,
     concerns: {
       database: 'Not ready',
       temporal: 'Not ready',
       circuit: 'Upstream out of service',
       failing: 'Upstream fails',
+      unknownWord: 'Unknown state of jobs',
       overdue: 'Tasks past their deadline',
       lateTasks: 'Tasks that do not start',
       lateDeliveries: 'Deliveries that do not start',

@@ -447,8 +447,11 @@ export const zh: typeof en = {
   },
   sentForms: {
     title: '已提交过',
-    otherEntries: '此表单已经以其他内容提交过。如需再次提交，请重新打开该页面。',
+    otherEntries: (done) =>
+      `此表单之前已经提交过，并已生效${done === null ? '。' : `：${done}`}这次提交的内容没有生效。`,
     unknown: '此表单已经提交过，但结果未知。请先确认是否已完成，再从新页面提交。',
+    outcome: '查看第一次提交的结果',
+    newForm: '打开新表单',
     over: '此内容在提交表单后显示过，现已不再显示。如果您没有保存所需内容，请重新创建。',
   },
   search: {
@@ -1090,11 +1093,13 @@ export const zh: typeof en = {
     wrong: '当前的问题',
     nothingWrong: '没有问题：没有告警，也没有等待您处理的事项。',
     failed: (failures, requests) => `5 分钟内 ${requests} 次调用中 ${failures} 次失败`,
+    unknownWord: (word) => `反复报告 Genway 不认识的状态“${word}”，任务将一直等到截止时间`,
     concerns: {
       database: '未就绪',
       temporal: '未就绪',
       circuit: '上游停止使用',
       failing: '上游失败',
+      unknownWord: '未知的任务状态',
       overdue: '超过截止时间的任务',
       lateTasks: '没有启动的任务',
       lateDeliveries: '没有启动的投递',

@@ -18,6 +18,8 @@ import { appendOnly, oneOf } from './0001-foundations.ts';
  *   attempts of text requests with a failure. Each process has its own circuits for text: `process_circuits` has the
  *   open ones, as each process last reported them. `format` and `key` are empty for media; `upstream` is also empty for
  *   the checks of webhooks.
+ * - `unknown_words` has the latest word of each media upstream and model for the state of a job that Genway does not
+ *   know and that the upstream repeated for a minute.
  * - `secret_marks` shows a process at its start whether it has the secrets that encrypted the data.
  * - `carried_balances` and `carried_usage` hold the sums of the transfers of detached months, so that balances and
  *   `used` of keys can still be compared with the ledger.
@@ -171,6 +173,14 @@ CREATE TABLE process_circuits (
   process_id uuid PRIMARY KEY,
   reported_at timestamptz NOT NULL,
   circuits jsonb NOT NULL
+);
+
+CREATE TABLE unknown_words (
+  upstream text NOT NULL,
+  model text NOT NULL,
+  word text NOT NULL,
+  seen_at timestamptz NOT NULL,
+  PRIMARY KEY (upstream, model)
 );
 
 CREATE TABLE secret_marks (

@@ -162,7 +162,13 @@ export interface JobEnd {
 
 /** The state of a job, as reported by the upstream. */
 export type JobState =
-  | { readonly state: 'running'; readonly progressPercent: number | null; readonly detail: string | null }
+  | {
+      readonly state: 'running';
+      readonly progressPercent: number | null;
+      readonly detail: string | null;
+      /** A word that the adapter does not know. Genway warns operators if the upstream repeats it for a minute. */
+      readonly unknownWord?: string;
+    }
   /** `results` is empty while the upstream names no file: Genway then reads the state again for a minute. */
   | ({ readonly state: 'succeeded'; readonly results: readonly ResultFile[]; readonly cost?: VendorCost } & JobEnd)
   | ({

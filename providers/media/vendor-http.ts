@@ -147,7 +147,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
         throw new OutcomeUnknownError(reason, { cause: error });
       });
       if (isSuccess(answer)) return answer;
-      throw refusal(answer) ?? judgeStatus(answer);
+      throw heavier(refusal(answer), judgeStatus(answer));
     },
 
     async download(file, signal) {
@@ -173,6 +173,11 @@ function judgeStatus(answer: VendorAnswer): SubmissionError {
   if (status === 503 && document !== undefined)
     return new NotTakenError(operatorMessage, { retryAfterMs: retryAfterMs(answer) });
   return new OutcomeUnknownError(operatorMessage);
+}
+
+/** A word such as `server_error` cannot make the outcome unknown if the status says that the submission was not taken. */
+function heavier(word: SubmissionError | null, status: SubmissionError): SubmissionError {
+  return word === null || (word instanceof OutcomeUnknownError && status instanceof NotTakenError) ? status : word;
 }
 
 function encode(body: NonNullable<VendorCall['body']>): { readonly contentType: string; readonly bytes: Uint8Array } {

@@ -1,5 +1,5 @@
 /** Checks whether a rendered file matches the request: contract 2.2. */
-import { parseAspectRatio } from '../../domain/image-size.ts';
+import { parseAspectRatio, soldPixelsOf } from '../../domain/image-size.ts';
 import type { RenderInputs, RenderOrder } from '../../domain/task.ts';
 import { shortEdgeOf } from '../../domain/video-size.ts';
 import type { MediaFacts } from '../media-inspector.ts';
@@ -17,8 +17,12 @@ const ASPECT_RATIO_TOLERANCE = 0.02;
  */
 const DURATION_TOLERANCE_SECONDS = 0.5;
 
-/** How far the shape of a file may be off if only its shape is checked, since vendors have sizes of their own. */
+/** How far the shape of a file may be off if the model's vendor renders sizes of its own. */
 const SHAPE_TOLERANCE = 0.03;
+/** The share of the sold edge that a file of such a vendor needs: 1248x704 is sold as 720p, 640x360 is not. */
+const MIN_EDGE_SHARE = 0.9;
+/** Vendors render wider shapes with the pixels of this shape: 1504x640 is 720p at 21:9. */
+const WIDEST_FULL_EDGE_RATIO = 16 / 9;
 
 /**
  * Compares a file with the request. Skips values that the request leaves open or the file does not contain.
@@ -40,11 +44,10 @@ function imageDifference(facts: MediaFacts, request: Request): string | null {
   if (width !== undefined && height !== undefined) {
     const asked = `asked for ${width}x${height}, got ${facts.width}x${facts.height}`;
     const isExact = width === facts.width && height === facts.height;
-    if (
-      resultCheck === 'ratio' ? isStretched(facts, width / height, SHAPE_TOLERANCE) : resultCheck !== 'any' && !isExact
-    ) {
-      return asked;
-    }
+    if (resultCheck === 'ratio') {
+      const isSmall = pixelsOf(facts) < MIN_EDGE_SHARE ** 2 * soldPixelsOf({ width, height });
+      if (isSmall || isStretched(facts, width / height, SHAPE_TOLERANCE)) return asked;
+    } else if (resultCheck !== 'any' && !isExact) return asked;
   }
   if (background === 'transparent' && !(facts.mimeType === 'image/png' && facts.hasAlpha === true)) {
     return `asked for a PNG with alpha, got ${facts.mimeType} ${facts.hasAlpha === true ? 'with' : 'without'} alpha`;
@@ -58,10 +61,10 @@ function videoDifference(facts: MediaFacts, request: Request): string | null {
   const { resolution, aspectRatio, durationSeconds, resultCheck } = request;
   if (resultCheck === 'any') return null;
   const got = `got ${facts.width}x${facts.height}`;
-  if (resolution !== undefined && resultCheck !== 'ratio') {
-    const shortEdge = Math.min(facts.width, facts.height);
-    const distance = Math.abs(shortEdge - shortEdgeOf(resolution));
-    if (distance > EDGE_TOLERANCE_PIXELS) return `asked for ${resolution}, ${got}`;
+  if (resolution !== undefined) {
+    const edge = shortEdgeOf(resolution);
+    const fits = resultCheck === 'ratio' ? hasSoldEdge(facts, edge) : hasExactEdge(facts, edge);
+    if (!fits) return `asked for ${resolution}, ${got}`;
   }
   if (aspectRatio !== undefined) {
     const [across, down] = parseAspectRatio(aspectRatio);
@@ -75,6 +78,19 @@ function videoDifference(facts: MediaFacts, request: Request): string | null {
     }
   }
   return null;
+}
+
+function hasExactEdge({ width, height }: MediaFacts, edge: number): boolean {
+  return Math.abs(Math.min(width, height) - edge) <= EDGE_TOLERANCE_PIXELS;
+}
+
+function hasSoldEdge(facts: MediaFacts, edge: number): boolean {
+  const minEdge = MIN_EDGE_SHARE * edge;
+  return Math.min(facts.width, facts.height) >= minEdge || pixelsOf(facts) >= minEdge ** 2 * WIDEST_FULL_EDGE_RATIO;
+}
+
+function pixelsOf({ width, height }: MediaFacts): number {
+  return width * height;
 }
 
 function isStretched({ width, height }: MediaFacts, ratio: number, tolerance: number): boolean {

@@ -123,8 +123,25 @@ describe('forms of the console', () => {
     expect((await owner.send(path, { form_id, name: 'corrected', ...UNLIMITED })).status).to.equal(200);
     const other = await owner.send(path, { form_id, name: 'another', ...UNLIMITED });
     expect(other.status).to.equal(409);
-    expect(other.text).to.include('with other entries');
+    expect(other.text).to.include('it took effect');
+    expect(other.text).to.include(`<a href="/console/outcomes/${form_id}">`);
+    expect(other.text).to.include(`<a href="${path}">Open a new form</a>`);
     expect(await app.database('api_keys').where({ name: 'another' })).to.deep.equal([]);
+  });
+
+  it('show what was created to nobody but their user, when they are sent again with other entries', async () => {
+    const form_id = newFormId();
+    const path = `${account}/keys`;
+    await owner.send(path, { form_id, name: 'of the owner', ...UNLIMITED });
+    const other = await Visitor.invited(app, { email: newEmail(), account_id: customer.accountId });
+    const { status, text } = await other.send(path, { form_id, name: 'of another', ...UNLIMITED });
+    expect([status, text.includes(form_id)]).to.deep.equal([409, false]);
+  });
+
+  it('keep their id when their page shows them again after a refusal, since the browser can return to the first page', async () => {
+    const form_id = newFormId();
+    const { text } = await owner.send(`${account}/keys`, { form_id, usage_limit_usd: 'much' });
+    expect(text.split(`name="form_id" value="${form_id}"`)).to.have.length(2);
   });
 
   it('are not repeated when the outcome of the first is unknown', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import pino from 'pino';
 import { createCallRecorder } from '../../db/call-recorder.ts';
+import { recordUnknownWord } from '../../db/queries/unknown-words.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded, keyOf } from '../support/factories.ts';
@@ -175,11 +176,13 @@ describe('the pages of operators', () => {
     }
     await recorder.stop();
     await createTaskRow(app.database, keyOf(customer), { deadlineAt: new Date(Date.now() - 60_000) });
+    await recordUnknownWord(app.database, { upstream: 'relay', model: 'vidone-3.0', word: 'archived' });
 
     expect((await operator.get('/console')).headers['location']).to.equal('/console/staff/live');
     const { text } = await operator.get('/console/staff/live');
     expect(text).to.include('simulator, textc-M3: 5 of 5 calls failed in 5 minutes');
     expect(text).to.include('Tasks past their deadline');
+    expect(text).to.match(/Unknown state of jobs[^]*relay, vidone-3\.0: the state “archived” repeats/);
     const upstreams = (await operator.get('/console/staff/upstreams')).text;
     expect(upstreams).to.include('HTTP 500').and.include('The model is overloaded').and.include('5 failed');
   });

@@ -10,7 +10,7 @@ import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { contentItems, isCreatedSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
-import { failed, running } from '../job-state.ts';
+import { failed, unfinished } from '../job-state.ts';
 import { costIn, endIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import {
@@ -51,6 +51,7 @@ const PAGE_SIZE = 100;
 const MAX_PAGES = 5;
 /** The vendor's bounds for the expiry of an abandoned task. */
 const EXPIRY_SECONDS = { least: 3_600, most: 259_200 };
+const UNFINISHED: readonly unknown[] = ['queued', 'running'];
 /** States in which a task has ended without a video. */
 const ENDS: readonly unknown[] = ['failed', 'cancelled', 'canceled', 'expired'];
 /** With these statuses, a deletion reports that the task cannot be stopped because it runs or has ended. */
@@ -170,7 +171,7 @@ function stateOf(task: JsonObject): JobState {
     const verdict = status === 'expired' ? 'processing_timeout' : jobVerdictFor(meaningOf(failure));
     return failed(verdict, failure['message'], { ...costOf(task), ...endIn(endedAt) });
   }
-  return running(status);
+  return unfinished(status, UNFINISHED);
 }
 
 /** Ark charges for videos and images by tokens. */

@@ -13,7 +13,7 @@ import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '
 import { authorizationScheme } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing, isSuccess, isVerdict } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
-import { failed, running } from '../job-state.ts';
+import { failed, running, unfinished } from '../job-state.ts';
 import { fingerprintOf, listOf, objectOf, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
@@ -40,6 +40,8 @@ const USUAL_FIELDS: Readonly<Record<'image' | 'video', FieldNames>> = {
     resolution: { to: 'resolution' },
   },
 };
+
+const UNFINISHED: readonly unknown[] = ['IN_QUEUE', 'IN_PROGRESS'];
 
 const REQUESTS_PATH = 'v1/models/requests/by-endpoint';
 const PAGE_SIZE = 100;
@@ -119,7 +121,7 @@ export const fal: MediaAdapter = {
     const answer = await http.send({ path: `${path}/status` }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
     const { status } = objectOf(documentOf(answer));
-    if (status !== 'COMPLETED') return running(status);
+    if (status !== 'COMPLETED') return unfinished(status, UNFINISHED);
     return endOf(await http.send({ path }, signal));
   },
 

@@ -10,7 +10,7 @@ import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '
 import { keyHeader } from '../credentials.ts';
 import { RETIRED_GOOGLE_MODELS } from '../retired-models.ts';
 import { documentOf, isMissing } from '../exchange.ts';
-import { failed, running } from '../job-state.ts';
+import { failed, running, unfinished } from '../job-state.ts';
 import { costIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE, IMAGE_RATIOS, ratioFor } from '../range.ts';
@@ -186,8 +186,9 @@ function costOf({ usageMetadata }: JsonObject): { readonly cost?: VendorCost } {
   return costIn(image?.['tokenCount'] ?? all, 'output_tokens');
 }
 
-function stateOf({ done, error, response }: JsonObject): JobState {
-  if (done !== true) return running(null);
+function stateOf({ name, done, error, response }: JsonObject): JobState {
+  // An operation in progress has a name, and no word for its state.
+  if (done !== true) return typeof name === 'string' ? running(null) : unfinished(done, []);
   if (isObject(error)) {
     const { code, message } = error;
     return failed(jobVerdictFor(safetyIn(message) ?? googleNumbers.meaningOf(code)));

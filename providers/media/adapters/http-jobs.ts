@@ -16,7 +16,7 @@ import {
 } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isVerdict } from '../exchange.ts';
-import { failed, running } from '../job-state.ts';
+import { failed, running, unfinished } from '../job-state.ts';
 import { endIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
@@ -145,7 +145,7 @@ function jobStateOf(document: unknown, jobId: string, base: URL): JobState {
     case 'cancelled':
       return failed('processing_failed', undefined, end);
     default:
-      throw new ProviderUnreachableError('the upstream sent a job without a known status');
+      return unfinished(job['status'], []);
   }
 }
 

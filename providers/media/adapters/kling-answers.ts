@@ -12,6 +12,8 @@ import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
 import { klingCodes } from './kling-codes.ts';
 
 const TOO_MANY_WAIT_MS = 1_000;
+/** The words of both APIs for a task that waits or runs. */
+export const UNFINISHED: readonly unknown[] = ['submitted', 'processing'];
 
 /** The `data` of an accepted submission. @throws SubmissionError for any other code than 0 */
 export function acceptedData(answer: VendorAnswer): unknown {
@@ -32,9 +34,13 @@ export function refusal(answer: VendorAnswer): SubmissionError | null {
   return submissionErrorFor(klingCodes.meaningOf(code) ?? 'failed', facts);
 }
 
-export function unreadable({ status, document }: VendorAnswer): ProviderUnreachableError {
+/** An answer to a call that only reads, with an error code and perhaps with status 200. */
+export function unreadable(answer: VendorAnswer): ProviderUnreachableError {
+  const { status, document } = answer;
   const { code } = objectOf(document);
-  return new ProviderUnreachableError(`the upstream answered ${status} with code ${JSON.stringify(code)}`);
+  return new ProviderUnreachableError(`the upstream answered ${status} with code ${JSON.stringify(code)}`, {
+    retryAfterMs: retryAfterMs(answer) ?? (klingCodes.meaningOf(code) === 'busy' ? TOO_MANY_WAIT_MS : undefined),
+  });
 }
 
 /** Only the message of a failed task gives the reason. */

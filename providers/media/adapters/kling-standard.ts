@@ -6,12 +6,21 @@ import { formatUsd, parseUsd } from '../../../domain/money.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, RenderRequest } from '../adapter.ts';
-import { running } from '../job-state.ts';
+import { unfinished } from '../job-state.ts';
 import { endIn, listOf, objectOf, PLAIN_AMOUNT, mergeParams } from '../json.ts';
 import { ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { requireVendorResolution } from '../resolutions.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from '../vendor-http.ts';
-import { acceptedData, failedFor, filesAt, framesOf, tooMuch, unreadable, withDefined } from './kling-answers.ts';
+import {
+  acceptedData,
+  failedFor,
+  filesAt,
+  framesOf,
+  tooMuch,
+  UNFINISHED,
+  unreadable,
+  withDefined,
+} from './kling-answers.ts';
 
 /** The path of tasks, and the first part of their job ids in Genway. */
 export const TASKS = 'tasks';
@@ -54,7 +63,7 @@ export async function stateOfTask(id: string, http: VendorHttp, signal: AbortSig
   const facts = { ...costOf(task), ...endIn(task['update_time']) };
   if (status === 'failed') return failedFor(message, facts);
   if (status === 'succeeded') return { state: 'succeeded', results: filesAt(listOf(outputs)), ...facts };
-  return running(status);
+  return unfinished(status, UNFINISHED);
 }
 
 export function jobIdOf({ id }: JsonObject): string {

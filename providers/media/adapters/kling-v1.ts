@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../../domain/json.ts';
 import type { JobState, RenderRequest } from '../adapter.ts';
-import { running } from '../job-state.ts';
+import { unfinished } from '../job-state.ts';
 import { endIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { textOf } from '../outcomes.ts';
 import { ratioFor } from '../range.ts';
@@ -18,6 +18,7 @@ import {
   filesAt,
   framesOf,
   tooMuch,
+  UNFINISHED,
   unreadable,
   withDefined,
 } from './kling-answers.ts';
@@ -70,7 +71,7 @@ export async function stateOfTask(sort: Sort, id: string, http: VendorHttp, sign
   const { task_status: status, task_status_msg: message, task_result: result } = task;
   const facts = { ...costOf(task['final_unit_deduction'], 'units'), ...endIn(task['updated_at']) };
   if (status === 'failed') return failedFor(message, facts);
-  if (status !== 'succeed') return running(status);
+  if (status !== 'succeed') return unfinished(status, UNFINISHED);
   const { videos, images } = objectOf(result);
   return { state: 'succeeded', results: filesAt([...listOf(videos), ...listOf(images)]), ...facts };
 }

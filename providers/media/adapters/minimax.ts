@@ -8,7 +8,7 @@ import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapt
 import { contentItems, hasReferences, isCreatedSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf } from '../exchange.ts';
-import { failed, running } from '../job-state.ts';
+import { failed, unfinished } from '../job-state.ts';
 import { costIn, endIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
@@ -32,6 +32,7 @@ const VIDEO: KindTraits = {
   resolutions: RESOLUTIONS,
 };
 
+const UNFINISHED: readonly unknown[] = ['queued', 'running'];
 const PAGE_SIZE = 20;
 const MAX_PAGES = 20;
 /** For example `invalid params (2013)`. */
@@ -71,7 +72,7 @@ export const minimax: MediaAdapter = {
     const found: string[] = [];
     for (let page = 1; page <= MAX_PAGES; page += 1) {
       const query = { page_num: page, page_size: PAGE_SIZE, 'filter.model': sent.request.model };
-      const items = itemsOf(documentOf(await http.send({ path: TASKS, query }, signal)));
+      const items = itemsOf(readDocument(await http.send({ path: TASKS, query }, signal)));
       const recent = items.filter((item) => isCreatedSince(item, sent));
       found.push(...recent.map(({ id }) => textOf(id, 'task id')));
       // The vendor may shorten pages, so only an older task, or an empty page, proves that no newer task is missing.
@@ -83,17 +84,31 @@ export const minimax: MediaAdapter = {
   async status(jobId, http, signal) {
     const answer = await http.send({ path: pathOf(TASKS, jobId) }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
-    return stateOf(objectOf(objectOf(documentOf(answer))['task']));
+    return stateOf(objectOf(readDocument(answer)['task']));
   },
 
   async cancel(jobId, http, signal) {
     // Deleting a task that has ended would delete its record.
-    const task = objectOf(documentOf(await http.send({ path: pathOf(TASKS, jobId) }, signal)))['task'];
+    const { task } = readDocument(await http.send({ path: pathOf(TASKS, jobId) }, signal));
     if (objectOf(task)['status'] !== 'queued') return;
     const answer = await http.send({ method: 'DELETE', path: pathOf(SUBMISSIONS, jobId) }, signal);
     assertCancelled(answer, ENDED_STATUSES);
   },
 };
+
+/**
+ * Reads the answer to a call that only reads. The vendor may report an error with status 200.
+ *
+ * @throws ProviderUnreachableError
+ */
+function readDocument(answer: VendorAnswer): JsonObject {
+  const document = objectOf(documentOf(answer));
+  const { status_code: code = 0 } = objectOf(document['base_resp']);
+  if (code === 0) return document;
+  throw new ProviderUnreachableError(`the upstream answered code ${JSON.stringify(code)}`, {
+    retryAfterMs: retryAfterMs(answer),
+  });
+}
 
 function pathOf(folder: string, jobId: string): string {
   return `${folder}/${encodeURIComponent(jobId)}`;
@@ -141,7 +156,7 @@ function stateOf(task: JsonObject): JobState {
     const verdict = status === 'expired' ? 'processing_timeout' : jobVerdictFor(minimaxCodes.meaningOf(code));
     return failed(verdict, message, { ...costOf(task), ...endIn(endedAt) });
   }
-  return running(status);
+  return unfinished(status, UNFINISHED);
 }
 
 /** MiniMax charges for videos by the second, including the reference videos. */

@@ -1,18 +1,18 @@
 /**
  * OpenAI's wire format for videos (`openai` 6, `resources/videos`), which other gateways offer after OpenAI ended its
- * own service. The gateway decides which seconds and sizes it accepts. An unknown state counts as running.
+ * own service. The gateway decides which seconds and sizes it accepts.
  */
-import type { JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { filePart, partsFor } from '../fields.ts';
 import type { FormPart } from '../form.ts';
-import { failed, running } from '../job-state.ts';
-import { endIn, listOf, objectOf } from '../json.ts';
+import { failed, unfinished } from '../job-state.ts';
+import { endIn, listOf, objectOf, valueIn } from '../json.ts';
 import { openaiRefusal, openaiVerdict } from '../openai-errors.ts';
-import { JobRefusedError, ProviderUnreachableError, textOf } from '../outcomes.ts';
+import { isName, JobRefusedError, ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import type { VendorHttp } from '../vendor-http.ts';
 
@@ -24,6 +24,26 @@ const TRAITS: KindTraits = {
   range: ANY_RANGE,
 };
 
+/**
+ * The words for states in lower case, and their meaning. Relays keep the words of the vendors behind them, and new-api
+ * puts its own around the whole answer.
+ */
+const STATES: Readonly<Record<string, 'unfinished' | 'succeeded' | 'failed' | 'expired'>> = {
+  ...wordsFor('succeeded', ['completed', 'complete', 'succeeded', 'succeed', 'success', 'finished', 'done']),
+  ...wordsFor('failed', ['failed', 'failure', 'fail', 'error', 'cancelled', 'canceled', 'aborted', 'rejected']),
+  ...wordsFor('expired', ['expired', 'timeout', 'timed_out']),
+  ...wordsFor('unfinished', [
+    'not_start',
+    'submitted',
+    'queued',
+    'queueing',
+    'in_queue',
+    'pending',
+    'waiting',
+    'preparing',
+  ]),
+  ...wordsFor('unfinished', ['created', 'starting', 'in_progress', 'processing', 'running', 'generating']),
+};
 /** The fields that identify a video in a list. */
 const IDENTITY_FIELDS = ['model', 'prompt', 'seconds', 'size'];
 const PAGE_SIZE = 100;
@@ -46,7 +66,9 @@ export const openaiVideos: MediaAdapter = {
     identity: identityOf(request),
   }),
 
-  accepted: ({ document }) => ({ jobId: textOf(objectOf(document)['id'], 'video id') }),
+  accepted: ({ document }) => ({
+    jobId: textOf(layersOf(document).map(idIn).find(isName), 'video id'),
+  }),
   refusal: openaiRefusal,
 
   async find(sent, http, signal) {
@@ -69,7 +91,7 @@ export const openaiVideos: MediaAdapter = {
   async status(jobId, http, signal) {
     const answer = await http.send({ path: pathOf(jobId) }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
-    return stateOf(objectOf(documentOf(answer)), new URL(`${pathOf(jobId)}/content`, http.base));
+    return stateOf(videoIn(documentOf(answer)), new URL(`${pathOf(jobId)}/content`, http.base));
   },
 
   async cancel(jobId, http, signal) {
@@ -142,14 +164,44 @@ function pathOf(jobId: string): string {
   return `v1/videos/${encodeURIComponent(jobId)}`;
 }
 
+/** The answer and what it wraps in `data`, from the outside: relays put envelopes around the video. */
+function layersOf(document: unknown): readonly JsonObject[] {
+  const outer = objectOf(document);
+  const middle = objectOf(outer['data']);
+  return [outer, middle, objectOf(middle['data'])];
+}
+
+function idIn({ id, task_id: taskId }: JsonObject): unknown {
+  return id ?? taskId;
+}
+
+/** The layer that reports the state; a state without an id may be the envelope's own. */
+function videoIn(document: unknown): JsonObject {
+  const layers = layersOf(document).filter(({ status }) => status !== undefined);
+  return layers.find((layer) => isName(idIn(layer))) ?? layers[0] ?? {};
+}
+
 function stateOf(video: JsonObject, content: URL): JobState {
-  const { status, progress, completed_at: endedAt } = video;
-  if (status === 'completed') {
-    return { state: 'succeeded', results: [{ url: content.href, mimeType: 'video/mp4' }], ...endIn(endedAt) };
+  const { status, progress, completed_at: endedAt, fail_reason: reason } = video;
+  const error = isObject(video['error']) ? video['error'] : { message: video['error'] ?? reason };
+  const state = valueIn(STATES, typeof status === 'string' ? status.toLowerCase() : null);
+  const verdict = openaiVerdict(error);
+  // A relay may complete a job that moderation stopped.
+  const hasError = isName(error['code']) || verdict !== 'processing_failed';
+  if (state === 'failed' || (state === 'succeeded' && hasError))
+    return failed(verdict, error['message'], endIn(endedAt));
+  if (state === 'expired') return failed('processing_timeout', undefined, endIn(endedAt));
+  if (state === 'succeeded') {
+    return { state, results: [{ url: content.href, mimeType: 'video/mp4' }], ...endIn(endedAt) };
   }
-  if (status === 'failed') {
-    const error = objectOf(video['error']);
-    return failed(openaiVerdict(error), error['message'], endIn(endedAt));
-  }
-  return running(status, progress);
+  return unfinished(status, state === 'unfinished' ? [status] : [], percentOf(progress));
+}
+
+/** Some relays write `40%`. */
+function percentOf(progress: unknown): unknown {
+  return typeof progress === 'string' && /^\d{1,3}%$/.test(progress) ? Number.parseInt(progress, 10) : progress;
+}
+
+function wordsFor<State>(state: State, words: readonly string[]): Readonly<Record<string, State>> {
+  return Object.fromEntries(words.map((word) => [word, state]));
 }

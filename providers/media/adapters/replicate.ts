@@ -11,7 +11,7 @@ import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
-import { failed, running } from '../job-state.ts';
+import { failed, unfinished } from '../job-state.ts';
 import { costIn, endIn, fingerprintOf, listOf, objectOf, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
@@ -41,6 +41,7 @@ const USUAL_FIELDS: Readonly<Record<'image' | 'video', FieldNames>> = {
   },
 };
 
+const UNFINISHED: readonly unknown[] = ['starting', 'processing'];
 const MIN_LIFETIME_SECONDS = 60;
 const MAX_PAGES = 20;
 /** The list may be out of date, unless it contains a prediction made this long after the submission. */
@@ -177,7 +178,7 @@ function stateOf(prediction: JsonObject): JobState {
       return failed(isOverdue(prediction) ? 'processing_timeout' : 'processing_failed', undefined, facts);
     default:
       // A running prediction may already have some of its output.
-      return running(status);
+      return unfinished(status, UNFINISHED);
   }
 }
 

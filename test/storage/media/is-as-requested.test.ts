@@ -84,11 +84,47 @@ describe('storage/media/is-as-requested', () => {
     ['ratio', 1000, 625, true],
     ['ratio', 1030, 640, true],
     ['ratio', 1060, 640, false],
+    ['ratio', 928, 580, true],
+    ['ratio', 912, 570, false],
+    ['ratio', 512, 320, false],
     ['any', 64, 64, true],
   ] as const) {
     it(`${fits ? 'accepts' : 'refuses'} ${width}x${height} for an image of 1024x640 where the catalogue asks for ${resultCheck}`, () => {
       // contract 2.2:12
       expect(isAsRequested(image({ width, height }), { ...imageRequest(), resultCheck }) === null).to.equal(fits);
+    });
+  }
+
+  it('requires the pixels of the tier, not of the requested size, where the vendor renders sizes of its own', () => {
+    // contract 2.2:12
+    const request = { ...imageRequest({ width: 1440, height: 1440 }), resultCheck: 'ratio' } as const;
+    expect(isAsRequested(image({ width: 1024, height: 1024 }), request)).to.equal(null);
+    expect(isAsRequested(image({ width: 768, height: 768 }), request)).to.equal('asked for 1440x1440, got 768x768');
+  });
+
+  for (const [resolution, aspectRatio, width, height, fits] of [
+    ['720p', '16:9', 1248, 704, true],
+    ['720p', '16:9', 1366, 768, true],
+    ['720p', '9:16', 704, 1248, true],
+    ['720p', '1:1', 960, 960, true],
+    ['720p', '1:1', 720, 720, true],
+    ['720p', '21:9', 1504, 640, true],
+    ['480p', '21:9', 960, 416, true],
+    ['1080p', '21:9', 2176, 928, true],
+    ['720p', '16:9', 1152, 648, true],
+    ['720p', '16:9', 1136, 640, false],
+    ['720p', '16:9', 640, 360, false],
+    ['720p', '9:16', 360, 640, false],
+    ['1080p', '16:9', 1280, 720, false],
+    ['4k', '16:9', 1920, 1080, false],
+    ['720p', '21:9', 1120, 480, false],
+  ] as const) {
+    it(`${fits ? 'accepts' : 'refuses'} ${width}x${height} for ${resolution} at ${aspectRatio} where the catalogue asks for ratio`, () => {
+      // contract 2.2:12
+      const request = { ...videoRequest({ resolution, aspectRatio }), resultCheck: 'ratio' } as const;
+      const difference = isAsRequested(video({ width, height }), request);
+      expect(difference).to.equal(fits ? null : `asked for ${resolution}, got ${width}x${height}`);
+      expect(isAsRequested(video({ width, height }), { ...request, resultCheck: 'any' })).to.equal(null);
     });
   }
 

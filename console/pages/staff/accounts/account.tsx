@@ -141,7 +141,7 @@ function Actions({ account, lists }: { account: Account; lists: readonly PriceLi
         <>
           <Card title={words.adjust}>
             <Form action={`/console/staff/${path}/adjust`} submit={words.adjust}>
-              <input type="hidden" name="adjustment_id" value={adjustmentId} />
+              <input type="hidden" name="adjustment_id" value={adjustmentId} autocomplete="off" />
               <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
               <Field name="reason" id="adjustment-reason" required />
             </Form>

@@ -87,8 +87,8 @@ async function showCorrections(
     hasPermission(visit, 'moveMoney') ? (
       <Card title={words.ask}>
         <Form action={`/console${PATH}`} class="grid" submit={words.submit}>
-          <input type="hidden" name="correction_id" value={idOf('correction', 'correction_id')} />
-          <input type="hidden" name="adjustment_id" value={idOf('transfer', 'adjustment_id')} />
+          <input type="hidden" name="correction_id" value={idOf('correction', 'correction_id')} autocomplete="off" />
+          <input type="hidden" name="adjustment_id" value={idOf('transfer', 'adjustment_id')} autocomplete="off" />
           <Field name="account_id" label={common.accountId} required />
           <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
           <Field name="reason" required />

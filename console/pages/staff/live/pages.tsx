@@ -67,6 +67,7 @@ const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost' | 'disabled'>,
   temporal: null,
   circuit: '/console/staff/upstreams',
   failing: '/console/staff/upstreams',
+  unknownWord: '/console/staff/tasks?status=processing',
   overdue: '/console/staff/tasks?status=processing',
   lateTasks: '/console/staff/tasks?status=queued',
   lateDeliveries: '/console/staff/webhooks?show=all',
@@ -94,6 +95,8 @@ function wordsOf(concern: Concern, texts: Texts): string {
       return `${concern.upstream}, ${modelsOf(concern, texts)}: ${wordFor('cause', concern.cause, texts)}`;
     case 'failing':
       return `${concern.upstream}, ${concern.model}: ${words.failed(concern.failures, concern.requests)}`;
+    case 'unknownWord':
+      return `${concern.upstream}, ${concern.model}: ${words.unknownWord(concern.word)}`;
     case 'lateTasks':
     case 'lateDeliveries':
       return `${concern.count}, ${words.oldest(concern.seconds)}`;

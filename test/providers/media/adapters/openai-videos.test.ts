@@ -69,6 +69,64 @@ describe('the wire format of OpenAI’s videos', () => {
     }
   });
 
+  const MODERATED = { code: 'moderation_blocked', message: 'Moderation stopped the video.' };
+  for (const [document, expected] of [
+    [{ id: 'video_1', status: 'succeeded' }, { state: 'succeeded' }],
+    [{ id: 'video_1', status: 'SUCCESS' }, { state: 'succeeded' }],
+    [
+      { code: 'success', message: '', data: { task_id: 'video_1', status: 'SUCCESS', progress: '100%' } },
+      { state: 'succeeded' },
+    ],
+    [{ status: 'success', data: { id: 'video_1', status: 'processing', progress: '40%' } }, { progressPercent: 40 }],
+    [
+      { code: 'success', data: { task_id: 'v', status: 'IN_PROGRESS', data: { id: 'v', status: 'completed' } } },
+      { state: 'running', detail: 'IN_PROGRESS' },
+    ],
+    [
+      { id: 'video_1', status: 'FAILED' },
+      { state: 'failed', code: 'processing_failed' },
+    ],
+    [
+      { id: 'video_1', status: 'cancelled' },
+      { state: 'failed', code: 'processing_failed' },
+    ],
+    [
+      { id: 'video_1', status: 'expired' },
+      { state: 'failed', code: 'processing_timeout' },
+    ],
+    [
+      { data: { task_id: 'v', status: 'FAILURE', fail_reason: 'Stopped by the safety system' } },
+      { state: 'failed', code: 'content_policy_violation', message: 'Stopped by the safety system' },
+    ],
+    [{ id: 'video_1', status: 'completed', error: null }, { state: 'succeeded' }],
+    [{ id: 'video_1', status: 'completed', error: { code: null, message: '' } }, { state: 'succeeded' }],
+    [
+      { id: 'video_1', status: 'completed', error: MODERATED },
+      { state: 'failed', code: 'content_policy_violation', message: MODERATED.message },
+    ],
+    [
+      { id: 'video_1', status: 'completed', error: { code: 'out_of_memory' } },
+      { state: 'failed', code: 'processing_failed' },
+    ],
+  ] as const) {
+    it(`is read in the words of relays: ${JSON.stringify(document)}`, async () => {
+      const state = await usingVendor(openaiVideos, document, (other) => other.status('video_1', signal));
+      expect(state).to.include(expected);
+      expect(state).to.not.have.property('unknownWord');
+    });
+  }
+
+  it('has its id at the top or in an envelope', async () => {
+    for (const answer of [
+      { id: 'video_1' },
+      { task_id: 'video_1' },
+      { code: 'success', data: { task_id: 'video_1' } },
+      { status: 'success', data: { id: 'video_1' } },
+    ]) {
+      expect(await usingVendor(openaiVideos, answer, (other) => submit(other, videoRequest()))).to.equal('video_1');
+    }
+  });
+
   it('hides from the client that the operator’s account has no balance', async () => {
     const error = await rejectionOf(submit(upstream, videoRequest({ prompt: '[sim:broke]' })));
     expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
