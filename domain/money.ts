@@ -35,6 +35,14 @@ export function formatUsd(amount: PicoUsd): string {
   return `${sign}${magnitude / PICO_PER_USD}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
+/** Writes an amount with all its digits, at least two of them decimals, for people: `$1,250.50`. */
+export function formatDollars(amount: PicoUsd): string {
+  const [whole = '0', fraction = ''] = formatUsd(amount).split('.');
+  const sign = whole.startsWith('-') ? '-' : '';
+  const grouped = whole.replace('-', '').replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  return `${sign}$${grouped}.${fraction.padEnd(2, '0')}`;
+}
+
 /** The amount as the JSON number that clients see. For output only: never compute with it. */
 export function toUsdNumber(amount: PicoUsd): number {
   return Number(formatUsd(amount));

@@ -1,10 +1,33 @@
-/** Describes a workflow's history in sentences for operators. */
+/** Reads the steps of a workflow from its history. */
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { defaultPayloadConverter } from '@temporalio/common';
+import { isObject } from '../domain/json.ts';
 
-export interface HistoryStep {
-  readonly at: Date;
-  readonly text: string;
+/** A step of a workflow. */
+export type HistoryStep = { readonly at: Date } & (
+  | ActivityStep
+  | { readonly kind: 'started'; readonly summary: string }
+  | { readonly kind: 'startedChild'; readonly summary: string; readonly workflowId: string }
+  | { readonly kind: 'signalled'; readonly signal: string }
+  | { readonly kind: 'cancelRequested' | 'customerCancels' | 'ended' | 'timedOut' }
+  | { readonly kind: 'customerAnswered'; readonly answer: string }
+  | { readonly kind: 'failed'; readonly failure: string | null }
+  | { readonly kind: 'terminated'; readonly by: string; readonly reason: string }
+);
+
+/** An activity, once it ended or while it runs. */
+interface ActivityStep {
+  readonly kind: 'activity';
+  readonly activity: string;
+  /** The workflow's own words for the step. */
+  readonly summary: string;
+  readonly attempt: number;
+  readonly outcome: 'done' | 'failed' | 'timedOut' | 'cancelled' | 'running';
+  /** Null if the activity did not fail, or if its reason was not recorded. */
+  readonly failure: string | null;
+  readonly previousFailure: string | null;
+  /** The latest heartbeat of a running activity. */
+  readonly heartbeat: string | null;
 }
 
 export type HistoryEvent = NonNullable<History['events']>[number];
@@ -31,90 +54,106 @@ export function readHistorySteps(history: History): readonly HistoryStep[] {
   const events = history.events ?? [];
   const byId = new Map(events.map((event) => [String(event.eventId), event]));
   return events.flatMap((event) => {
-    const text = describeEvent(event, byId);
-    return text === null ? [] : [{ at: toDate(event.eventTime), text }];
+    const step = readStep(event, byId);
+    return step === null ? [] : [step];
   });
 }
 
-/** The state of an activity that has not finished. */
-export function describePending(history: History, pending: PendingActivity): string {
+/** The step of an activity that has not finished. */
+export function readPendingStep(history: History, pending: PendingActivity): HistoryStep {
   const scheduled = (history.events ?? []).find(
     (event) => event.activityTaskScheduledEventAttributes?.activityId === pending.activityId,
   );
-  const progress = (pending.heartbeatDetails?.payloads ?? [])
-    .map((payload) => JSON.stringify(decode(payload)))
-    .join(', ');
-  return [
-    `${scheduled ? summaryOf(scheduled) : 'A step'}: in progress, attempt ${pending.attempt ?? 1}`,
-    ...(pending.lastFailure ? [describePrevious(pending.lastFailure)] : []),
-    ...(progress ? [`heartbeat of ${toDate(pending.lastHeartbeatTime).toISOString()}: ${progress}`] : []),
-  ].join('; ');
+  const progress = decodeAll(pending.heartbeatDetails);
+  return {
+    ...activityStep(scheduled),
+    at: toDate(pending.lastHeartbeatTime),
+    attempt: pending.attempt ?? 1,
+    outcome: 'running',
+    previousFailure: pending.lastFailure ? describeFailure(pending.lastFailure) : null,
+    heartbeat: progress === '' ? null : progress,
+  };
 }
 
-function describeEvent(event: HistoryEvent, byId: ReadonlyMap<string, HistoryEvent>): string | null {
-  const ended = activityEnd(event);
-  if (ended) {
-    const { scheduledEventId, startedEventId, how } = ended;
-    const { attempt, lastFailure } = byId.get(String(startedEventId))?.activityTaskStartedEventAttributes ?? {};
-    return [
-      `${summaryOf(byId.get(String(scheduledEventId)))}${(attempt ?? 1) > 1 ? ` (attempt ${attempt})` : ''}: ${how}`,
-      ...(lastFailure ? [describePrevious(lastFailure)] : []),
-    ].join('; ');
-  }
-  if (event.workflowExecutionStartedEventAttributes) return `The workflow started: ${summaryOf(event)}`;
-  const { markerRecordedEventAttributes: local } = event;
-  if (local) return `${summaryOf(event)}: ${local.failure ? `failed: ${describeFailure(local.failure)}` : 'done'}`;
-  if (event.startChildWorkflowExecutionInitiatedEventAttributes) {
-    return `${summaryOf(event)}: ${event.startChildWorkflowExecutionInitiatedEventAttributes.workflowId}`;
-  }
-  if (event.workflowExecutionSignaledEventAttributes) {
-    return `The signal ${event.workflowExecutionSignaledEventAttributes.signalName} arrived`;
-  }
-  if (event.workflowExecutionCancelRequestedEventAttributes) return 'Cancellation was requested';
-  if (event.workflowExecutionUpdateAcceptedEventAttributes) return 'The customer asked to cancel the task';
-  const { workflowExecutionUpdateCompletedEventAttributes: updated } = event;
-  if (updated) return `The customer was answered: ${decodeAll(updated.outcome?.success)}`;
-  return workflowEnd(event);
+function activityStep(event: HistoryEvent | undefined) {
+  const activity = event?.activityTaskScheduledEventAttributes?.activityType?.name ?? localActivityIn(event);
+  const rest = { attempt: 1, failure: null, previousFailure: null, heartbeat: null } as const;
+  return { kind: 'activity', activity, summary: summaryOf(event) ?? activity, ...rest } as const;
 }
 
-function workflowEnd(event: HistoryEvent): string | null {
+/** The name of a local activity, which its marker records; empty for other events. */
+function localActivityIn(event: HistoryEvent | undefined): string {
+  const [data] = event?.markerRecordedEventAttributes?.details?.['data']?.payloads ?? [];
+  const decoded = data ? decode(data) : null;
+  return isObject(decoded) && typeof decoded['activity_type'] === 'string' ? decoded['activity_type'] : '';
+}
+
+function readStep(event: HistoryEvent, byId: ReadonlyMap<string, HistoryEvent>): HistoryStep | null {
+  const at = toDate(event.eventTime);
+  const end = activityEnd(event);
+  if (end) {
+    const { scheduledEventId, startedEventId, outcome, failure } = end;
+    const started = byId.get(String(startedEventId))?.activityTaskStartedEventAttributes;
+    return {
+      ...activityStep(byId.get(String(scheduledEventId))),
+      at,
+      attempt: started?.attempt ?? 1,
+      outcome,
+      failure: failure ? describeFailure(failure) : null,
+      previousFailure: started?.lastFailure ? describeFailure(started.lastFailure) : null,
+    };
+  }
+  const summary = summaryOf(event) ?? '';
+  const {
+    workflowExecutionStartedEventAttributes: started,
+    markerRecordedEventAttributes: local,
+    startChildWorkflowExecutionInitiatedEventAttributes: child,
+    workflowExecutionSignaledEventAttributes: signalled,
+    workflowExecutionUpdateCompletedEventAttributes: updated,
+  } = event;
+  if (started) return { at, kind: 'started', summary };
+  if (local) {
+    const failure = local.failure ? describeFailure(local.failure) : null;
+    return { ...activityStep(event), at, outcome: failure === null ? 'done' : 'failed', failure };
+  }
+  if (child) return { at, kind: 'startedChild', summary, workflowId: child.workflowId ?? '' };
+  if (signalled) return { at, kind: 'signalled', signal: signalled.signalName ?? '' };
+  if (event.workflowExecutionCancelRequestedEventAttributes) return { at, kind: 'cancelRequested' };
+  if (event.workflowExecutionUpdateAcceptedEventAttributes) return { at, kind: 'customerCancels' };
+  if (updated) return { at, kind: 'customerAnswered', answer: decodeAll(updated.outcome?.success) };
+  return workflowEnd(event, at);
+}
+
+function workflowEnd(event: HistoryEvent, at: Date): HistoryStep | null {
   const { workflowExecutionFailedEventAttributes: failed, workflowExecutionTerminatedEventAttributes: terminated } =
     event;
-  if (event.workflowExecutionCompletedEventAttributes) return 'The workflow ended';
-  if (failed) return `The workflow failed, which is a bug: ${describeFailure(failed.failure)}`;
-  if (terminated)
-    return `The workflow was terminated by ${terminated.identity}: ${terminated.reason || 'no reason given'}`;
-  if (event.workflowExecutionTimedOutEventAttributes) return 'The workflow timed out';
-  return null;
+  if (event.workflowExecutionCompletedEventAttributes) return { at, kind: 'ended' };
+  if (failed) return { at, kind: 'failed', failure: failed.failure ? describeFailure(failed.failure) : null };
+  if (terminated) return { at, kind: 'terminated', by: terminated.identity ?? '', reason: terminated.reason ?? '' };
+  return event.workflowExecutionTimedOutEventAttributes ? { at, kind: 'timedOut' } : null;
 }
 
 function activityEnd(event: HistoryEvent) {
   const completed = event.activityTaskCompletedEventAttributes;
-  if (completed) return { ...completed, how: 'done' };
+  if (completed) return { ...completed, outcome: 'done', failure: null } as const;
   const failed = event.activityTaskFailedEventAttributes;
-  if (failed) return { ...failed, how: `failed: ${describeFailure(failed.failure)}` };
+  if (failed) return { ...failed, outcome: 'failed' } as const;
   const timedOut = event.activityTaskTimedOutEventAttributes;
-  if (timedOut) return { ...timedOut, how: `timed out: ${describeFailure(timedOut.failure)}` };
+  if (timedOut) return { ...timedOut, outcome: 'timedOut' } as const;
   const cancelled = event.activityTaskCanceledEventAttributes;
-  return cancelled ? { ...cancelled, how: 'cancelled' } : null;
+  return cancelled ? ({ ...cancelled, outcome: 'cancelled', failure: null } as const) : null;
 }
 
-function describePrevious(failure: RecordedFailure): string {
-  return `the previous attempt failed: ${describeFailure(failure)}`;
-}
-
-function describeFailure(failure: RecordedFailure | null | undefined): string {
-  if (!failure) return 'for a reason that was not recorded';
+function describeFailure(failure: RecordedFailure): string {
   const type = failure.applicationFailureInfo?.type;
   const own = `${type ? `${type}: ` : ''}${failure.message ?? ''}`;
   return failure.cause ? `${own} (${describeFailure(failure.cause)})` : own;
 }
 
-/** The summary that the workflow gave the step for operators. */
-function summaryOf(event: HistoryEvent | undefined): string {
+/** The summary that the workflow gave the step for operators; null if none. */
+function summaryOf(event: HistoryEvent | undefined): string | null {
   const summary = event?.userMetadata?.summary;
-  if (summary) return String(decode(summary));
-  return event?.activityTaskScheduledEventAttributes?.activityType?.name ?? 'A step';
+  return summary ? String(decode(summary)) : null;
 }
 
 function decodeAll(payloads: { readonly payloads?: Payload[] | null } | null | undefined): string {

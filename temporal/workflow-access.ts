@@ -4,7 +4,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { WITHDRAW_LIMIT_MS } from '../domain/step-limits.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { isNotFound } from './not-found.ts';
-import { describePending, type HistoryStep, readHistorySteps } from './history-steps.ts';
+import { type HistoryStep, readHistorySteps, readPendingStep } from './history-steps.ts';
 import type { CancelAnswer } from './workflows/customer-cancellation.ts';
 import { readRecordedEnding, type RecordedEnding } from './recorded-ending.ts';
 
@@ -25,7 +25,7 @@ export interface WorkflowHistory {
   readonly state: WorkflowState;
   readonly steps: readonly HistoryStep[];
   /** The steps in progress. */
-  readonly pending: readonly string[];
+  readonly pending: readonly HistoryStep[];
 }
 
 export interface WorkflowAccess {
@@ -107,7 +107,7 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
       return {
         state: toState(description),
         steps: readHistorySteps(history),
-        pending: pendingOf(description).map((activity) => describePending(history, activity)),
+        pending: pendingOf(description).map((activity) => readPendingStep(history, activity)),
       };
     },
     readEnding: async (taskId) => {

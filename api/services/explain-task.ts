@@ -5,10 +5,17 @@ import { listOperatorActions, type OperatorAction } from '../../db/queries/opera
 import { type StoredSubmission, listSubmissions } from '../../db/queries/submissions.ts';
 import { findTransfer, type Transfer } from '../../db/queries/transfers.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { noteOf } from '../../domain/media-route.ts';
-import { formatUsd } from '../../domain/money.ts';
+import { formatDollars } from '../../domain/money.ts';
 import { isFinal, type Task } from '../../domain/task.ts';
-import { oldestFirst, renderTimeline, type TimelineEvent, deliveryEvents, transferEvent } from './timeline.ts';
+import {
+  deliveryEvents,
+  describeStep,
+  oldestFirst,
+  renderTimeline,
+  type TimelineEvent,
+  transferEvent,
+} from './timeline.ts';
+import { TIMELINE_TEXTS, type TimelineTexts, timelineWord } from './timeline-texts.ts';
 import type { WorkflowAccess, WorkflowHistory } from '../../temporal/workflow-access.ts';
 
 export interface TaskExplanation {
@@ -21,6 +28,8 @@ export interface TaskExplanation {
   readonly actions: readonly OperatorAction[];
   /** Null if Temporal knows no workflow of the task; undefined if Temporal does not answer. */
   readonly workflow: WorkflowHistory | null | undefined;
+  /** The steps in progress. */
+  readonly pending: readonly string[];
   /** All events, oldest first. */
   readonly events: readonly TimelineEvent[];
 }
@@ -31,6 +40,7 @@ const MAX_DELIVERIES = 500;
 export async function explainTask(
   { database, workflows }: { database: Database; workflows: WorkflowAccess },
   task: Task,
+  texts = TIMELINE_TEXTS,
 ): Promise<TaskExplanation> {
   const transferIds = [task.reservationId, ...(task.resolutionId === null ? [] : [task.resolutionId])];
   const [transfers, submissions, deliveries, actions, workflow] = await Promise.all([
@@ -47,83 +57,100 @@ export async function explainTask(
     actions,
     workflow,
   };
-  return { task, verdict: judge(task, workflow), ...parts, events: eventsOf(task, parts) };
+  const pending = (workflow?.pending ?? []).map((step) => describeStep(step, task.price, texts));
+  return { task, verdict: judge(task, workflow, texts), ...parts, pending, events: eventsOf(task, parts, texts) };
 }
 
 /** Renders the verdict, followed by the events as lines of text. */
-export function renderExplanation({ task, verdict, events, workflow }: TaskExplanation): readonly string[] {
-  return renderTimeline({ id: task.id, verdict, events, pending: workflow?.pending ?? [] });
+export function renderExplanation({ task, verdict, events, pending }: TaskExplanation): readonly string[] {
+  return renderTimeline({ id: task.id, verdict, events, pending });
 }
 
-function judge(task: Task, workflow: WorkflowHistory | null | undefined): string {
-  const price = `${formatUsd(task.price)} USD`;
-  if (task.status === 'succeeded') return `succeeded; ${price} were charged.`;
-  if (task.status === 'failed') {
-    return `failed with ${task.failure?.code}: ${task.failure?.message} ${price} were held and refunded in full.`;
-  }
-  const refund = `It will be refunded soon after its deadline, ${task.deadlineAt.toISOString()}; cancel it to refund it now.`;
-  if (workflow === undefined)
-    return `${task.status}; ${price} are held. Temporal does not answer, so nothing more is known.`;
-  if (workflow === null) return `${task.status}; ${price} are held, and Temporal has no workflow for it yet. ${refund}`;
-  if (workflow.state.closedAt === null) return `${task.status}; ${price} are held, and its workflow runs.`;
-  return `${task.status}; ${price} are held, but its workflow is closed (${workflow.state.status}). ${refund}`;
+function judge(task: Task, workflow: WorkflowHistory | null | undefined, texts: TimelineTexts): string {
+  const { task: phrases } = texts;
+  const price = formatDollars(task.price);
+  if (task.status === 'succeeded') return phrases.succeeded(price);
+  if (task.failure) return phrases.failed(timelineWord(task.failure.code, texts), task.failure.message, price);
+  const refund = phrases.refundSoon(task.deadlineAt.toISOString());
+  if (workflow === undefined) return phrases.temporalSilent(price);
+  if (workflow === null) return `${phrases.noWorkflow(price)} ${refund}`;
+  if (workflow.state.closedAt === null) return phrases.inProgress(price);
+  return `${phrases.workflowClosed(price, workflow.state.status)} ${refund}`;
 }
+
+type Parts = Pick<TaskExplanation, 'transfers' | 'submissions' | 'deliveries' | 'actions' | 'workflow'>;
 
 function eventsOf(
   task: Task,
-  {
-    transfers,
-    submissions,
-    deliveries,
-    actions,
-    workflow,
-  }: Pick<TaskExplanation, 'transfers' | 'submissions' | 'deliveries' | 'actions' | 'workflow'>,
+  { transfers, submissions, deliveries, actions, workflow }: Parts,
+  texts: TimelineTexts,
 ): readonly TimelineEvent[] {
+  const { task: phrases } = texts;
+  const word = (value: string): string => timelineWord(value, texts);
   const events: TimelineEvent[] = [
-    { at: task.createdAt, source: 'task', text: `Created by request ${task.requestId} with key ${task.apiKeyId}` },
-    ...transfers.map(transferEvent),
-    ...submissions.flatMap(submissionEvents),
-    ...(workflow?.steps ?? []).map(({ at, text }): TimelineEvent => ({ at, source: 'workflow', text })),
-    ...actions.map(({ createdAt, kind, author, reason }): TimelineEvent => {
-      return { at: createdAt, source: 'operator', text: `${kind} by ${author}: ${reason}` };
+    { at: task.createdAt, source: 'task', text: phrases.created(task.requestId, task.apiKeyId) },
+    ...transfers.map((transfer) => transferEvent(transfer, texts)),
+    ...submissions.flatMap((submission) => submissionEvents(submission, texts)),
+    ...(workflow?.steps ?? []).map((step): TimelineEvent => {
+      return { at: step.at, source: 'workflow', text: describeStep(step, task.price, texts) };
     }),
-    ...deliveries.flatMap(deliveryEvents),
+    ...actions.map(({ createdAt, kind, author, reason }): TimelineEvent => {
+      return { at: createdAt, source: 'operator', text: texts.operator(word(kind), null, author, reason) };
+    }),
+    ...deliveries.flatMap((delivery) => deliveryEvents(delivery, texts)),
   ];
   if (task.completedAt && isFinal(task.status)) {
-    const how = task.failure ? `: ${task.failure.code}` : '';
-    events.push({ at: task.completedAt, source: 'task', text: `Ended as ${task.status}${how}` });
+    const text = phrases.ended(word(task.status), task.failure ? word(task.failure.code) : null);
+    events.push({ at: task.completedAt, source: 'task', text });
   }
   return oldestFirst(events);
 }
 
 /** The events of a submission to an upstream, and its outcome if known. */
-function submissionEvents(submission: StoredSubmission): TimelineEvent[] {
+function submissionEvents(submission: StoredSubmission, texts: TimelineTexts): TimelineEvent[] {
   const { attempt, provider, model, submittedAt, settledAt } = submission;
-  const sent = {
-    at: submittedAt,
-    source: 'upstream',
-    text: `Attempt ${attempt}: submitted to ${provider} as ${model}`,
-  } as const;
+  const { submission: phrases } = texts;
+  const sent = { at: submittedAt, source: 'upstream', text: phrases.submitted(attempt, provider, model) } as const;
   if (settledAt === null) return [sent];
-  return [sent, { at: settledAt, source: 'upstream', text: `Attempt ${attempt}: ${describeOutcome(submission)}` }];
+  const text = phrases.attempt(attempt, describeOutcome(submission, texts));
+  return [sent, { at: settledAt, source: 'upstream', text }];
 }
 
-function describeOutcome(submission: StoredSubmission): string {
+/** What recorded submissions call an outcome that the upstream answered itself. */
+const ITS_ANSWER = 'the answer';
+
+function describeOutcome(submission: StoredSubmission, texts: TimelineTexts): string {
   const { outcome, learntFrom, jobId, possibleLoss, cost, vendorCost } = submission;
-  const note = noteOf(submission);
-  const words = [
-    ...(outcome === 'unknown'
-      ? ['its outcome is unknown']
-      : [`${String(outcome).replace('_', ' ')}, learnt from ${learntFrom}`]),
-    ...(jobId === null ? [] : [`job ${jobId}`]),
-    ...(note === null ? [] : [note]),
-    ...(possibleLoss === null
-      ? []
-      : [`possible renders that no client received, at a list price of ${formatUsd(possibleLoss)} USD`]),
-    ...(vendorCost === null ? [] : [`the upstream charged ${vendorCost.amount} ${vendorCost.unit}`]),
-    ...(cost === null ? [] : [`it cost ${formatUsd(cost)} USD`]),
-  ];
-  return words.join('; ');
+  const { submission: phrases } = texts;
+  const source =
+    outcome === 'unknown' || learntFrom === null || learntFrom === ITS_ANSWER
+      ? ''
+      : phrases.knownFrom(timelineWord(learntFrom, texts));
+  return [
+    `${outcomeWords(submission, texts)}${source}`,
+    ...(jobId === null ? [] : [phrases.job(jobId)]),
+    ...(possibleLoss === null ? [] : [phrases.possibleLoss(formatDollars(possibleLoss))]),
+    ...(vendorCost === null ? [] : [phrases.vendorCharged(vendorCost.amount, vendorCost.unit)]),
+    ...(cost === null ? [] : [phrases.cost(formatDollars(cost))]),
+  ].join(texts.separator);
+}
+
+/** What the upstream did, and why: "kling refused access (code 1102)". */
+export function outcomeWords(
+  { outcome, code, detail, provider }: Pick<StoredSubmission, 'outcome' | 'code' | 'detail' | 'provider'>,
+  texts: TimelineTexts,
+): string {
+  const { submission: phrases } = texts;
+  const reason = detail?.replace(/^the upstream answered /, '') ?? '';
+  const because = reason === '' ? '' : phrases.because(reason);
+  if (outcome === 'accepted') return `${phrases.accepted(provider)}${because}`;
+  if (outcome === 'unknown') return `${phrases.unknown(provider)}${because}`;
+  if (outcome === 'refused') {
+    const word = code === null ? '' : timelineWord(code, texts);
+    return `${phrases.refused(provider)}${phrases.because([word, reason].filter((part) => part !== '').join(': '))}`;
+  }
+  const phrase = phrases.notTaken[code ?? ''] ?? phrases.notTakenOtherwise;
+  return `${phrase(provider)}${because}`;
 }
 
 function unlessUnavailable(error: unknown): undefined {

@@ -19,14 +19,16 @@ import { type FailedTextAttempt, listFailedAttempts } from '../../db/queries/fai
 import { listTextAttempts, type RecordedAttempt } from '../../db/queries/upstream-calls.ts';
 import { findTextUsage } from '../../db/queries/usage.ts';
 import { ID_PREFIX, type IdKind, isId } from '../../domain/ids.ts';
-import { formatUsd } from '../../domain/money.ts';
+import { formatDollars } from '../../domain/money.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 import { explainTask } from './explain-task.ts';
+import { TIMELINE_TEXTS, type TimelineTexts, timelineWord } from './timeline-texts.ts';
 import { oldestFirst, type Timeline, type TimelineEvent, deliveryEvents, transferEvent } from './timeline.ts';
 
 interface Sources {
   readonly database: Database;
   readonly workflows: WorkflowAccess;
+  readonly texts: TimelineTexts;
 }
 
 /** The timeline of a resource, and its account. */
@@ -58,7 +60,7 @@ const MAX_KEYS = 500;
 const MAX_DELIVERIES = 500;
 const MAX_ACTIONS = 500;
 
-async function findAccountTimeline({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
+async function findAccountTimeline({ database, texts }: Sources, id: string): Promise<OwnedTimeline | null> {
   const account = await findAccount(database, id);
   if (!account) return null;
   const [keys, actions] = await Promise.all([
@@ -66,51 +68,57 @@ async function findAccountTimeline({ database }: Sources, id: string): Promise<O
     listAccountActions(database, id, MAX_ACTIONS),
   ]);
   const { suspendedAt, toppedUpAt, createdAt } = account;
-  const state = suspendedAt ? `suspended since ${suspendedAt.toISOString()}` : 'open';
-  const available = formatUsd(account.fundedAvailable + account.signupAvailable);
-  const reserved = formatUsd(account.fundedReserved + account.signupReserved);
+  const { account: phrases } = texts;
+  const word = (value: string): string => timelineWord(value, texts);
+  const available = formatDollars(account.fundedAvailable + account.signupAvailable);
+  const reserved = formatDollars(account.fundedReserved + account.signupReserved);
   return {
     id,
     accountId: id,
-    verdict: `${account.name} is ${state}; ${available} USD are available and ${reserved} USD held.`,
+    verdict: suspendedAt
+      ? phrases.suspended(account.name, suspendedAt.toISOString(), available, reserved)
+      : phrases.open(account.name, available, reserved),
     events: oldestFirst([
-      { at: createdAt, source: 'account', text: 'Created' },
-      ...at(toppedUpAt, 'account', 'Topped up for the first time'),
+      { at: createdAt, source: 'account', text: phrases.created },
+      ...at(toppedUpAt, 'account', phrases.toppedUp),
       ...keys.map((key): TimelineEvent => ({
         at: key.createdAt,
         source: 'key',
-        text: `${key.id} (${key.hint}) created, now ${key.disabledAt ? 'disabled' : 'enabled'}`,
+        text: phrases.key(key.id, key.hint, word(key.disabledAt ? 'disabled' : 'enabled')),
       })),
       ...actions.map(({ createdAt, kind, amount, author, reason }): TimelineEvent => ({
         at: createdAt,
         source: 'operator',
-        text: `${kind}${amount === null ? '' : ` of ${formatUsd(amount)} USD`} by ${author}: ${reason}`,
+        text: texts.operator(word(kind), amount === null ? null : formatDollars(amount), author, reason),
       })),
     ]),
   };
 }
 
-const findKeyTimeline = createFinder(findKeyById, (key) => {
+const findKeyTimeline = createFinder(findKeyById, (key, { texts }) => {
   const { deletedAt, disabledAt, expiresAt, createdAt, usageLimit } = key;
   const state = deletedAt ? 'deleted' : disabledAt ? 'disabled' : 'enabled';
-  const limit = usageLimit === null ? 'without a limit' : `of at most ${formatUsd(usageLimit)} USD`;
+  const { key: phrases } = texts;
+  const limit = usageLimit === null ? null : formatDollars(usageLimit);
   return {
-    verdict: `${key.hint} is ${state}; it used ${formatUsd(key.used)} USD ${limit}.`,
+    verdict: phrases.verdict(key.hint, timelineWord(state, texts), formatDollars(key.used), limit),
     events: oldestFirst([
-      { at: createdAt, source: 'key', text: key.name === '' ? 'Created' : `Created as ${key.name}` },
-      ...at(disabledAt, 'key', 'Disabled'),
-      ...at(expiresAt, 'key', 'Expires'),
-      ...at(deletedAt, 'key', 'Deleted'),
+      { at: createdAt, source: 'key', text: phrases.created(key.name) },
+      ...at(disabledAt, 'key', phrases.disabled),
+      ...at(expiresAt, 'key', phrases.expires),
+      ...at(deletedAt, 'key', phrases.deleted),
     ]),
   };
 });
 
 const findTaskTimeline = createFinder(findTask, async (task, sources) => {
-  const { verdict, events, workflow } = await explainTask(sources, task);
-  return { verdict, events, pending: workflow?.pending ?? [] };
+  const { verdict, events, pending } = await explainTask(sources, task, sources.texts);
+  return { verdict, events, pending };
 });
 
-const findTextTimeline = createFinder(findTextUsage, async (request, { database }, id) => {
+const findTextTimeline = createFinder(findTextUsage, async (request, { database, texts }, id) => {
+  const { text: phrases } = texts;
+  const word = (value: string): string => timelineWord(value, texts);
   const { accountId, createdAt, requestId, apiKeyId, model } = request;
   const [transfers, attempts, failed] = await Promise.all([
     listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt }),
@@ -120,37 +128,39 @@ const findTextTimeline = createFinder(findTextUsage, async (request, { database 
   const started: TimelineEvent = {
     at: createdAt,
     source: 'text',
-    text: `${model} asked by request ${requestId} with key ${apiKeyId}`,
+    text: phrases.asked(model, requestId, apiKeyId),
   };
   const { outcome, errorCode, charged, absorbed, upstream, upstreamModel, inputTokens, outputTokens, latencyMs } =
     request;
-  const loss = absorbed > 0n ? `, and ${formatUsd(absorbed)} USD were our loss` : '';
+  const loss = absorbed > 0n ? formatDollars(absorbed) : null;
   const endedAt = new Date(createdAt.getTime() + (latencyMs ?? 0));
   const answered: TimelineEvent = {
     at: endedAt,
     source: 'upstream',
-    text: `${upstream ?? 'no upstream'} as ${upstreamModel ?? model}: ${outcome}, ${inputTokens} tokens in, ${outputTokens} out`,
+    text: phrases.answered(upstream, upstreamModel ?? model, word(outcome), phrases.tokens(inputTokens, outputTokens)),
   };
   return {
-    verdict: `${outcome}${errorCode === null ? '' : ` with ${errorCode}`}; ${formatUsd(charged)} USD were charged${loss}.`,
+    verdict: phrases.verdict(word(outcome), errorCode === null ? null : word(errorCode), formatDollars(charged), loss),
     events: oldestFirst([
       started,
-      ...attempts.map(attemptEvent),
-      ...failed.map((attempt) => costEvent(attempt, endedAt)),
+      ...attempts.map((attempt) => attemptEvent(attempt, texts)),
+      ...failed.map((attempt) => costEvent(attempt, endedAt, texts)),
       answered,
-      ...transfers.map(transferEvent),
+      ...transfers.map((transfer) => transferEvent(transfer, texts)),
     ]),
   };
 });
 
-function attemptEvent(attempt: RecordedAttempt): TimelineEvent {
+function attemptEvent(attempt: RecordedAttempt, texts: TimelineTexts): TimelineEvent {
   const { number, upstream, format, model, key, decision, fault, status, message, durationMs, endedAt } = attempt;
-  const answer = [status && `HTTP ${status}`, fault, message].filter(Boolean).join(', ');
-  const route = `${upstream} as ${model} (${format}, key …${key})`;
+  const { text: phrases } = texts;
+  const word = (value: string): string => timelineWord(value, texts);
+  const answer = [status && `HTTP ${status}`, fault && word(fault), message].filter(Boolean).join(', ');
+  const route = phrases.route(upstream, model, format, key);
   return {
     at: endedAt,
     source: 'upstream',
-    text: `Attempt ${number}, ${route}: ${answer === '' ? '' : `${answer}; `}${decision} after ${durationMs} ms`,
+    text: phrases.attempt(number, route, answer, word(decision), durationMs),
   };
 }
 
@@ -158,13 +168,13 @@ function attemptEvent(attempt: RecordedAttempt): TimelineEvent {
 function costEvent(
   { upstream, upstreamModel, inputTokens, outputTokens, cost }: FailedTextAttempt,
   at: Date,
+  { text: phrases }: TimelineTexts,
 ): TimelineEvent {
-  const price = cost === null ? 'an unknown amount' : `${formatUsd(cost)} USD`;
-  const used = `${inputTokens} tokens in, ${outputTokens} out`;
+  const tokens = phrases.tokens(inputTokens, outputTokens);
   return {
     at,
     source: 'upstream',
-    text: `A failed attempt at ${upstream} as ${upstreamModel} used ${used}, and cost us ${price}`,
+    text: phrases.failedAttempt(upstream, upstreamModel, tokens, cost === null ? null : formatDollars(cost)),
   };
 }
 
@@ -182,36 +192,38 @@ async function findTransferTimeline(sources: Sources, id: string): Promise<Owned
   const cause = await (taskId !== null
     ? findTaskTimeline(sources, taskId)
     : textRequestId !== null && findTextTimeline(sources, textRequestId));
-  const what = `${kind} of ${formatUsd(amount)} USD`;
-  if (cause) return { ...cause, id, verdict: `${what} for ${cause.id}, which ${cause.verdict}` };
-  const why = transfer.reference ?? transfer.reason ?? 'no reference';
-  return { id, accountId, verdict: `${what}: ${why}`, events: [transferEvent(transfer)] };
+  const { texts } = sources;
+  const { transfer: phrases } = texts;
+  const [word, usd] = [timelineWord(kind, texts), formatDollars(amount)];
+  if (cause) return { ...cause, id, verdict: phrases.forCause(word, usd, cause.id, cause.verdict) };
+  const why = transfer.reference ?? transfer.reason ?? phrases.noReference;
+  return { id, accountId, verdict: phrases.alone(word, usd, why), events: [transferEvent(transfer, texts)] };
 }
 
-const findEndpointTimeline = createFinder(findEndpointById, (endpoint) => {
+const findEndpointTimeline = createFinder(findEndpointById, (endpoint, { texts }) => {
+  const { endpoint: phrases } = texts;
   const { url, deletedAt, disabledAt, disabledReason, failingSince, createdAt } = endpoint;
   const state = deletedAt ? 'deleted' : disabledAt ? 'disabled' : failingSince ? 'failing' : 'enabled';
   return {
-    verdict: `${url} is ${state}.`,
+    verdict: phrases.verdict(url, timelineWord(state, texts)),
     events: oldestFirst([
-      { at: createdAt, source: 'webhook', text: `Created for ${url}` },
-      ...at(failingSince, 'webhook', 'The first failed attempt since the last success'),
-      ...at(disabledAt, 'webhook', `Disabled: ${disabledReason}`),
-      ...at(deletedAt, 'webhook', 'Deleted'),
+      { at: createdAt, source: 'webhook', text: phrases.created(url) },
+      ...at(failingSince, 'webhook', phrases.failing),
+      ...at(disabledAt, 'webhook', phrases.disabled(timelineWord(String(disabledReason), texts))),
+      ...at(deletedAt, 'webhook', phrases.deleted),
     ]),
   };
 });
 
 const findEventTimeline = createFinder(
   findEventById,
-  async ({ accountId, type, taskId, createdAt }, { database }, id) => {
+  async ({ accountId, type, taskId, createdAt }, { database, texts }, id) => {
     const deliveries = await listDeliveries(database, { accountId, eventId: id, limit: MAX_DELIVERIES });
-    const about = taskId === null ? '' : ` of ${taskId}`;
     return {
-      verdict: `${type}${about}, for ${deliveries.length} endpoints.`,
+      verdict: texts.event.verdict(type, taskId, deliveries.length),
       events: oldestFirst([
-        { at: createdAt, source: 'webhook', text: `${type}${about} happened` },
-        ...deliveries.flatMap(deliveryEvents),
+        { at: createdAt, source: 'webhook', text: texts.event.happened(type, taskId) },
+        ...deliveries.flatMap((delivery) => deliveryEvents(delivery, texts)),
       ]),
     };
   },
@@ -219,24 +231,24 @@ const findEventTimeline = createFinder(
 
 const findDeliveryTimeline = createFinder(
   (database, deliveryId) => findDelivery(database, { deliveryId }),
-  (delivery) => {
+  (delivery, { texts }) => {
     const { eventType, endpointId, status, attempts } = delivery;
     return {
-      verdict: `${eventType} to ${endpointId} is ${status} after ${attempts.length} attempts.`,
-      events: oldestFirst(deliveryEvents(delivery)),
+      verdict: texts.delivery.verdict(eventType, endpointId, timelineWord(status, texts), attempts.length),
+      events: oldestFirst(deliveryEvents(delivery, texts)),
     };
   },
 );
 
-const findFileTimeline = createFinder(findUploadById, (file) => {
+const findFileTimeline = createFinder(findUploadById, (file, { texts: { file: phrases } }) => {
   const { filename, mimeType, bytes, createdAt, storedAt, usedAt, deletedAt } = file;
   return {
-    verdict: `${filename ?? 'a file without a name'}, ${mimeType}, ${bytes} bytes.`,
+    verdict: phrases.verdict(filename, mimeType, bytes),
     events: oldestFirst([
-      { at: createdAt, source: 'file', text: 'The upload began' },
-      ...at(storedAt, 'file', 'Stored'),
-      ...at(usedAt, 'file', 'Used by a task for the first time'),
-      ...at(deletedAt, 'file', 'Deleted'),
+      { at: createdAt, source: 'file', text: phrases.uploading },
+      ...at(storedAt, 'file', phrases.stored),
+      ...at(usedAt, 'file', phrases.used),
+      ...at(deletedAt, 'file', phrases.deleted),
     ]),
   };
 });
@@ -244,21 +256,24 @@ const findFileTimeline = createFinder(findUploadById, (file) => {
 async function findActionTimeline(sources: Sources, id: string): Promise<OwnedTimeline | null> {
   const action = await findActionById(sources.database, id);
   if (!action) return null;
+  const { texts } = sources;
   const { accountId, taskId, kind, author, reason } = action;
   const subject = await (taskId !== null
     ? findTaskTimeline(sources, taskId)
     : accountId !== null && findAccountTimeline(sources, accountId));
-  return subject ? { ...subject, id, verdict: `${kind} of ${subject.id} by ${author}: ${reason}` } : null;
+  return subject
+    ? { ...subject, id, verdict: texts.action(timelineWord(kind, texts), subject.id, author, reason) }
+    : null;
 }
 
-const findPromoTimeline = createFinder(findPromoGrantById, (grant) => {
+const findPromoTimeline = createFinder(findPromoGrantById, (grant, { texts: { promo: phrases } }) => {
   const { amount, available, reserved, spent, expired, createdAt, expiresAt, author, reason } = grant;
-  const parts = `${formatUsd(available)} available, ${formatUsd(reserved)} held, ${formatUsd(spent)} spent, ${formatUsd(expired)} expired`;
+  const usd = formatDollars;
   return {
-    verdict: `promo credit of ${formatUsd(amount)} USD (${grant.reference}): ${parts}.`,
+    verdict: `${phrases.verdict(usd(amount), grant.reference)}${phrases.parts(usd(available), usd(reserved), usd(spent), usd(expired))}`,
     events: oldestFirst([
-      { at: createdAt, source: 'operator', text: `${formatUsd(amount)} USD given by ${author}: ${reason}` },
-      { at: expiresAt, source: 'ledger', text: 'What is left expires' },
+      { at: createdAt, source: 'operator', text: phrases.given(usd(amount), author, reason) },
+      { at: expiresAt, source: 'ledger', text: phrases.expires },
     ]),
   };
 });
@@ -288,7 +303,12 @@ export const FINDABLE_PREFIXES = [...FINDABLE_KINDS.map((kind) => ID_PREFIX[kind
 const ANSWER_ID = /^(?:chatcmpl-|resp_|msg_)([0-9a-z]{32})$/;
 
 /** @returns null for an unknown id, and for a request that created nothing */
-export async function findById(sources: Sources, given: string): Promise<Found | null> {
+export async function findById(
+  services: Omit<Sources, 'texts'>,
+  given: string,
+  texts = TIMELINE_TEXTS,
+): Promise<Found | null> {
+  const sources = { database: services.database, workflows: services.workflows, texts };
   const answer = ANSWER_ID.exec(given)?.[1];
   const id = answer === undefined ? given : `${ID_PREFIX.request}${answer}`;
   const kind = FINDABLE_KINDS.find((candidate) => isId(candidate, id));

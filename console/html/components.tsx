@@ -1,7 +1,7 @@
 /** The components of pages. hono/jsx escapes all text. */
 import { type Child, createContext, useContext } from 'hono/jsx';
 import type { ServiceError } from '../../domain/errors.ts';
-import { formatUsd, type PicoUsd } from '../../domain/money.ts';
+import { formatDollars, formatUsd, type PicoUsd } from '../../domain/money.ts';
 import type { Form as SentForm } from '../form.ts';
 import { type FieldProblem, fieldLabel, type FieldName, fieldProblemOf, problemWords } from '../form-problem.ts';
 import { ChangedSinceError, marksOf, SHOWN_FIELD, type StoredFields } from '../stored-fields.ts';
@@ -10,16 +10,8 @@ import { usePage, useQuery, useTexts } from './page-context.ts';
 
 /** Formats an amount with two to six decimal places. */
 export function usd(amount: PicoUsd): string {
-  const [whole = '', fraction = ''] = exactUsd(amount).split('.');
+  const [whole = '', fraction = ''] = formatDollars(amount).split('.');
   return `${whole}.${fraction.slice(0, 6).replace(/0+$/, '').padEnd(2, '0')}`;
-}
-
-/** Formats an amount with all its digits. */
-export function exactUsd(amount: PicoUsd): string {
-  const [whole = '0', fraction = ''] = formatUsd(amount).split('.');
-  const sign = whole.startsWith('-') ? '-' : '';
-  const grouped = whole.replace('-', '').replaceAll(/\B(?=(\d{3})+$)/g, ',');
-  return `${sign}$${grouped}.${fraction.padEnd(2, '0')}`;
 }
 
 export function Money({ amount }: { amount: PicoUsd }) {
@@ -54,7 +46,7 @@ const CENT: PicoUsd = 10n ** 10n;
 export function roundedUsd(amount: PicoUsd): string {
   if (amount > 0n && amount < CENT) return '<$0.01';
   if (amount < 0n && amount > -CENT) return '>-$0.01';
-  return exactUsd(amount - (amount % CENT));
+  return formatDollars(amount - (amount % CENT));
 }
 
 /** An amount rounded to cents, for a list without a total. The hint has all digits. */
@@ -71,7 +63,7 @@ export function ExactMoney({ amount, isSigned = false }: { amount: PicoUsd; isSi
   return (
     <span class="money">
       {isSigned && amount > 0n ? '+' : ''}
-      {exactUsd(amount)}
+      {formatDollars(amount)}
     </span>
   );
 }

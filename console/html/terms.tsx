@@ -1,7 +1,7 @@
 /** The prices and terms of a model, under their names in the catalogue file. */
 import type { Terms } from '../../catalogue/offer.ts';
-import { parseUsd } from '../../domain/money.ts';
-import { exactUsd, Facts } from './components.tsx';
+import { formatDollars, parseUsd } from '../../domain/money.ts';
+import { Facts } from './components.tsx';
 import { useTexts } from './page-context.ts';
 import type { Texts } from '../texts/texts.ts';
 
@@ -41,5 +41,5 @@ export function priceName(name: string, { prices }: Texts): string {
 /** An amount in US dollars, or the factor of a condition. */
 export function priceText(name: string, price: string): string {
   if (name.startsWith('factor ')) return `× ${price}`;
-  return /^[\d.]+$/.test(price) ? exactUsd(parseUsd(price)) : price;
+  return /^[\d.]+$/.test(price) ? formatDollars(parseUsd(price)) : price;
 }

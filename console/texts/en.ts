@@ -1,9 +1,11 @@
 /** The words of the console in English. Every other language is a file like this one. */
+import { TIMELINE_TEXTS } from '../../api/services/timeline-texts.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 
 const NO_CODES: Readonly<Partial<Record<ErrorCode, string>>> = {};
 
 export const en = {
+  timeline: TIMELINE_TEXTS,
   language: 'en',
   languageName: 'English',
   product: 'Genway',

@@ -1,7 +1,9 @@
 /** The words of the console in simplified Chinese. */
 import type { en } from './en.ts';
+import { TIMELINE_ZH } from './timeline-zh.ts';
 
 export const zh: typeof en = {
+  timeline: TIMELINE_ZH,
   language: 'zh',
   languageName: '中文',
   product: 'Genway',

@@ -10,7 +10,7 @@ function sentences(texts: object, place: readonly string[] = []): [string, strin
   return Object.entries(texts).flatMap(([name, value]: [string, unknown]): [string, string][] => {
     const here = [...place, name];
     if (typeof value === 'string') return [[here.join('.'), value]];
-    if (typeof value === 'function') return [[here.join('.'), String(value(2, 3))]];
+    if (typeof value === 'function') return [[here.join('.'), String(value(2, 3, 4, 5, 6))]];
     return sentences(Object(value), here);
   });
 }

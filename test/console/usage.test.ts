@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { exactUsd } from '../../console/html/components.tsx';
 import { newId } from '../../domain/ids.ts';
-import { formatUsd, parseUsd } from '../../domain/money.ts';
+import { formatDollars, formatUsd, parseUsd } from '../../domain/money.ts';
 import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded, keyOf } from '../support/factories.ts';
@@ -49,7 +48,7 @@ describe('the usage page', () => {
     expect(totals).to.have.length(3);
     for (const row of totals)
       expect(row)
-        .to.include(`${exactUsd(charged)}</span>`)
+        .to.include(`${formatDollars(charged)}</span>`)
         .and.include('>3</td>');
   });
 

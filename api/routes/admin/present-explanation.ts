@@ -21,7 +21,7 @@ export const OPERATOR_ACTION = resource<OperatorAction>('OperatorAction', {
   created_at: field.unixSeconds('createdAt', 'When the action was taken'),
 });
 
-const WORKFLOW = nested<WorkflowHistory>({
+const WORKFLOW = nested<Pick<WorkflowHistory, 'state'> & Pick<TaskExplanation, 'pending'>>({
   run_id: field.text(({ state }) => state.runId),
   status: field.text(({ state }) => state.status),
   started_at: field.isoTime(({ state }) => state.startedAt, 'When the workflow started'),
@@ -47,6 +47,8 @@ export const EXPLANATION = resource<TaskExplanation & { readonly temporal: Histo
     deliveries.map((delivery) => ({ ...delivery, temporal })),
   ),
   operator_actions: field.list(OPERATOR_ACTION)('actions'),
-  workflow: field.object(WORKFLOW).orNull(({ workflow }) => workflow ?? null),
+  workflow: field
+    .object(WORKFLOW)
+    .orNull(({ workflow, pending }) => (workflow ? { state: workflow.state, pending } : null)),
   events: field.list(EVENT)('events', 'The events, oldest first'),
 });

@@ -9,8 +9,9 @@ import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { type BillingDocument, findDocument, listDocuments } from '../../../db/queries/billing-documents.ts';
 import { DOCUMENT_KINDS, netAmount, type Party } from '../../../domain/billing-document.ts';
+import { formatDollars } from '../../../domain/money.ts';
 import type { Form as SentForm } from '../../form.ts';
-import { Card, exactUsd, Facts, Field, Form, Pages, Time, useRefusal } from '../../html/components.tsx';
+import { Card, Facts, Field, Form, Pages, Time, useRefusal } from '../../html/components.tsx';
 import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
 import { useTexts } from '../../html/page-context.ts';
@@ -100,9 +101,9 @@ async function showDocument({ params, texts }: UserVisit, { database }: ApiServi
   const { subtotal, total, taxes, corrects } = document;
   const { billing: words, fields, language, common, values } = texts;
   const sums: readonly (readonly [string, string])[] = [
-    ...(subtotal === total ? [] : [[words.subtotal, exactUsd(subtotal)] as const]),
-    ...(taxes.length === 0 ? [] : [[words.net, exactUsd(netAmount(document))] as const]),
-    ...taxes.map(({ name, percent, amount }) => [`${name} ${percent} %`, exactUsd(amount)] as const),
+    ...(subtotal === total ? [] : [[words.subtotal, formatDollars(subtotal)] as const]),
+    ...(taxes.length === 0 ? [] : [[words.net, formatDollars(netAmount(document))] as const]),
+    ...taxes.map(({ name, percent, amount }) => [`${name} ${percent} %`, formatDollars(amount)] as const),
   ];
   return showPage(
     `${values.kind[kind]} ${number}`,
@@ -144,7 +145,7 @@ async function showDocument({ params, texts }: UserVisit, { database }: ApiServi
           </>
         ))}
         <dt class="total">{words.total}</dt>
-        <dd class="total">{exactUsd(total)} USD</dd>
+        <dd class="total">{formatDollars(total)} USD</dd>
       </dl>
       <p class="soft">{kind === 'invoice' ? words.paidInAdvance : null}</p>
       <p class="soft">{taxes.length === 0 ? words.noTaxesHere : words.taxesIncluded}</p>

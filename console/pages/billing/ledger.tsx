@@ -15,7 +15,8 @@ import {
 } from '../../../db/queries/balance-entries.ts';
 import { isId } from '../../../domain/ids.ts';
 import { ENTRY_TYPES } from '../../../domain/ledger.ts';
-import { Card, ExactMoney, exactUsd, Headline, WithNote, Pages } from '../../html/components.tsx';
+import { formatDollars } from '../../../domain/money.ts';
+import { Card, ExactMoney, Headline, WithNote, Pages } from '../../html/components.tsx';
 import { ChoiceFilter, DayFilters, Downloads, Filters, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
 import { pathOfId } from '../../html/linked-ids.tsx';
 import { useTexts } from '../../html/page-context.ts';
@@ -125,8 +126,8 @@ export function Holds({ balance }: { balance: BalanceWithHolds }) {
   const { available, heldByTasks, runningTasks, heldByText } = balance;
   const held = heldByTasks + heldByText;
   const holds = [
-    ...(runningTasks > 0 ? [words.heldByTasks(runningTasks, exactUsd(heldByTasks))] : []),
-    ...(heldByText > 0n ? [words.heldByText(exactUsd(heldByText))] : []),
+    ...(runningTasks > 0 ? [words.heldByTasks(runningTasks, formatDollars(heldByTasks))] : []),
+    ...(heldByText > 0n ? [words.heldByText(formatDollars(heldByText))] : []),
   ];
   return (
     <div class="grid">

@@ -15,9 +15,9 @@ import { deleteAutoTopUp, findAutoTopUp } from '../../../db/queries/auto-top-ups
 import { setLowBalance } from '../../../db/queries/low-balances.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { formatUsd, parseUsd, type PicoUsd } from '../../../domain/money.ts';
+import { formatDollars, formatUsd, parseUsd, type PicoUsd } from '../../../domain/money.ts';
 import { CHECKOUT } from '../../../domain/policy.ts';
-import { Card, ExactMoney, exactUsd, Facts, Field, Form, Headline, Pages } from '../../html/components.tsx';
+import { Card, ExactMoney, Facts, Field, Form, Headline, Pages } from '../../html/components.tsx';
 import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
@@ -213,7 +213,7 @@ function Balance({
                 <ExactMoney amount={signupAvailable} /> <p class="hint">{words.grantedHint}</p>
                 {promo.nextExpiry === null ? null : (
                   <p class="hint">
-                    {words.promo(exactUsd(promo.available), promo.nextExpiry.toISOString().slice(0, 10))}
+                    {words.promo(formatDollars(promo.available), promo.nextExpiry.toISOString().slice(0, 10))}
                   </p>
                 )}
               </>,

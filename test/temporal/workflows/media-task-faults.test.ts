@@ -1,14 +1,23 @@
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { expect } from 'chai';
 import { newId } from '../../../domain/ids.ts';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
+import { describeStep } from '../../../api/services/timeline.ts';
+import { TIMELINE_TEXTS } from '../../../api/services/timeline-texts.ts';
+import { PICO_PER_USD } from '../../../domain/money.ts';
 import { readHistorySteps } from '../../../temporal/history-steps.ts';
 import { eventually } from '../../support/eventually.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { call, useTestStack } from '../../support/stack.ts';
 import { useTestFolder } from '../../support/started.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf, type TaskBody } from '../../support/tasks.ts';
+
+/** The steps in words, of a task that costs 1 USD. */
+function storyOf(history: History): string[] {
+  return readHistorySteps(history).map((step) => describeStep(step, PICO_PER_USD, TIMELINE_TEXTS));
+}
 
 describe('a media task with a failing upstream or store', function () {
   this.timeout(120_000);
@@ -36,7 +45,7 @@ describe('a media task with a failing upstream or store', function () {
   async function storySteps({ id }: TaskBody): Promise<string[]> {
     const handle = stack.temporal.workflow.getHandle(id);
     await handle.result();
-    return readHistorySteps(await handle.fetchHistory()).map(({ text }) => text);
+    return storyOf(await handle.fetchHistory());
   }
 
   it('continues the job of a submission that was accepted and answered with an error, and submits it once', async () => {
@@ -72,7 +81,7 @@ describe('a media task with a failing upstream or store', function () {
     expect((await storySteps(task)).slice(-3, -1)).to.deep.equal([
       `Store and check the result (attempt 4): failed: result_transfer_failed: ${why}; ` +
         `the previous attempt failed: ResultFaultError: ${why}`,
-      'Refund the reserved price: result_transfer_failed: done',
+      'Refunded $1.00',
     ]);
   });
 
@@ -84,8 +93,8 @@ describe('a media task with a failing upstream or store', function () {
       args: [{ taskId: id, deadlineAt: new Date().toISOString() }],
     });
     await rejectionOf(handle.result());
-    expect(readHistorySteps(await handle.fetchHistory()).map(({ text }) => text)).to.include(
-      `Confirm that the price is reserved: failed: TaskMissing: there is no task ${id}`,
+    expect(storyOf(await handle.fetchHistory())).to.include(
+      `Reserve $1.00: failed: TaskMissing: there is no task ${id}`,
     );
   });
 

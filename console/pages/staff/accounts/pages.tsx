@@ -89,7 +89,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
   const suspended = query.get('suspended');
   const filter = { search: wanted || undefined, suspended: suspended === 'true' ? true : undefined };
   const [found, { entries: accounts, next }] = await Promise.all([
-    findById(services, wanted),
+    findById(services, wanted, texts.timeline),
     readListPage(query, 'account', (slice) => listAccounts(services.reports, { ...filter, ...slice })),
   ]);
   const { staffAccounts: words, fields } = texts;

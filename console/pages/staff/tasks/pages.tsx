@@ -3,13 +3,12 @@ import { historyUrl } from '../../../../api/services/history-link.ts';
 import { SUBMISSION } from '../../../../api/routes/admin/present-submissions.ts';
 import { cancelTask } from '../../../../api/services/cancel-task.ts';
 import { existingTask } from '../../../../api/services/existing-task.ts';
-import { explainTask, type TaskExplanation } from '../../../../api/services/explain-task.ts';
+import { explainTask, outcomeWords, type TaskExplanation } from '../../../../api/services/explain-task.ts';
 import { redeliverTask } from '../../../../api/services/redeliver-task.ts';
 import type { ApiServices } from '../../../../api/api-services.ts';
 import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
 import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
-import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { Badge, Card, Facts, Money, WithNote, Pages, Polled, Time } from '../../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
@@ -35,7 +34,7 @@ export const staffTaskPages = [
   staff.page('/staff/tasks', 'read', list),
   page,
   staff.page('/staff/tasks/{task_id}/story', 'read', async (visit, services) => {
-    const explanation = await explainTask(services, await taskOf(visit, services));
+    const explanation = await explainTask(services, await taskOf(visit, services), visit.texts.timeline);
     return showPart(<TaskTimeline explanation={explanation} />);
   }),
   act('/cancel', (visit, services, task) => cancelTask(services, task, authorshipOf(visit)), 'cancelling'),
@@ -90,7 +89,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
 /** @param isPromptShown whether the page shows the prompt; reading a prompt is recorded */
 async function showTask(visit: UserVisit, services: ApiServices, isPromptShown = false): Promise<PageResult> {
   const task = await taskOf(visit, services);
-  const explanation = await explainTask(services, task);
+  const explanation = await explainTask(services, task, visit.texts.timeline);
   const { staffTasks: words, tasks: taskWords, fields, common } = visit.texts;
   const { submissions, deliveries, workflow } = explanation;
   const { temporal } = services;
@@ -147,7 +146,7 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
 /** The timeline of a task, which the browser polls until the task is final. */
 function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
   const texts = useTexts();
-  const { task, verdict, events, workflow } = explanation;
+  const { task, verdict, events, pending } = explanation;
   return (
     <Polled path={`/console/staff/tasks/${task.id}/story`} seconds={3} isFinal={isFinal(task.status)}>
       <Card title={texts.staffTasks.timeline}>
@@ -156,14 +155,14 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
           {task.failure === null ? null : <strong>{wordFor('error_code', task.failure.code, texts)}</strong>}
         </p>
         <p class="verdict">{verdict}</p>
-        <Timeline events={events} pending={workflow?.pending ?? []} />
+        <Timeline events={events} pending={pending} />
       </Card>
     </Polled>
   );
 }
 
 function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) {
-  const { staffTasks: words, fields } = useTexts();
+  const { staffTasks: words, fields, timeline } = useTexts();
   return (
     <TableCard
       of={SUBMISSION}
@@ -178,7 +177,7 @@ function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) 
         [
           fields.outcome,
           (submission) => (
-            <WithNote note={noteOf(submission)}>
+            <WithNote note={submission.detail === null ? null : outcomeWords(submission, timeline)}>
               {submission.outcome === null ? (
                 <Badge tone="busy">{words.open}</Badge>
               ) : (

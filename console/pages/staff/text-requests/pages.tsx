@@ -25,7 +25,7 @@ export const staffTextRequestPages = [
 async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const { database, catalogue } = services;
   const id = (query.get('id') ?? '').trim();
-  const found = id === '' ? null : await findRequest(services, id);
+  const found = id === '' ? null : await findRequest(services, id, texts);
   if (found) return { kind: 'redirect', path: `/staff/text-requests/${found.id}` };
   const [account, model] = [await findFilteredAccount(query, services), modelIn(query, catalogue)];
   const filter = { ...requestFilterOf(query, model), accountId: account.value ?? undefined };
@@ -63,13 +63,13 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
 }
 
 /** Finds a text request by its id, or by the id of the HTTP request or the response. */
-async function findRequest(services: ApiServices, id: string): Promise<Found | null> {
-  const found = await findById(services, id);
+async function findRequest(services: ApiServices, id: string, { timeline }: Texts): Promise<Found | null> {
+  const found = await findById(services, id, timeline);
   return found && isId('textRequest', found.id) ? found : null;
 }
 
 async function showRequest({ params, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
-  const request = await findRequest(services, params['text_request_id'] ?? '');
+  const request = await findRequest(services, params['text_request_id'] ?? '', texts);
   const { id, account, verdict, events } = requireFound(request?.id === params['text_request_id'] ? request : null);
   // Null while the request is in progress.
   const usage = await findTextUsage(services.database, id);

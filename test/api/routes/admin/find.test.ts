@@ -65,10 +65,10 @@ describe('api/routes/admin/find', () => {
     await finishAsSucceeded(app.database, { id: taskId });
     const task = await findTask(app.database, taskId);
     const [delivery] = await listDeliveries(app.database, { taskId, limit: 1 });
-    expect(await storyOf(taskId, 'task')).to.include('succeeded; 1 USD were charged.');
-    expect(await storyOf(requestId, 'request')).to.include(`${taskId}: succeeded`);
+    expect(await storyOf(taskId, 'task')).to.include('Succeeded; $1.00 charged.');
+    expect(await storyOf(requestId, 'request')).to.include(`${taskId}: Succeeded`);
     const settlement = await storyOf(task?.resolutionId ?? '', 'transfer');
-    expect(settlement).to.include(`settlement of 1 USD for ${taskId}`);
+    expect(settlement).to.include(`settlement of $1.00 for ${taskId}`);
     expect(await storyOf(delivery?.id ?? '', 'delivery')).to.include('task.succeeded');
     expect(await storyOf(delivery?.eventId ?? '', 'event')).to.include(`task.succeeded of ${taskId}`);
     expect(await storyOf(endpoint.id, 'webhookEndpoint')).to.include('https://receiver.test/ is enabled.');
@@ -115,8 +115,10 @@ describe('api/routes/admin/find', () => {
       reason: 'a campaign',
     });
     const { verdict, events } = (await find(grant.id)).body.data;
-    expect(verdict).to.equal('promo credit of 5 USD (spring): 5 available, 0 held, 0 spent, 0 expired.');
-    expect(events.map(({ text }) => text)).to.deep.equal(['5 USD given by admin: a campaign', 'What is left expires']);
+    expect(verdict).to.equal(
+      'Promo credit of $5.00 (spring): $5.00 available, $0.00 on hold, $0.00 spent, $0.00 expired.',
+    );
+    expect(events.map(({ text }) => text)).to.deep.equal(['$5.00 given by admin: a campaign', 'What is left expires']);
   });
 
   it('an answer is plain text by Accept, with the account first', async () => {

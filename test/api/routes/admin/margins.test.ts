@@ -247,7 +247,7 @@ describe('revenue, cost and margin', () => {
     const lost = (await rowsOf('/tasks')).find(({ id }) => id === given.id);
     expect(lost).to.include({ provider_model: 'm', cost_usd: null, possible_loss_usd: 1 });
     expect(await genway('tasks', 'explain', rendered.id)).to.contain(
-      'Attempt 1: accepted, learnt from the answer; job job_1; the upstream charged 5 units; it cost 0.75 USD',
+      'Attempt 1: simulator accepted the job; job job_1; the upstream charged 5 units; cost $0.75',
     );
     const story = JSON.parse(await genway('--json', 'tasks', 'explain', given.id));
     expect(story.data.submissions).to.have.length(1);

@@ -148,7 +148,7 @@ describe('operators', function () {
         { timeoutMs: WAIT_MS },
       );
       const { verdict, events, transfers, operator_actions, workflow } = await explain(task.id);
-      expect(verdict).to.equal('succeeded; 0.5 USD were charged.');
+      expect(verdict).to.equal('Succeeded; $0.50 charged.');
       expect(transfers.map(({ kind }) => kind)).to.deep.equal(['reservation', 'settlement']);
       expect(operator_actions).to.have.length(1);
       expect(workflow).to.include({ status: 'COMPLETED' });
@@ -183,7 +183,7 @@ describe('operators', function () {
       expect(answer.headers.get('content-type')).to.match(/^text\/plain/);
       const { lines } = await explain(task.id);
       expect(await answer.text()).to.equal(`${lines.join('\n')}\n`);
-      expect(lines[0]).to.equal(`${task.id}: succeeded; 0.5 USD were charged.`);
+      expect(lines[0]).to.equal(`${task.id}: Succeeded; $0.50 charged.`);
       expect(lines[1]).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z {2}task {6}Created by request req_/);
     });
   });
@@ -194,7 +194,7 @@ describe('operators', function () {
       timeoutMs: WAIT_MS,
     });
     const { verdict, workflow } = await explain(id);
-    expect(verdict).to.equal('processing; 0.5 USD are held, and its workflow runs.');
+    expect(verdict).to.equal('In progress; $0.50 on hold.');
     expect(workflow?.pending[0]).to.match(
       /^Wait for the provider: in progress, attempt 1; heartbeat of .+"state":"running"/,
     );
@@ -233,7 +233,7 @@ describe('operators', function () {
       await stack.temporal.workflow.getHandle(id).terminate('a test');
       const { verdict, lines } = await explain(id);
       expect(verdict).to.match(
-        /^processing; 0\.5 USD are held, but its workflow is closed \(TERMINATED\)\. It will be refunded/,
+        /^In progress; \$0\.50 on hold, but the workflow of the task is closed \(TERMINATED\)\. Genway refunds/,
       );
       expect(lines.at(-1)).to.include('The workflow was terminated by').and.to.include('a test');
       expect(await transfersOf(stack, id)).to.deep.equal(['reservation']);
@@ -318,15 +318,13 @@ describe('operators without Temporal', () => {
     expect((await cancel()).status).to.equal(503);
     isDown = false;
     expect((await explain()).body.data.verdict).to.match(
-      /Temporal has no workflow for it yet\. It will be refunded soon after/,
+      /Temporal has no workflow for the task yet\. Genway refunds the price soon after/,
     );
     const { status, body } = await cancel();
     expect(status).to.equal(202);
     expect(body.data.task).to.include({ status: 'failed', error_code: 'processing_failed' });
     expect(await app.database('operator_actions').where({ task_id: id })).to.have.length(1);
-    expect((await explain()).body.data.verdict).to.match(
-      /^failed with processing_failed: .+ 0\.5 USD were held and refunded/,
-    );
+    expect((await explain()).body.data.verdict).to.match(/^Failed \(processing_failed\): .+ \$0\.50 refunded in full/);
   });
 });
 

@@ -21,7 +21,7 @@ export const describeArk = (stack: TestStack): void =>
       }),
       learntFrom: 'exclusion',
       outcomeTold:
-        /^Attempt 1: accepted, learnt from exclusion; job cgt-[\w-]+; the upstream charged \d+ tokens; it cost 0\.2177434 USD$/,
+        /^Attempt 1: \S+ accepted the job, known from exclusion; job cgt-[\w-]+; the upstream charged \d+ tokens; cost \$0\.2177434$/,
     },
     (tools) => {
       describeImagesAt(

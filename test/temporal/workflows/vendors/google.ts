@@ -14,7 +14,7 @@ export const describeGoogle = (stack: TestStack): void =>
       sent: () => ({ durationSeconds: 8, aspectRatio: '9:16', resolution: '1080p', sampleCount: 1 }),
       learntFrom: 'the callback',
       outcomeTold:
-        /^Attempt 1: accepted, learnt from the callback; job models\/[\w.-]+\/operations\/[\w-]+; it cost 3\.2 USD$/,
+        /^Attempt 1: \S+ accepted the job, known from the callback; job models\/[\w.-]+\/operations\/[\w-]+; cost \$3\.20$/,
     },
     (tools) =>
       describeImagesAt(

@@ -10,7 +10,7 @@ export const describeKlingStandard = (stack: TestStack): void =>
     sent: () => ({ family: 'text-to-video' }),
     learntFrom: 'a look-up of our id',
     outcomeTold:
-      /^Attempt 1: accepted, learnt from a look-up of our id; job tasks\|[\w-]+; the upstream charged [\d.]+ \w+; it cost 0\.21 USD$/,
+      /^Attempt 1: \S+ accepted the job, known from a look-up of our id; job tasks\|[\w-]+; the upstream charged [\d.]+ \w+; cost \$0\.21$/,
   });
 
 export const describeKling = (stack: TestStack): void =>
@@ -28,5 +28,5 @@ export const describeKling = (stack: TestStack): void =>
     }),
     learntFrom: 'a look-up of our id',
     outcomeTold:
-      /^Attempt 1: accepted, learnt from a look-up of our id; job text2video\|[\w-]+; the upstream charged [\d.]+ \w+; it cost 0\.49 USD$/,
+      /^Attempt 1: \S+ accepted the job, known from a look-up of our id; job text2video\|[\w-]+; the upstream charged [\d.]+ \w+; cost \$0\.49$/,
   });

@@ -10,5 +10,5 @@ export const describeMiniMax = (stack: TestStack): void =>
     sent: () => ({ model: 'MiniMax-H3', duration: 10, resolution: '2K', ratio: '9:16' }),
     learntFrom: 'exclusion',
     outcomeTold:
-      /^Attempt 1: accepted, learnt from exclusion; job [\w-]+; the upstream charged 5 seconds; it cost 0\.4 USD$/,
+      /^Attempt 1: \S+ accepted the job, known from exclusion; job [\w-]+; the upstream charged 5 seconds; cost \$0\.40$/,
   });

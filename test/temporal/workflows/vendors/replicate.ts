@@ -15,7 +15,7 @@ export const describeReplicate = (stack: TestStack): void =>
       sent: () => ({ duration: 6, resolution: '1080p', aspect_ratio: '9:16', generate_audio: false }),
       learntFrom: 'a look-up of what was sent',
       outcomeTold:
-        /^Attempt 1: accepted, learnt from a look-up of what was sent; job [\w-]+; the upstream charged [\d.]+ \w+; it cost 0\.4 USD$/,
+        /^Attempt 1: \S+ accepted the job, known from a look-up of what was sent; job [\w-]+; the upstream charged [\d.]+ \w+; cost \$0\.40$/,
     },
     (tools) => {
       const { stack, itEnds, expectBooks } = tools;
