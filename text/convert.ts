@@ -8,6 +8,7 @@ import { limitChoices } from './limit-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
 import { cutAtBound } from './output-bound.ts';
+import { markSignatures, signaturesOf, withOwnSignatures } from './signatures.ts';
 import { ReadableEvents } from './skip-unreadable.ts';
 import { showReasoning } from './reasoning.ts';
 import { chain, chainIf, runStage, type Stage } from './stage.ts';
@@ -55,14 +56,20 @@ export function planConversion(
   joined: JoinedCall | null = null,
 ): Conversion {
   const cuts = stopSequencesToCut(client, upstream, request);
-  const sent = cuts.length === 0 ? request : withoutStopSequences(request, cuts);
+  const signatures = signaturesOf(options.origin);
+  const signed = withOwnSignatures(request, signatures);
+  const sent = cuts.length === 0 ? signed : withoutStopSequences(signed, cuts);
   // Measured first: normalizing holds usage back until the end, and a client that leaves does not wait for it.
   const kept = chain(meter.stage(), limitChoices(joined === null ? (request.sampling.choiceCount ?? 1) : 1));
   const cut = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
   const bound = boundToCut(upstream, request);
   const charged = chain(chainIf(cut, bound === null ? null : cutAtBound(bound)), meter.chargeStage());
   const output = planOutput(upstream, sent, options);
-  const shown = chainIf(chainIf(charged, output.stage), showReasoning(request));
+  const marked = chain(
+    chainIf(charged, output.stage),
+    markSignatures(signatures, client.client.hasCallSignatures === true),
+  );
+  const shown = chainIf(marked, showReasoning(request));
   const between = chainIf(shown, joined && joined.calls.stage(joined.choice));
   return {
     upstreamRequest: upstream.upstream.buildRequest(output.request, options),

@@ -8,6 +8,8 @@ import type { StreamEvent, TextRequest } from './canonical.ts';
 import type { Frame } from './frames.ts';
 import type { Meter } from './meter.ts';
 import { cutShort } from './normalize.ts';
+import { repairEvent } from './repair-event.ts';
+import { signaturesOf } from './signatures.ts';
 import { ReadableEvents } from './skip-unreadable.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
@@ -48,16 +50,20 @@ export function planForwarding(
   options: UpstreamOptions,
   meter: Meter,
 ): Forwarding {
-  const upstreamRequest = upstream.forwardRequest(body, request, options);
+  const { mark, own } = signaturesOf(options.origin);
+  const { signaturePlaces: places } = upstream;
+  const upstreamRequest = upstream.forwardRequest(places.inRequest(body, own), request, options);
+  const markEvent = (event: ServerSentEvent): ServerSentEvent =>
+    repairEvent(event, places.trait, (answer) => places.inAnswer(answer, mark));
   const repairer = upstream.createRepairer({ body, request, usage: () => meter.charged() });
   return {
     upstreamRequest,
     checkResult: (answer) => {
       for (const event of upstream.parseResult(answer)) meter.see(event);
       if (!meter.finished) throw cutShort();
-      return isObject(answer) ? repairer.repairResult(answer) : answer;
+      return isObject(answer) ? places.inAnswer(repairer.repairResult(answer), mark) : answer;
     },
-    forwardStream: () => new Forwarder(upstream, repairer, upstreamRequest.shouldKeepEvent, meter),
+    forwardStream: () => new Forwarder(upstream, repairer, markEvent, upstreamRequest.shouldKeepEvent, meter),
   };
 }
 
@@ -67,17 +73,20 @@ class Forwarder implements Stage<Frame, Uint8Array> {
   readonly #shouldKeepEvent: (event: ServerSentEvent) => boolean;
   readonly #meter: Meter;
   readonly #repairer: StreamRepairer;
+  readonly #markEvent: (event: ServerSentEvent) => ServerSentEvent;
   readonly #measure: Emit<StreamEvent>;
 
   constructor(
     upstream: UpstreamFormat,
     repairer: Repairer,
+    markEvent: (event: ServerSentEvent) => ServerSentEvent,
     shouldKeepEvent: ((event: ServerSentEvent) => boolean) | undefined,
     meter: Meter,
   ) {
     this.#answer = new ReadableEvents(upstream.parseStream(), meter);
     this.#shouldKeepEvent = shouldKeepEvent ?? (() => true);
     this.#meter = meter;
+    this.#markEvent = markEvent;
     const stream = repairer.repairStream();
     this.#repairer = stream;
     this.#measure = (event) => {
@@ -121,7 +130,8 @@ class Forwarder implements Stage<Frame, Uint8Array> {
     this.#answer.push(event, this.#measure);
     // Clients cannot read it either.
     if (this.#answer.hasSkipped) return;
-    if (this.#shouldKeepEvent(event)) this.#repairer.repair(event, (repaired) => void passed.push(repaired));
+    if (this.#shouldKeepEvent(event))
+      this.#repairer.repair(event, (repaired) => void passed.push(this.#markEvent(repaired)));
   }
 }
 

@@ -7,6 +7,7 @@ import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
 import type { Setting, StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
+import type { SignaturePlaces } from './signatures.ts';
 import type { ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
 import type { UpstreamError } from './upstream-errors.ts';
@@ -51,6 +52,8 @@ export interface RequestFormat {
 
 /** The half towards clients. */
 export interface ClientFormat extends RequestFormat {
+  /** Whether calls in this format have a field for a signature. */
+  readonly hasCallSignatures?: boolean;
   /** Whether answers in this format say which stop sequence hit. */
   readonly hasStopSequence: boolean;
   /** This format's names for settings, as far as it has them. */
@@ -72,6 +75,8 @@ export interface UpstreamOptions {
   readonly reasons?: boolean | undefined;
   /** `specification` by default. */
   readonly compatibility?: Compatibility | undefined;
+  /** The vendor and the format, which accept back only signatures of their own; by default, signatures have no marks. */
+  readonly origin?: string | undefined;
   /** How the upstream gives answers by a schema: by its format's field, by default, or as the arguments of a tool. */
   readonly structuredOutput?: 'field' | 'tool' | undefined;
   /** Whether answers in JSON are checked against what the request asks for. */
@@ -178,6 +183,8 @@ export interface UpstreamFormat {
 
 /** The half towards upstreams of a format that clients use, too: their requests are passed on in it. */
 export interface ForwardedFormat extends UpstreamFormat {
+  readonly signaturePlaces: SignaturePlaces;
+
   /**
    * The client's own body for an upstream of the same format. `request` is that body, parsed; its limit takes effect.
    */

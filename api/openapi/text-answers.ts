@@ -46,6 +46,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
                 id: text(),
                 type: exactly('function'),
                 function: object({ name: text(), arguments: text('The arguments as JSON') }),
+                extra_content: optional(object({}, 'Send it back with the call')),
               }),
             ),
           ),

@@ -85,6 +85,7 @@ export function planExchange(
   const options = {
     model: route.model,
     apiKey,
+    origin: `${route.provider} ${route.format}`,
     reasons,
     compatibility,
     maxTokensField,

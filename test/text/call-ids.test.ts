@@ -3,8 +3,6 @@ import * as fc from 'fast-check';
 import { callIdReplacements, withPortableCallIds } from '../../text/call-ids.ts';
 import type { Turn } from '../../text/canonical.ts';
 import { FORMATS } from '../../text/formats.ts';
-import { packCallId } from '../../text/generate-content/thought-signatures.ts';
-import { textRequest } from './support.ts';
 
 const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -58,18 +56,6 @@ describe('ids of tool calls', () => {
     const turns = Array.from({ length: 50_000 }, (_, index) => exchange('x'.repeat(64) + String(index))).flat();
     expect(callIdReplacements(turns).size).to.equal(50_000);
   });
-
-  for (const format of ['chat-completions', 'responses', 'messages'] as const) {
-    it(`ids of tool calls are short again for upstreams of ${format} if they carry a thought signature`, () => {
-      const callId = packCallId({ id: 'call_abcdefghijklmnopqrstuvwx', signature: 'c2lnbmF0dXJl'.repeat(100) });
-      const turns: Turn[] = [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }, ...exchange(callId)];
-      const { body } = FORMATS[format].upstream.buildRequest(textRequest({ turns }), { model: 'm', apiKey: 'secret' });
-      const sent = JSON.stringify(body).replace(JSON.stringify(callId), '""');
-      const ids = [...sent.matchAll(/"(?:id|call_id|tool_call_id|tool_use_id)":"([^"]*)"/g)].map(([, value]) => value);
-      expect(ids).to.have.length(2);
-      expect(ids[0]).to.match(PORTABLE).and.to.equal(ids[1]);
-    });
-  }
 
   it('ids of tool calls are replaced in a forwarded responses request if another upstream started the conversation', () => {
     const callId = `${'x'.repeat(64)}.y`;

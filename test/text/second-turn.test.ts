@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import type { TextResult } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
@@ -10,56 +10,12 @@ import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
-import { arrayOf, objectOf } from '../../text/upstream-errors.ts';
+import { objectOf } from '../../text/upstream-errors.ts';
 import * as arbitrary from './arbitraries.ts';
+import { MODEL, NEXT } from './next-request.ts';
 import { answerOfStream, fromBytes, renderContext, textRequest, throughJson } from './support.ts';
 
 const options = { model: 'upstream-model', apiKey: 'secret' };
-const MODEL = 'texth-4-argon';
-
-/** The next request of a client that keeps the answer unchanged: the answer, and a result for each of its calls. */
-const NEXT: Readonly<Record<WireFormatName, (answer: JsonObject) => JsonObject>> = {
-  'chat-completions': (answer) => {
-    const message = objectOf(objectOf(arrayOf(answer['choices'])[0])['message']);
-    const called = objectOf(message['function_call'])['name'];
-    const results = arrayOf(message['tool_calls']).map((call) => ({
-      role: 'tool',
-      tool_call_id: objectOf(call)['id'],
-      content: 'done',
-    }));
-    const functionResults = typeof called === 'string' && called !== '' ? [{ role: 'function', name: called }] : [];
-    const user = { role: 'user', content: 'Go on.' };
-    return { model: MODEL, messages: [user, message, ...results, ...functionResults, user] };
-  },
-  responses: (answer) => {
-    const items = arrayOf(answer['output']).map(objectOf);
-    const results = items
-      .filter((item) => item['type'] === 'function_call')
-      .map((item) => ({ type: 'function_call_output', call_id: item['call_id'], output: 'done' }));
-    return { model: MODEL, input: [{ role: 'user', content: 'Go on.' }, ...items, ...results] };
-  },
-  messages: (answer) => {
-    const content = arrayOf(answer['content']).map(objectOf);
-    const results = content
-      .filter((block) => block['type'] === 'tool_use')
-      .map((block) => ({ type: 'tool_result', tool_use_id: block['id'], content: 'done' }));
-    const asks = [{ role: 'user', content: 'Go on.' }];
-    const replies = [{ role: 'user', content: [...results, { type: 'text', text: 'Go on.' }] }];
-    return { model: MODEL, max_tokens: 9, messages: [...asks, { role: 'assistant', content }, ...replies] };
-  },
-  'generate-content': (answer) => {
-    const content = objectOf(objectOf(arrayOf(answer['candidates'])[0])['content']);
-    const results = arrayOf(content['parts']).flatMap((part) => {
-      const { functionCall } = objectOf(part);
-      return isObject(functionCall)
-        ? [{ functionResponse: { id: functionCall['id'], name: functionCall['name'], response: {} } }]
-        : [];
-    });
-    const user = { role: 'user', parts: [{ text: 'Go on.' }] };
-    return { contents: [user, content, { role: 'user', parts: [...results, { text: 'Go on.' }] }] };
-  },
-};
-
 function expectAccepted(client: WireFormatName, answer: unknown): void {
   const body = NEXT[client](objectOf(throughJson(answer)));
   const context = client === 'generate-content' ? { address: { model: MODEL, stream: false } } : {};

@@ -7,6 +7,7 @@ import { createRepairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
+import { signaturePlaces } from './signatures.ts';
 import { parseError, parseResult, parseStream } from './upstream.ts';
 
 export const chatCompletions: WireFormat = {
@@ -26,6 +27,7 @@ export const chatCompletions: WireFormat = {
       imageDetail: 'image_url.detail',
       cacheMarks: 'cache_control',
     },
+    hasCallSignatures: true,
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
     parseRequest,
@@ -43,6 +45,7 @@ export const chatCompletions: WireFormat = {
     parseResult,
     parseStream,
     createRepairer,
+    signaturePlaces,
     parseError,
   },
 };

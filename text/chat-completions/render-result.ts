@@ -3,6 +3,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart, Choice, FinishReason, TextResult, ToolCallPart, Usage } from '../canonical.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
+import { extraContentOf } from './signatures.ts';
 import type { ChatFinishReason, ChatToolCall, ChatUsage } from './types.ts';
 
 /** The format has three reasons, and cannot say which stop sequence hit. */
@@ -69,7 +70,8 @@ function joined(parts: readonly AnswerPart[], type: 'text' | 'reasoning'): strin
 }
 
 export function renderToolCall(call: ToolCallPart): ChatToolCall {
-  return { id: call.callId, type: 'function', function: { name: call.name, arguments: call.arguments } };
+  const called = { name: call.name, arguments: call.arguments };
+  return { id: call.callId, type: 'function', function: called, ...extraContentOf(call.signature) };
 }
 
 /** Unreported numbers are left out of the details, and count as 0 in the totals. */

@@ -5,6 +5,7 @@ import { DONE, encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { hasLegacyFunctions, completionId, finishReasonFor, renderUsage } from './render-result.ts';
+import { extraContentOf } from './signatures.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
   return new ChatStreamRenderer(context);
@@ -94,7 +95,8 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
     choice.toolCallCount += 1;
     this.#toolIndexOfPart.set(event.id, index);
     const called = { name: event.name, arguments: '' };
-    this.#emitCall(event.id, { id: event.callId, type: 'function' }, called, emit);
+    const head = { id: event.callId, type: 'function', ...extraContentOf(event.signature) };
+    this.#emitCall(event.id, head, called, emit);
   }
 
   /** Emits a piece of a call. A function call has no id, and there is room for only one. */

@@ -48,6 +48,7 @@ import {
   VERBOSITY,
 } from '../settings.ts';
 import { reasoningText } from './content.ts';
+import { signatureOf } from './signatures.ts';
 
 const MAXIMUM_CHOICES = 128;
 const WHERE_OFFERED = 'Accepted; has an effect only if the model’s upstream offers it without extra charge';
@@ -121,11 +122,16 @@ const functionCall = reader(called.schema, (value, path) =>
 
 const toolCall = named(
   'ChatToolCall',
-  object({ type: optional(oneOf(['function'])), function: called, id: readId }, (call): ToolCallPart => ({
-    type: 'tool-call',
-    callId: call.id,
-    ...call.function,
-  })),
+  object(
+    {
+      type: optional(oneOf(['function'])),
+      function: called,
+      id: readId,
+      extra_content: optional(described(readObject, 'As in the answer with the call')),
+    },
+    ({ id: callId, function: { name, arguments: text }, extra_content }): ToolCallPart =>
+      compact({ type: 'tool-call', callId, name, arguments: text, signature: signatureOf({ extra_content }) }),
+  ),
 );
 
 /** Clients send answers back unchanged, so unknown fields have no effect. */

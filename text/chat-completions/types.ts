@@ -1,9 +1,12 @@
 /** The shapes of chat completions that the gateway writes. */
+import type { JsonObject } from '../../domain/json.ts';
 
 export interface ChatToolCall {
   readonly id: string;
   readonly type: 'function';
   readonly function: { readonly name: string; readonly arguments: string };
+  /** A signature, as Google's service has it. */
+  readonly extra_content?: JsonObject;
 }
 
 /** A call, for clients that use `functions`. */

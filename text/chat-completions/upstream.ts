@@ -19,6 +19,8 @@ import {
 import { readUsage } from '../usage.ts';
 import { eventsOfCall, canWrapCalls } from '../wrapped-calls.ts';
 import { piecesOfContent, reasoningOf } from './content.ts';
+import { compact } from '../read.ts';
+import { signatureOf } from './signatures.ts';
 import { TaggedText, type Piece } from './thinking-tags.ts';
 
 /** The events of a chat.completion object, which differs from a chunk only by `message`. */
@@ -196,7 +198,10 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       state.callCount += 1;
       state.callByIndex.set(index, call);
       if (canWrapCalls(name)) state.wrappers.push(call);
-      else emit({ type: 'tool-input-start', id: call.key, callId: id, name, choice });
+      else
+        emit(
+          compact({ type: 'tool-input-start', id: call.key, callId: id, name, choice, signature: signatureOf(delta) }),
+        );
     }
     state.lastIndex = index;
     call.arguments.add(text);

@@ -23,7 +23,7 @@ import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire
 import { renderMedia } from './media.ts';
 import { camelCased } from './names.ts';
 import { createSchemaSizeBudget, withoutReferences, type SchemaSizeBudget } from './schema.ts';
-import { SKIP_SIGNATURE, unpackCallId } from './thought-signatures.ts';
+import { SKIP_SIGNATURE } from './signatures.ts';
 
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   checkArguments(request.turns);
@@ -140,19 +140,23 @@ function renderText(text: string): JsonObject[] {
   return text === '' ? [] : [{ text }];
 }
 
-/** Reasoning is left out: of all of it, the models only need the signatures of their calls back. */
+/**
+ * Reasoning is left out: of all of it, the models only need the signatures of their calls back, which clients of some
+ * formats keep as reasoning without text. Only the first call of an answer has to have a signature.
+ */
 function renderAnswer(parts: readonly AnswerPart[]): JsonObject[] {
   const firstCall = parts.find((part) => part.type === 'tool-call');
+  const hidden = parts.filter((part) => part.type === 'reasoning').filter(({ redacted }) => redacted === true);
+  const kept = hidden.find(({ signature }) => signature !== undefined)?.signature;
   return parts.flatMap((part) => {
     if (part.type === 'text') return renderText(part.text);
-    return part.type === 'tool-call' ? [renderCall(part, part === firstCall)] : [];
+    if (part.type === 'reasoning') return [];
+    return [renderCall(part, part === firstCall ? (kept ?? SKIP_SIGNATURE) : undefined)];
   });
 }
 
-/** Only the first call of an answer has to have a signature. */
-function renderCall(call: ToolCallPart, isFirst: boolean): JsonObject {
-  const { id, signature = isFirst ? SKIP_SIGNATURE : undefined } = unpackCallId(call.callId);
-  const functionCall = compact({ id: idToSend(id), name: call.name, args: argumentsOf(call) });
+function renderCall(call: ToolCallPart, signature: string | undefined): JsonObject {
+  const functionCall = compact({ id: idToSend(call.callId), name: call.name, args: argumentsOf(call) });
   return compact({ functionCall, thoughtSignature: call.signature ?? signature });
 }
 
@@ -162,7 +166,7 @@ function renderResult(result: ToolResultPart): JsonObject {
   const attachments = content.filter((part): part is ImagePart | FilePart => part.type !== 'text');
   return {
     functionResponse: compact({
-      id: idToSend(unpackCallId(callId).id),
+      id: idToSend(callId),
       name,
       response: { [isError === true ? 'error' : 'output']: textOf(result) },
       parts: attachments.length === 0 ? undefined : attachments.map(renderMedia),

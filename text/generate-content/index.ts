@@ -7,6 +7,7 @@ import { createRepairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
+import { signaturePlaces } from './signatures.ts';
 import { parseError, parseResult, parseStream } from './upstream.ts';
 
 export const generateContent: WireFormat = {
@@ -20,6 +21,7 @@ export const generateContent: WireFormat = {
       frequencyPenalty: 'generationConfig.frequencyPenalty',
       presencePenalty: 'generationConfig.presencePenalty',
     },
+    hasCallSignatures: true,
     hasStopSequence: false,
     // The Python SDK mistakes a comment for data.
     keepAliveFrame: null,
@@ -41,6 +43,7 @@ export const generateContent: WireFormat = {
     parseResult,
     parseStream,
     createRepairer,
+    signaturePlaces,
     parseError,
   },
 };

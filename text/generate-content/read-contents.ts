@@ -7,7 +7,7 @@ import { NamedCalls } from '../named-calls.ts';
 import { compact, readArray } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { inputOf, type Part, readContent, textOf } from './request-shape.ts';
-import { SKIP_SIGNATURE } from './thought-signatures.ts';
+import { SKIP_SIGNATURE } from './signatures.ts';
 
 /**
  * The turns in `contents`. Neighbouring items of one role become one turn, because streaming clients keep each piece of

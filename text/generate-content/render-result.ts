@@ -4,7 +4,6 @@ import type { Choice, FinishReason, TextRequest, TextResult, ToolCallPart, Usage
 import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
 import type { RenderContext } from '../wire-format.ts';
-import { unpackCallId } from './thought-signatures.ts';
 import type { AnswerPartOnWire, FinishReasonOnWire, UsageMetadata } from './types.ts';
 
 /** The reasons for which answers end; moderation is an error instead. The stop sequence that hit cannot be named. */
@@ -62,9 +61,7 @@ export function renderCall(call: ToolCallPart, finish: FinishReason): AnswerPart
   const args = objectOfText(call.arguments);
   if (args === null && finish !== 'length') throw malformedAnswer();
   if (args === null) return [];
-  const { id, signature } = unpackCallId(call.callId);
-  const thoughtSignature = call.signature ?? signature;
-  return [compact({ functionCall: { id, name: call.name, args }, thoughtSignature })];
+  return [compact({ functionCall: { id: call.callId, name: call.name, args }, thoughtSignature: call.signature })];
 }
 
 function objectOfText(text: string): JsonObject | null {

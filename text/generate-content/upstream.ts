@@ -18,7 +18,6 @@ import {
 } from '../upstream-errors.ts';
 import { settleUsage } from '../usage.ts';
 import { PartialArguments } from './partial-arguments.ts';
-import { packCallId } from './thought-signatures.ts';
 
 /** The events of a complete response, which has the shape of one stream event. */
 export function parseResult(body: unknown): StreamEvent[] {
@@ -165,7 +164,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     if (reported['willContinue'] !== true) this.#endCall(choice, emit);
   }
 
-  /** Most calls have no id. Clients of other formats need one, and keep the signature inside it. */
+  /** Most calls have no id. Clients of other formats need one. */
   #endCall(choice: number, emit: Emit<StreamEvent>): void {
     const call = this.#openCalls.get(choice);
     if (call === undefined) return;
@@ -174,8 +173,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     const id = `tool-${this.#callCount}`;
     this.#callCount += 1;
     this.#choicesWithContent.add(choice);
-    const callId = packCallId({ id: call.id || newCallId(), signature });
-    emit({ type: 'tool-input-start', id, callId, name, signature, choice });
+    emit({ type: 'tool-input-start', id, callId: call.id || newCallId(), name, signature, choice });
     emit({ type: 'tool-input-delta', id, text: call.arguments.text });
     emit({ type: 'tool-input-end', id });
   }

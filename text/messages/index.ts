@@ -8,6 +8,7 @@ import { createRepairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
+import { signaturePlaces } from './signatures.ts';
 import { parseError, parseResult, parseStream } from './upstream.ts';
 
 export const messages: WireFormat = {
@@ -50,6 +51,7 @@ export const messages: WireFormat = {
     parseResult,
     parseStream,
     createRepairer,
+    signaturePlaces,
     parseError,
   },
 };

@@ -10,6 +10,7 @@ import { parseRequest } from './parse-request.ts';
 import { createRepairer } from './repair.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
+import { signaturePlaces } from './signatures.ts';
 import { parseResult, parseStream } from './upstream.ts';
 
 /** Errors have the shape of chat completions in both directions. */
@@ -54,6 +55,7 @@ export const responses: WireFormat = {
     parseResult,
     parseStream,
     createRepairer,
+    signaturePlaces,
     parseError,
   },
 };

@@ -599,6 +599,8 @@ export type ChatCompletion = {
           /** The arguments as JSON */
           arguments: string;
         };
+        /** Send it back with the call */
+        extra_content?: {};
       }[];
       /** The function call. Only if the request has `functions` */
       function_call?: {

@@ -158,12 +158,19 @@ function readAnswerSchema(config: Fields): unknown {
 /** Results and calls are separate entries, and the text around them is one. Returned thoughts are ignored. */
 function readTurn(content: Fields): Entry[] {
   const parts = listOf(content['parts']).map(objectOf);
+  for (const part of parts) requireOwnSignature(field(part, 'thoughtSignature'));
   const calls = parts.flatMap((part) => readCall(field(part, 'functionCall')));
   const results = parts.flatMap((part) => readResult(field(part, 'functionResponse')));
   const rest = parts.filter((part) => part['thought'] !== true && !isCallOrResult(part));
   const role = content['role'] === 'model' ? 'assistant' : content['role'] === 'system' ? 'system' : 'user';
   const texts: Entry[] = rest.length === 0 ? [] : [{ kind: 'text', role, ...readContent(rest) }];
   return [...results, ...texts, ...calls];
+}
+
+/** The service checks the signatures of thoughts, unless asked to skip it. */
+function requireOwnSignature(signature: unknown): void {
+  const isAccepted = [undefined, THOUGHT_SIGNATURE, SKIPPED_SIGNATURE].includes(stringOf(signature) || undefined);
+  if (!isAccepted) throw badRequest('Thought signature is not valid.');
 }
 
 function isCallOrResult(part: Fields): boolean {
@@ -213,6 +220,7 @@ const FINISH_REASONS: Readonly<Record<Finish['reason'], string>> = {
 };
 
 /** Signs the first call of a reasoning model; clients send it back unchanged. */
+const SKIPPED_SIGNATURE = 'skip_thought_signature_validator';
 const THOUGHT_SIGNATURE = 'RXhhbXBsZSBzaWduYXR1cmU=';
 
 class Renderer {

@@ -112,11 +112,18 @@ function readTurn({ role, content }: Fields, path: string): Entry[] {
     throw badRequest(`${path}.role: Input should be 'user' or 'assistant'`);
   }
   const blocks = listOf(content).map(objectOf);
+  for (const [index, block] of blocks.entries()) requireOwnSignature(block, `${path}.content.${index}`);
   const calls = blocks.flatMap((block) => (block['type'] === 'tool_use' ? [readCall(block)] : []));
   const results = blocks.flatMap((block) => (block['type'] === 'tool_result' ? [readResult(block)] : []));
   const rest = typeof content === 'string' ? content : blocks.filter(isTextOrMedia);
   const texts: Entry[] = rest.length === 0 ? [] : [{ kind: 'text', role, ...readContent(rest) }];
   return [...results, ...texts, ...calls];
+}
+
+/** The service checks the signatures of thinking, and makes no redacted thinking here. */
+function requireOwnSignature({ type, signature }: Fields, path: string): void {
+  const isForeign = type === 'redacted_thinking' || (type === 'thinking' && signature !== SIGNATURE);
+  if (isForeign) throw badRequest(`${path}: Invalid \`signature\` in \`${type}\` block`);
 }
 
 function isTextOrMedia({ type }: Fields): boolean {

@@ -452,10 +452,15 @@ ChatCompletionChoicesItemMessageToolCallsItemFunction = TypedDict("ChatCompletio
     "arguments": str,
 })
 
+ChatCompletionChoicesItemMessageToolCallsItemExtraContent = TypedDict("ChatCompletionChoicesItemMessageToolCallsItemExtraContent", {
+
+})
+
 ChatCompletionChoicesItemMessageToolCallsItem = TypedDict("ChatCompletionChoicesItemMessageToolCallsItem", {
     "id": str,
     "type": Literal["function"],
     "function": "ChatCompletionChoicesItemMessageToolCallsItemFunction",
+    "extra_content": NotRequired["ChatCompletionChoicesItemMessageToolCallsItemExtraContent"],
 })
 
 ChatCompletionChoicesItemMessageFunctionCall = TypedDict("ChatCompletionChoicesItemMessageFunctionCall", {

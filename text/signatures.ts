@@ -1,0 +1,108 @@
+/**
+ * Signatures: opaque text that a model expects back with its reasoning or its calls, and that other vendors refuse.
+ * Clients get each signature with the mark of its origin in front, and an upstream gets back only those with its own mark.
+ */
+import { digestOf } from '../domain/digest.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { StreamEvent, TextRequest, Turn } from './canonical.ts';
+import { compact } from './read.ts';
+import type { Stage } from './stage.ts';
+
+/** The signatures of one origin. */
+export interface Signatures {
+  /** The signature as clients get it. */
+  readonly mark: (signature: string) => string;
+  /** The signature as its origin made it; undefined for one of another origin, and for an empty one. */
+  readonly own: (signature: string | undefined) => string | undefined;
+}
+
+/** Marks have a whole number of base64 digits, because some clients decode signatures. */
+const MARK_START = 'gw';
+const DIGITS = 14;
+
+/** @param origin the vendor and the format; without one, signatures have no marks */
+export function signaturesOf(origin: string | undefined): Signatures {
+  if (origin === undefined) return { mark: (signature) => signature, own: (signature) => signature || undefined };
+  const mark = MARK_START + digestOf(origin).slice(0, DIGITS);
+  return {
+    mark: (signature) => (signature === '' ? '' : mark + signature),
+    own: (signature = '') => (signature.startsWith(mark) ? signature.slice(mark.length) || undefined : undefined),
+  };
+}
+
+/** The request with the signatures of this origin only. */
+export function withOwnSignatures(request: TextRequest, { own }: Signatures): TextRequest {
+  const turns = request.turns.map((turn): Turn => {
+    if (turn.role !== 'assistant' || !turn.parts.some((part) => 'signature' in part)) return turn;
+    const parts = turn.parts.map((part) =>
+      'signature' in part ? compact({ ...part, signature: own(part.signature) }) : part,
+    );
+    return { ...turn, parts };
+  });
+  return { ...request, turns };
+}
+
+/**
+ * The stage that marks the signatures of an answer. A signature of a call also becomes one of reasoning, which most
+ * clients send back, where their format has no field for it beside the call.
+ */
+export function markSignatures({ mark }: Signatures, hasCallSignatures: boolean): Stage<StreamEvent, StreamEvent> {
+  let count = 0;
+  return {
+    push: (event, emit) => {
+      if (!('signature' in event) || event.signature === undefined) return emit(event);
+      const signature = mark(event.signature);
+      if (event.type === 'tool-input-start' && !hasCallSignatures) {
+        const id = `call-signature-${count}`;
+        count += 1;
+        emit({ type: 'reasoning-start', id, choice: event.choice });
+        emit({ type: 'reasoning-end', id, signature, redacted: true });
+      }
+      emit({ ...event, signature });
+    },
+    end: () => {},
+  };
+}
+
+/** Replaces a signature; undefined if there is to be none. */
+export type ReplaceSignature = (signature: string) => string | undefined;
+
+/** Where the bodies of a format have signatures. What has not changed is the same object. */
+export interface SignaturePlaces {
+  /** Matches the data of every event with a signature. */
+  readonly trait: RegExp;
+  /** A request without what is void without its signature. */
+  inRequest(body: JsonObject, replace: ReplaceSignature): JsonObject;
+  /** An answer, or an event of one. */
+  inAnswer(answer: JsonObject, replace: ReplaceSignature): JsonObject;
+}
+
+/** The object with the objects of a list mapped; those that become null are left out. */
+export function mapItems(holder: JsonObject, field: string, map: (item: JsonObject) => JsonObject | null): JsonObject {
+  const { [field]: list } = holder;
+  if (!Array.isArray(list)) return holder;
+  let isChanged = false;
+  const mapped = list.flatMap((item: unknown) => {
+    const result = isObject(item) ? map(item) : item;
+    isChanged ||= result !== item;
+    return result === null ? [] : [result];
+  });
+  return isChanged ? { ...holder, [field]: mapped } : holder;
+}
+
+/** The object with the object in a field mapped. */
+export function mapField(holder: JsonObject, field: string, map: (value: JsonObject) => JsonObject): JsonObject {
+  const { [field]: value } = holder;
+  if (!isObject(value)) return holder;
+  const mapped = map(value);
+  return mapped === value ? holder : { ...holder, [field]: mapped };
+}
+
+/** The object with a text replaced; null if there is to be none. A field that is not a text stays. */
+export function replaceText(holder: JsonObject, field: string, replace: ReplaceSignature): JsonObject | null {
+  const { [field]: text } = holder;
+  if (typeof text !== 'string') return holder;
+  const replaced = replace(text);
+  if (replaced === undefined) return null;
+  return replaced === text ? holder : { ...holder, [field]: replaced };
+}
