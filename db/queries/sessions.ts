@@ -186,9 +186,32 @@ export async function consumeUserLink(database: Database, digest: Buffer): Promi
   return row ? findUser(database, row.user_id) : null;
 }
 
-/** A limit of attempts by subjects, such as a user or an address, in a window that starts with the first attempt. */
+/** What is counted by each counter, and the parts that name its subject, which clients may choose. */
+export type AttemptSubject = readonly [
+  counter:
+    | 'password of address from network'
+    | 'password of address'
+    | 'password of user'
+    | 'code of user'
+    | 'code of user in a day'
+    | 'password of link'
+    | 'attempts from network'
+    | 'provider from network'
+    | 'link from network'
+    | 'link to address'
+    | 'links by owner'
+    | 'invitations to address',
+  ...parts: string[],
+];
+
+/** No parts of one subject can read as those of another. */
+function nameOf(subject: AttemptSubject): string {
+  return JSON.stringify(subject);
+}
+
+/** A limit of attempts by subject, such as a user or an address, in a window that starts with the first attempt. */
 export interface AttemptLimit {
-  readonly subjects: readonly string[];
+  readonly subject: AttemptSubject;
   readonly most: number;
   readonly windowSeconds: number;
 }
@@ -201,30 +224,33 @@ export interface AttemptLimit {
  */
 export async function claimSignInAttempt(
   database: Database,
-  { subjects, most, windowSeconds }: AttemptLimit,
+  { subject, most, windowSeconds }: AttemptLimit,
 ): Promise<boolean> {
   const { rows } = await database.raw<{ rows: unknown[] }>(
     /* sql */ `
     INSERT INTO sign_in_attempts AS known (subject, attempts)
-    SELECT subject, 1 FROM unnest(:subjects::text[]) AS subject
+    SELECT :subject, 1
     WHERE NOT EXISTS (
-      SELECT FROM sign_in_attempts WHERE subject = ANY (:subjects) AND attempts >= :most
+      SELECT FROM sign_in_attempts WHERE subject = :subject AND attempts >= :most
         AND started_at > now() - :windowSeconds * interval '1 second')
-    ORDER BY subject
     ON CONFLICT (subject) DO UPDATE SET
       attempts = CASE WHEN ${IS_CURRENT} THEN known.attempts + 1 ELSE 1 END,
       started_at = CASE WHEN ${IS_CURRENT} THEN known.started_at ELSE now() END
     WHERE known.attempts < :most OR NOT ${IS_CURRENT}
     RETURNING 1`,
-    { subjects: [...subjects], most, windowSeconds },
+    { subject: nameOf(subject), most, windowSeconds },
   );
-  return rows.length === subjects.length;
+  return rows.length === 1;
 }
 
 const IS_CURRENT = /* sql */ `(known.started_at > now() - :windowSeconds * interval '1 second')`;
 
 /** Counts an attempt without a limit. @returns the attempts in the window, this one included */
-export async function countSignInAttempt(database: Database, subject: string, windowSeconds: number): Promise<number> {
+export async function countSignInAttempt(
+  database: Database,
+  subject: AttemptSubject,
+  windowSeconds: number,
+): Promise<number> {
   const { rows } = await database.raw<{ rows: { attempts: number }[] }>(
     /* sql */ `
     INSERT INTO sign_in_attempts AS known (subject, attempts) VALUES (:subject, 1)
@@ -232,17 +258,20 @@ export async function countSignInAttempt(database: Database, subject: string, wi
       attempts = CASE WHEN ${IS_CURRENT} THEN known.attempts + 1 ELSE 1 END,
       started_at = CASE WHEN ${IS_CURRENT} THEN known.started_at ELSE now() END
     RETURNING attempts`,
-    { subject, windowSeconds },
+    { subject: nameOf(subject), windowSeconds },
   );
   return rows[0]?.attempts ?? 0;
 }
 
 /** Uncounts a successful attempt, because many people may share an address. */
-export async function uncountSignInAttempt(database: Database, subject: string): Promise<void> {
-  await database('sign_in_attempts').where({ subject }).where('attempts', '>', 0).decrement('attempts', 1);
+export async function uncountSignInAttempt(database: Database, subject: AttemptSubject): Promise<void> {
+  await database('sign_in_attempts')
+    .where({ subject: nameOf(subject) })
+    .where('attempts', '>', 0)
+    .decrement('attempts', 1);
 }
 
 /** Deletes all counted attempts of the subjects after a successful one. */
-export async function deleteSignInAttempts(database: Database, ...subjects: readonly string[]): Promise<void> {
-  await database('sign_in_attempts').whereIn('subject', subjects).delete();
+export async function deleteSignInAttempts(database: Database, ...subjects: readonly AttemptSubject[]): Promise<void> {
+  await database('sign_in_attempts').whereIn('subject', subjects.map(nameOf)).delete();
 }

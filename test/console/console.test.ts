@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { codeAt } from '../../api/services/people/second-factor.ts';
-import { checkPassword, hashChosenPassword, pauseAfter } from '../../api/services/people/sign-in.ts';
+import { checkPassword, hashChosenPassword, pauseAfter, requestLinkMail } from '../../api/services/people/sign-in.ts';
 import { PAGES } from '../../console/pages.ts';
 import {
   addSecondFactor,
@@ -82,7 +82,9 @@ describe('the console', () => {
       );
       const shown = await Promise.all(guesses);
       expect(shown.filter(({ text }) => text.includes('Too many attempts'))).to.have.length(20);
-      const recorded = app.database('sign_in_attempts').where('subject', 'like', 'user at-once@example.com from %');
+      const recorded = app
+        .database('sign_in_attempts')
+        .where('subject', 'like', '%from network","at-once@example.com"%');
       expect(await recorded.pluck('attempts')).to.deep.equal([10]);
       await app.database('sign_in_attempts').delete();
     });
@@ -96,6 +98,24 @@ describe('the console', () => {
       expect(await Promise.all(guesses)).to.deep.equal(guesses.map(() => 'wrong'));
       expect(await signIn('1', PASSWORD)).to.equal('too many');
       expect(await signIn('200', PASSWORD)).to.have.nested.property('user.email', email);
+      await app.database('sign_in_attempts').delete();
+    });
+
+    it('locks out nobody by guesses for addresses that join another address with a network', async () => {
+      const [email, ip] = ['victim@example.com', '203.0.113.77'];
+      await Visitor.invited(app, { email });
+      const addresses = [' from ', '","', ' ', '/', ' from network '].map((between) => email + between + ip);
+      for (const [index, address] of addresses.entries()) {
+        const guess = () =>
+          checkPassword(app.database, { email: address, password: 'guess', ip: `198.51.100.${index}` });
+        for (let count = 0; count < 12; count++) expect(await guess()).to.equal('wrong');
+        await requestLinkMail(app.database, { email: address, ip: `198.51.100.${index}` });
+      }
+      expect(await app.database('sign_in_attempts').where('subject', 'like', '%victim%')).to.deep.equal([]);
+      expect(await checkPassword(app.database, { email, password: PASSWORD, ip })).to.have.nested.property(
+        'user.email',
+        email,
+      );
       await app.database('sign_in_attempts').delete();
     });
 

@@ -215,7 +215,7 @@ describe('sessions of the console', () => {
         for (let guesses = 0; guesses < 10; guesses++) await visitor.send('/console/sign-in/code', { code: '1' });
         await app
           .database('sign_in_attempts')
-          .where({ subject: `code ${await userId(email)}` })
+          .where({ subject: JSON.stringify(['code of user', await userId(email)]) })
           .delete();
       }
       const shown = await visitor.send('/console/sign-in/code', { code: codeAt(secret, step + 1) });

@@ -15,7 +15,13 @@ import {
   consumeInvitation,
 } from '../../../db/queries/invitations.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
-import { deleteOwnerLinks, type LinkMaker, type Session, claimSignInAttempt } from '../../../db/queries/sessions.ts';
+import {
+  type AttemptLimit,
+  deleteOwnerLinks,
+  type LinkMaker,
+  type Session,
+  claimSignInAttempt,
+} from '../../../db/queries/sessions.ts';
 import {
   addMember,
   insertUser,
@@ -235,13 +241,21 @@ async function deleteLinksMadeBy(database: Database, accountId: string, ownerId:
 
 /** Each link sends an e-mail, or reveals whether a user has the address. */
 async function isTooFast(database: Database, { ownerId }: LinkMaker): Promise<boolean> {
-  const limit = { subjects: [`links by ${ownerId}`], most: MAX_LINKS, windowSeconds: LINKS_WINDOW_SECONDS };
+  const limit: AttemptLimit = {
+    subject: ['links by owner', ownerId],
+    most: MAX_LINKS,
+    windowSeconds: LINKS_WINDOW_SECONDS,
+  };
   return !(await claimSignInAttempt(database, limit));
 }
 
 /** Counts the invitations of all owners of all accounts. */
 async function isTooMuchMail(database: Database, email: string): Promise<boolean> {
-  const limit = { subjects: [`invitations to ${email}`], most: MAX_MAILS, windowSeconds: LINKS_WINDOW_SECONDS };
+  const limit: AttemptLimit = {
+    subject: ['invitations to address', email],
+    most: MAX_MAILS,
+    windowSeconds: LINKS_WINDOW_SECONDS,
+  };
   return !(await claimSignInAttempt(database, limit));
 }
 

@@ -5,6 +5,7 @@ import type { Encryption } from '../../../db/encryption.ts';
 import { deleteAllIdentities } from '../../../db/queries/identities.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import {
+  type AttemptSubject,
   countSignInAttempt,
   deleteSignInAttempts,
   uncountSignInAttempt,
@@ -25,7 +26,7 @@ import {
   type User,
   useSecondFactorStep,
 } from '../../../db/queries/users.ts';
-import { EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
+import { isEmailAddress } from '../../../domain/email-address.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { hashPassword, isPassword, lengthOf, PASSWORD_LENGTH } from './passwords.ts';
 import { networkOf } from './network.ts';
@@ -56,15 +57,16 @@ const LINK_LIFETIME_SECONDS = 3 * 24 * 3600;
 
 export type SignIn = { readonly user: User } | 'wrong' | 'too many';
 
-/** Takes about as long for an unknown address as for a known one. */
+/** Takes about as long for an unknown address as for a known one. A text that is no address counts for nobody. */
 export async function checkPassword(
   database: Database,
   { email, password, ip }: { readonly email: string; readonly password: string; readonly ip: string },
 ): Promise<SignIn> {
-  const address = email.toLowerCase().slice(0, EMAIL_ADDRESS_LENGTH.max);
-  const from = `user ${address} from ${networkOf(ip)}`;
-  if ((await isTooMany(database, [from])) || !(await takeNetworkAttempt(database, ip))) return 'too many';
-  const anywhere = `user ${address}`;
+  const address = email.toLowerCase();
+  if (!isEmailAddress(address)) return (await takeNetworkAttempt(database, ip)) ? 'wrong' : 'too many';
+  const from: AttemptSubject = ['password of address from network', address, networkOf(ip)];
+  if ((await isTooMany(database, from)) || !(await takeNetworkAttempt(database, ip))) return 'too many';
+  const anywhere: AttemptSubject = ['password of address', address];
   await sleep(pauseAfter(await countSignInAttempt(database, anywhere, ATTEMPTS_WINDOW_SECONDS)));
   const found = await findUserByEmail(database, address);
   const isRight = await isPassword(password, found?.secrets.passwordHash ?? null);
@@ -85,8 +87,8 @@ export async function confirmPassword(
   user: User,
   password: string,
 ): Promise<'right' | 'wrong' | 'too many'> {
-  const subject = `password of ${user.id}`;
-  if (await isTooMany(database, [subject])) return 'too many';
+  const subject: AttemptSubject = ['password of user', user.id];
+  if (await isTooMany(database, subject)) return 'too many';
   const secrets = await findUserSecrets(database, user.id);
   if (!(await isPassword(password, secrets?.passwordHash ?? null))) return 'wrong';
   await deleteSignInAttempts(database, subject);
@@ -101,9 +103,10 @@ export async function checkSecondFactor(
   given: { readonly user: User; readonly code: string; readonly nowMs: number },
 ): Promise<CodeCheck> {
   const { user, code, nowMs } = given;
-  const [lately, today] = [`code ${user.id}`, `code today ${user.id}`];
-  if (await isTooMany(database, [lately])) return 'too many';
-  if (await isTooMany(database, [today], MAX_CODES_A_DAY, DAY_SECONDS)) return 'too many';
+  const lately: AttemptSubject = ['code of user', user.id];
+  const today: AttemptSubject = ['code of user in a day', user.id];
+  if (await isTooMany(database, lately)) return 'too many';
+  if (await isTooMany(database, today, MAX_CODES_A_DAY, DAY_SECONDS)) return 'too many';
   const isRight = isAppCode(code)
     ? await isCodeOfApp({ database, encryption }, { user, code, nowMs })
     : await consumeRecoveryCode(database, user.id, code);
@@ -137,23 +140,23 @@ export async function changePassword(
 
 async function isTooMany(
   database: Database,
-  subjects: readonly string[],
+  subject: AttemptSubject,
   most = MAX_ATTEMPTS,
   windowSeconds = ATTEMPTS_WINDOW_SECONDS,
 ): Promise<boolean> {
-  return !(await claimSignInAttempt(database, { subjects, most, windowSeconds }));
+  return !(await claimSignInAttempt(database, { subject, most, windowSeconds }));
 }
 
 function takeNetworkAttempt(database: Database, ip: string): Promise<boolean> {
   return claimSignInAttempt(database, {
-    subjects: [networkSubject(ip)],
+    subject: networkSubject(ip),
     most: MAX_NETWORK_ATTEMPTS,
     windowSeconds: ATTEMPTS_WINDOW_SECONDS,
   });
 }
 
-function networkSubject(ip: string): string {
-  return `from ${networkOf(ip)}`;
+function networkSubject(ip: string): AttemptSubject {
+  return ['attempts from network', networkOf(ip)];
 }
 
 /**
@@ -167,8 +170,8 @@ export async function hashChosenPassword(
   database: Database,
   { digest, password, ip }: { readonly digest: Buffer; readonly password: string; readonly ip: string },
 ): Promise<string | null> {
-  const link = `link ${digest.toString('base64url')}`;
-  if (!(await takeNetworkAttempt(database, ip)) || (await isTooMany(database, [link]))) return null;
+  const link: AttemptSubject = ['password of link', digest.toString('base64url')];
+  if (!(await takeNetworkAttempt(database, ip)) || (await isTooMany(database, link))) return null;
   return hashPassword(password);
 }
 
@@ -179,7 +182,7 @@ export function uncountLinkAttempt(database: Database, ip: string): Promise<void
 
 /** Whether another sign-in with OpenID Connect is allowed from a network address. */
 export async function canAskProvider(database: Database, ip: string): Promise<boolean> {
-  return !(await isTooMany(database, [`provider from ${networkOf(ip)}`], MAX_PROVIDER_ANSWERS));
+  return !(await isTooMany(database, ['provider from network', networkOf(ip)], MAX_PROVIDER_ANSWERS));
 }
 
 /**
@@ -193,8 +196,9 @@ export async function requestLinkMail(
   { email, ip }: { readonly email: string; readonly ip: string },
 ): Promise<boolean> {
   const address = email.toLowerCase();
-  if (await isTooMany(database, [`link from ${networkOf(ip)}`])) return false;
-  if (await isTooMany(database, [`link to ${address}`], MAX_LINKS)) return false;
+  if (await isTooMany(database, ['link from network', networkOf(ip)])) return false;
+  if (!isEmailAddress(address)) return true;
+  if (await isTooMany(database, ['link to address', address], MAX_LINKS)) return false;
   await orderLinkMail(database, address);
   return true;
 }
