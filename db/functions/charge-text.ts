@@ -20,8 +20,8 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Charges what a request cost above its hold to the account, as far as the account and the budget of its end user can pay, and
--- records the rest as absorbed; called under the lock of the account. The moment is that of the charge, so that both are one entry of the
+-- Charges what a request cost above its hold to the account, as far as the account, the limit of the key and the budget of the end
+-- user allow, and records the rest as absorbed; called under the lock of the account. The moment is that of the charge, so that both are one entry of the
 -- account's balance.
 -- The ids of the transfers are made from that of the charge: the same time, and 88 bits of a hash.
 CREATE OR REPLACE FUNCTION charge_beyond_hold(INOUT request text_requests, funded_only boolean, charge_id text,
@@ -31,11 +31,18 @@ DECLARE
   beyond numeric := greatest(request.charge - request.held, 0);
   payable numeric := beyond;
   signup_part numeric;
+  used_key api_keys;
   budget end_user_budgets;
 BEGIN
+  -- Only charges and holds change what counts towards the limit, under the lock of the account.
+  SELECT * INTO used_key FROM api_keys WHERE id = request.api_key_id AND account_id = request.account_id;
+  IF is_period_over(used_key, moment) THEN used_key := renew_period(used_key.id, moment); END IF;
+  IF used_key.usage_limit IS NOT NULL THEN
+    payable := least(beyond, greatest(used_key.usage_limit - used_in_period(used_key, moment), 0));
+  END IF;
   IF request.end_user IS NOT NULL THEN
     budget := budget_of_end_user(request.account_id, request.end_user, moment);
-    IF budget.id IS NOT NULL THEN payable := least(beyond, greatest(budget.usage_limit - budget.used, 0)); END IF;
+    IF budget.id IS NOT NULL THEN payable := least(payable, greatest(budget.usage_limit - budget.used, 0)); END IF;
   END IF;
   SELECT least(signup_left, payable), least(funded_available + signup_left, payable)
   INTO STRICT signup_part, request.excess

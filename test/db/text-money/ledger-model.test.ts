@@ -114,12 +114,15 @@ class Model {
     const paidBySignup = min(paid, request.signup);
     account.signup -= paidBySignup;
     account.funded -= paid - paidBySignup;
+    this.use(request.key, paid);
     const beyond = charge - paid;
-    const beyondBySignup = request.fundedOnly ? 0n : min(beyond, account.signup);
-    const beyondByFunded = min(beyond - beyondBySignup, account.funded);
+    const limit = KEYS[request.key]?.limit ?? null;
+    const payable = limit === null ? beyond : min(beyond, limit - (this.used[request.key] ?? 0n));
+    const beyondBySignup = request.fundedOnly ? 0n : min(payable, account.signup);
+    const beyondByFunded = min(payable - beyondBySignup, account.funded);
     account.signup -= beyondBySignup;
     account.funded -= beyondByFunded;
-    this.use(request.key, paid + beyondBySignup + beyondByFunded);
+    this.use(request.key, beyondBySignup + beyondByFunded);
     this.absorbed += beyond - beyondBySignup - beyondByFunded;
   }
 
@@ -187,6 +190,7 @@ describe('the money of text requests', () => {
             expect(await real.state(BALANCES), `balances after ${step.action}`).to.deep.equal(expected);
             expect(await real.state(SUMS), `sums of transfers after ${step.action}`).to.deep.equal(expected);
             expect(await real.absorbed(), 'absorbed').to.equal(model.absorbed);
+            expect((model.used[1] ?? 0n) <= USAGE_LIMIT, 'within the limit of the key').to.equal(true);
           }
         } finally {
           await real.close();

@@ -11,7 +11,7 @@ import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts'
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
+import { createAccount, createKey, reloadAccount, startNextPeriod, type TestKey } from '../../support/factories.ts';
 import { withinOneMinute } from '../../support/one-minute.ts';
 import {
   failureOf,
@@ -435,6 +435,36 @@ describe('the money of text requests', () => {
         ['charge', Number(USD - 300n)],
         ['excess', 300],
         ['absorbed_loss', 200],
+      ]);
+    });
+
+    for (const [what, settings] of [
+      ['limit', {}],
+      ['renewing limit', { limitPeriod: 'day' }],
+    ] as const) {
+      it(`absorbs what exceeds the ${what} of its key, whatever was spent after its process was taken for dead`, async () => {
+        // contract 8.3:9
+        const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 1_000n, ...settings });
+        const late = await held(newHold(key, { amount: 900n }));
+        await releaseAllOf(ledger.processId);
+        const other = await held(newHold(key, { amount: 700n }));
+        await ledger.settle([settlementOf(other, { charge: 700n })]);
+        await ledger.settle([settlementOf(late, { charge: 900n })]);
+        expect(await usageOf(database, late)).to.include({ held: 0n, charge: 900n, excess: 300n, absorbed: 600n });
+        expect(await used(key)).to.equal(1_000n);
+        expect((await balances(key))['funded']).to.equal(USD - 1_000n);
+      });
+    }
+
+    it('counts a late charge towards the period in which it arrives', async () => {
+      const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 1_000n, limitPeriod: 'day' });
+      const late = await held(newHold(key, { amount: 900n }));
+      await releaseAllOf(ledger.processId);
+      await startNextPeriod(database, key);
+      await ledger.settle([settlementOf(late, { charge: 900n })]);
+      expect(await refusals([newHold(key, { amount: 200n }), newHold(key, { amount: 100n })])).to.deep.equal([
+        'key_limit',
+        null,
       ]);
     });
 
