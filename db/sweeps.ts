@@ -28,6 +28,11 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
     `deleted_at < now() - interval '1 day'
       AND NOT EXISTS (SELECT 1 FROM deliveries WHERE endpoint_id = webhook_endpoints.id)`,
   ),
+  // A process may be cut off for hours, and come back with a write that was written before.
+  processes: rowsWhere(
+    'processes',
+    `heartbeat_at < now() - interval '1 day' AND NOT EXISTS (SELECT FROM text_allowances WHERE process_id = processes.id)`,
+  ),
   sessions: rowsWhere('sessions', `expires_at < now()`),
   'links of users': rowsWhere('user_links', `expires_at < now() - interval '1 day'`),
   invitations: rowsWhere('account_invitations', `expires_at < now() - interval '1 day'`),

@@ -15,7 +15,7 @@ const FAILED_TOKENS = TOKEN_COUNTS.map(({ column }) => `(attempt.used->>'${colum
  * account's transfers are in chronological order.
  *
  * Writes of a process are numbered, and a number is written once, so that a write with an unknown outcome can be
- * repeated.
+ * repeated. Settlements that may have been written under another number are looked for first.
  *
  * A statement without settlements commits without waiting for the disk. If the database crashes at that moment, the
  * allowance is lost, and settlements find less money than they expect. Their charges then come from the available
@@ -48,6 +48,8 @@ BEGIN
 END $$;
 
 -- writer: the process. write_number: grows by one with each write, and stays the same when a write is repeated.
+-- may_be_recorded: whether items may have been written under another number. Recorded items are skipped. The function
+-- looks for them without being asked when it does not know the process, or no longer.
 --
 -- asks: for each allowance that changes, its id, its key and the budget of its end user, the money that returns, and the
 -- requests that wait: each gets between its least and its most amount: a quarter of what the balance and the limits leave, or
@@ -63,8 +65,7 @@ END $$;
 -- wants_all; what each ask got; the ids of allowances to return; the number and sum of the writer's allowances, if there
 -- is nothing else to write; and whether the number was written before, in which case nothing changes.
 CREATE OR REPLACE FUNCTION write_text(writer uuid, write_number bigint, asks json, items text_settlement[],
-  wants_all boolean,
-  free_limit integer, free_limit_topped_up integer)
+  may_be_recorded boolean, wants_all boolean, free_limit integer, free_limit_topped_up integer)
 RETURNS jsonb LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -74,6 +75,7 @@ DECLARE
   owner_ids text[];
   key_ids text[];
   ask_ids text[];
+  recorded_ids text[];
   counting json;
   counts jsonb := '{}';
   ms_left integer;
@@ -126,6 +128,12 @@ BEGIN
 
   SELECT array_agg(account_id), array_agg(api_key_id), array_agg(id) INTO owner_ids, key_ids, ask_ids
   FROM json_to_recordset(asks) AS ask(account_id text, api_key_id text, id text);
+
+  IF (previous_write IS NULL OR may_be_recorded) AND cardinality(items) > 0 THEN
+    recorded_ids := ARRAY(SELECT allowance_id FROM unnest(items) WHERE paid > 0);
+    items := ARRAY(SELECT settled FROM unnest(items) AS settled
+      WHERE NOT EXISTS (SELECT FROM text_requests WHERE id = settled.id AND created_at = settled.created_at));
+  END IF;
 
   IF NOT is_repeated AND cardinality(items) + coalesce(cardinality(ask_ids), 0) > 0 THEN
     PERFORM FROM accounts WHERE id = ANY (owner_ids || (SELECT array_agg(account_id) FROM unnest(items)))
@@ -365,7 +373,7 @@ BEGIN
     'allowances', (SELECT jsonb_agg(jsonb_build_object('id', id, 'account_id', account_id, 'api_key_id', api_key_id,
         'amount', amount::text, 'signup', signup_amount::text))
       FROM text_allowances
-      WHERE process_id = writer AND (wants_all OR id = ANY (ask_ids)
+      WHERE process_id = writer AND (wants_all OR id = ANY (ask_ids) OR id = ANY (recorded_ids)
         OR id IN (SELECT allowance_id FROM unnest(items) WHERE paid > 0))),
     'recalled', (SELECT jsonb_agg(id) FROM text_allowances
       WHERE process_id = writer AND recalled_at IS NOT NULL AND (answered_at >= recalled_at) IS NOT TRUE),

@@ -7,6 +7,7 @@
  * - Settlements are written within 20 ms. Every write, and a renewal every 250 ms, extends the lease of the process.
  *   Without a valid lease, no request holds in memory.
  * - A write with an unknown outcome is repeated with its number until the database answers.
+ * - A settlement that PostgreSQL refuses is written alone from then on, so that the refusal delays no other.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -82,6 +83,8 @@ export class Allowances {
   readonly #waitingByEntry = new Map<Entry, Waiting[]>();
   readonly #ticking: NodeJS.Timeout;
   #settlements: WaitingSettlement[] = [];
+  /** Settlements that PostgreSQL refused before. */
+  #refused: WaitingSettlement[] = [];
   /** The number of settlements that are not written yet, including those in a running write. */
   #unwritten = 0;
   /** Allowances of this process in the ledger that the process does not know. */
@@ -239,7 +242,7 @@ export class Allowances {
   #scheduleNext(): void {
     if (this.#waitingByEntry.size > 0 || this.#isRenewalDue || this.#wantsAll || this.#strays.length > 0) {
       if (!this.#writes.isClosed) this.#scheduleNow();
-    } else if (this.#settlements.length > 0) {
+    } else if (this.#settlements.length + this.#refused.length > 0) {
       this.#scheduleSoon();
     } else {
       for (const resolve of this.#idleWaiters) resolve();
@@ -256,6 +259,7 @@ export class Allowances {
     for (const entry of new Set(ended.map((one) => one.entry))) if (entry.isLow(nowMs)) this.#waitingOf(entry);
     const waitingEntries = this.#nextEntries();
     if (waitingEntries.length + ended.length + this.#strays.length > 0) await this.#writeBatch(waitingEntries, ended);
+    for (const one of this.#refused.splice(0)) await this.#writeBatch([], [one], { mayBeRecorded: true });
   }
 
   /** Takes the entries for the next write, up to a limit of requests. */
@@ -289,7 +293,11 @@ export class Allowances {
   }
 
   /** Writes a batch. If PostgreSQL refuses it, writes each part alone, so that a bad part fails alone. */
-  async #writeBatch(waitingEntries: readonly WaitingEntry[], ended: readonly WaitingSettlement[]): Promise<void> {
+  async #writeBatch(
+    waitingEntries: readonly WaitingEntry[],
+    ended: readonly WaitingSettlement[],
+    { mayBeRecorded = false } = {},
+  ): Promise<void> {
     const allowanceRequests = [
       ...waitingEntries.map(({ entry, waiting }) => entry.toAllowanceRequest(waiting)),
       ...this.#strays.map(returnAllowance),
@@ -297,7 +305,8 @@ export class Allowances {
     this.#strays = [];
     let written: WrittenText;
     try {
-      written = await this.#writes.send({ allowanceRequests, settlements: ended.map(({ settlement }) => settlement) });
+      const settlements = ended.map(({ settlement }) => settlement);
+      written = await this.#writes.send({ allowanceRequests, settlements, mayBeRecorded });
     } catch (error) {
       for (const { entry } of waitingEntries) entry.allowance.cancelReturn();
       return this.#writeAlone(waitingEntries, ended, error);
@@ -324,7 +333,8 @@ export class Allowances {
   ): Promise<void> {
     if (waitingEntries.length + ended.length > 1) {
       for (const one of waitingEntries) await this.#writeBatch([one], []);
-      for (const one of ended) await this.#writeBatch([], [one]);
+      // An earlier attempt may have had an unknown outcome.
+      for (const one of ended) await this.#writeBatch([], [one], { mayBeRecorded: true });
       return;
     }
     for (const { waiting } of waitingEntries) for (const { reject } of waiting) reject(error);
@@ -332,7 +342,7 @@ export class Allowances {
       const { id } = one.settlement.hold;
       this.#log.error({ err: error, text_request_id: id }, 'could not write a settlement yet');
       setTimeout(() => {
-        this.#settlements.push(one);
+        this.#refused.push(one);
         this.#scheduleSoon();
       }, RETRY_SETTLEMENT_MS).unref();
     }

@@ -94,7 +94,10 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
       await heartbeat?.stop();
       const unwritten = await allowances.close(DRAIN_TIMEOUT_MS);
       if (unwritten > 0)
-        log.error({ settlements: unwritten }, 'could not write settlements; their requests are not charged');
+        log.error(
+          { settlements: unwritten },
+          'could not write settlements in time; their requests are charged only if a write without an answer arrived',
+        );
       await removeProcess(database, processId).catch((error: unknown) => {
         log.warn({ err: error }, 'could not unregister the process; other processes will treat it as dead');
       });

@@ -31,7 +31,8 @@ export interface ReleasedAllowances {
 /**
  * Releases allowances of dead processes. A stalled process keeps its allowances, because its upstreams still work:
  * released money could be spent before its charges arrive. If a process comes back later, its charges count as
- * above its holds.
+ * above its holds. The number of its last write stays until a sweep, so that the process can repeat a write whose
+ * answer it lost.
  *
  * @param processId the caller. After an outage of all processes, the first process to return would find the others
  *   dead. So a process releases nothing until it has sent heartbeats for as long as others may be silent
@@ -52,6 +53,7 @@ export async function releaseDeadAllowances(
         AND EXISTS (SELECT 1 FROM processes AS own
           WHERE own.id = :processId AND own.heard_since <= now() - make_interval(secs => :dead)
             AND own.heartbeat_at >= now() - make_interval(secs => :heardWithin))
+        AND EXISTS (SELECT 1 FROM text_allowances WHERE process_id = processes.id)
       ORDER BY id FOR UPDATE SKIP LOCKED`,
       {
         dead: deadAfterSeconds,
@@ -82,12 +84,6 @@ export async function releaseDeadAllowances(
       [left.map(({ id }) => id)],
     );
     if (released.length > 0) await insertReleases(transaction, released);
-    await transaction.raw(
-      /* sql */ `
-      DELETE FROM processes WHERE id = ANY (?)
-        AND NOT EXISTS (SELECT 1 FROM text_allowances WHERE process_id = processes.id)`,
-      [ids],
-    );
     return {
       allowances: released.length,
       amount: released.reduce((sum, { amount }) => sum + picoUsd(amount), 0n),

@@ -61,6 +61,8 @@ export interface TextWrite {
   readonly number: number;
   readonly allowanceRequests: readonly AllowanceRequest[];
   readonly settlements: readonly TextSettlement[];
+  /** Whether settlements may have been written under another number; recorded ones are skipped. */
+  readonly mayBeRecorded?: boolean;
   /** Whether to return every allowance of this process. */
   readonly wantsAll?: boolean;
 }
@@ -146,7 +148,7 @@ const SHORTAGES: ReadonlySet<HoldRefusal> = new Set([
   'insufficient_funds',
 ]);
 
-const WRITE = { name: 'write_text', text: 'SELECT write_text($1, $2, $3, $4, $5, $6, $7) AS written' };
+const WRITE = { name: 'write_text', text: 'SELECT write_text($1, $2, $3, $4, $5, $6, $7, $8) AS written' };
 
 /** The result of `write_text`. */
 interface WrittenJson {
@@ -201,7 +203,7 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
   const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
 
   return {
-    async write({ number, allowanceRequests, settlements, wantsAll = false }) {
+    async write({ number, allowanceRequests, settlements, mayBeRecorded = false, wantsAll = false }) {
       const { rows } = await pool.query<{ written: WrittenJson }>({
         ...WRITE,
         values: [
@@ -209,6 +211,7 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
           number,
           allowanceRequestsJson(allowanceRequests),
           settlementsLiteral(settlements),
+          mayBeRecorded,
           wantsAll,
           neverToppedUp,
           toppedUp,

@@ -51,7 +51,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   operator_actions: { because: 'people make them, with a reason each, and audits read them for ever' },
   price_lists: { because: 'people make them, at most 1,000' },
   price_list_versions: { because: 'people make them, with a reason each, and charges name them for ever' },
-  processes: { because: 'those that died are removed by whoever releases what they held' },
+  processes: { sweep: 'processes' },
   promo_grants: { because: 'one for each grant, which books keep for ever' },
   promo_holds: { because: 'those of holds under way; whatever ends a hold removes them' },
   rate_cards: { because: 'one for each model and edition of the catalogue, by which charges are computed again' },

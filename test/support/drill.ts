@@ -10,6 +10,8 @@ export function quietStage(settings: Partial<Stage> = {}): Stage {
     stores: { folder: '', disk: null, s3: null },
     databaseUrl: '',
     home: '',
+    apiUrls: [],
+    adminToken: '',
     genway: async () => {},
     receiver: { paths: () => [], hang: () => () => {} },
     upstreams: { scenarios: [] },

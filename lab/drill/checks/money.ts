@@ -44,6 +44,12 @@ const REVENUE = sqlCheck(
   WHERE earned <> cost`,
 );
 
+const LIMITS = sqlCheck(
+  'no key was charged or holds more than its limit',
+  /* sql */ `
+  SELECT format('%s: %s of %s', id, used, usage_limit) AS failure FROM api_keys WHERE used > usage_limit`,
+);
+
 interface Reconciliation {
   readonly id: string;
   readonly status: string;
@@ -85,5 +91,6 @@ export const MONEY_CHECKS: readonly Check<Pick<Evidence, 'database' | 'stack'>>[
   BALANCES,
   BOOKS,
   REVENUE,
+  LIMITS,
   checkReconciliation,
 ];

@@ -12,7 +12,7 @@ import type { Stores } from '../stores.ts';
 /** The targets of faults. */
 export interface Stage
   extends
-    Pick<Stack, 'home' | 'databaseUrl' | 'temporalAddress' | 'members' | 'join' | 'leave'>,
+    Pick<Stack, 'home' | 'apiUrls' | 'adminToken' | 'databaseUrl' | 'temporalAddress' | 'members' | 'join' | 'leave'>,
     Partial<Pick<Stack, 'failOver'>> {
   readonly stores: Pick<Stores, 'folder' | 'disk' | 's3'>;
   /** The command `genway`, as an operator calls it. */

@@ -2,9 +2,10 @@
 import { CLOCKS } from './clocks.ts';
 import type { FaultKind } from './fault.ts';
 import { FREEZE, NODE_FREEZE, TEXT_FREEZE } from './freeze.ts';
+import { LIMIT_CUT } from './limits.ts';
 import { FAILOVER, killOf, LATE, TEMPORAL_OUTAGE } from './kill.ts';
 import { MONTHS } from './months.ts';
-import { CUT, DELAY, LOST, NODE_CUT, SILENCE, TEXT_CUT } from './network.ts';
+import { CUT, DELAY, LOST, NODE_CUT, SILENCE, TEXT_CUT, TEXT_LOST } from './network.ts';
 import { POSTGRES_PAUSE } from './postgres-pause.ts';
 import { RESTORE, WIPE } from './restores.ts';
 import { ROLL } from './roll.ts';
@@ -26,6 +27,8 @@ export const FAULTS = {
   silence: SILENCE,
   cut: CUT,
   'text-cut': TEXT_CUT,
+  'text-lost': TEXT_LOST,
+  'limit-cut': LIMIT_CUT,
   'node-cut': NODE_CUT,
   'node-freeze': NODE_FREEZE,
   delay: DELAY,

@@ -8,6 +8,8 @@ import { AROUND_LEASE, type FaultKind, membersOf, seconds, type Stage, strikeOne
 /** The limits of a delay for one round trip; opening a connection takes several. */
 const SHORTEST_DELAY_MS = 50;
 const LONGEST_DELAY_MS = 300;
+/** A text process under load writes within this time. */
+const COMMITTED_MS = 1_000;
 
 /** New connections work at once; the data of the old ones arrives at the end. */
 export const SILENCE: FaultKind = {
@@ -55,6 +57,25 @@ export const TEXT_CUT: FaultKind = {
   meaning: 'a text process is cut off PostgreSQL for less or more than its lease, while others serve its accounts',
   strike: (stage, random, lastsMs) =>
     cutOff({ ...stage, members: membersOf(stage, 'text')() }, random, ['postgres'], lastsMs),
+};
+
+/** The others take the process for dead before it learns that its last write was committed. */
+export const TEXT_LOST: FaultKind = {
+  meaning: 'a text process loses the answer of a commit, and is cut off PostgreSQL for longer than it counts as alive',
+  leastMs: 13_000,
+  mostMs: 15_000,
+  strike: (stage, random, lastsMs) =>
+    onLink({ ...stage, members: membersOf(stage, 'text')() }, random, ['postgres'], async (victim, link, proxy) => {
+      proxy.swallowAnswers();
+      await victim.suffer('lost', async () => {
+        await sleep(COMMITTED_MS);
+        proxy.refuseNew();
+        proxy.reset();
+        await sleep(lastsMs);
+      });
+      proxy.refuseNew(false);
+      return `lost the answers of ${link} to ${victim.name}, and cut it off for ${seconds(lastsMs)}`;
+    }),
 };
 
 export const NODE_CUT: FaultKind = {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { assert, asyncProperty, array, bigInt, nat, record } from 'fast-check';
+import { DatabaseError } from 'pg';
 import pino from 'pino';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Database } from '../../../db/database.ts';
@@ -62,8 +63,12 @@ describe('allowances', () => {
     await Promise.all(processes.map((process) => process.close()));
   });
 
-  /** @param beforeWrite delays each write */
-  function open(url: string, beforeWrite: (write: TextWrite) => Promise<void> = async () => {}): Process {
+  /** @param beforeWrite delays each write @param afterWrite runs before its answer arrives */
+  function open(
+    url: string,
+    beforeWrite: (write: TextWrite) => Promise<void> = async () => {},
+    afterWrite: (write: TextWrite) => Promise<void> = async () => {},
+  ): Process {
     const ledger: TextLedger = createTextLedger({
       url,
       poolSize: 2,
@@ -72,7 +77,9 @@ describe('allowances', () => {
     });
     const write = async (one: TextWrite): Promise<WrittenText> => {
       await beforeWrite(one);
-      return ledger.write(one);
+      const written = await ledger.write(one);
+      await afterWrite(one);
+      return written;
     };
     const allowances = new Allowances({ write }, pino({ level: 'silent' }));
     return {
@@ -514,6 +521,55 @@ describe('allowances', () => {
       });
     });
   });
+
+  it('writes a settlement once when its answer was lost and PostgreSQL refuses its repetition', async () => {
+    const key = await fundedKey(1);
+    let lost: TextWrite | undefined;
+    let refusals = 0;
+    const failing = open(
+      testDatabase.url,
+      async ({ number }) => {
+        if (number !== lost?.number) return;
+        refusals += 1;
+        throw new DatabaseError('refused', 7, 'error');
+      },
+      async (write) => {
+        if (lost || write.settlements.length === 0) return;
+        lost = write;
+        throw Object.assign(new Error('lost'), { code: 'ECONNRESET' });
+      },
+    );
+    processes.push(failing);
+    const hold = newHold(key);
+    await serve(failing, hold);
+    expect(refusals).to.equal(1);
+    expect(await database('text_requests').where({ id: hold.id }).pluck('charge')).to.deep.equal(['600']);
+  });
+
+  it('writes settlements while PostgreSQL refuses another, which it writes once PostgreSQL accepts it', async () => {
+    const key = await fundedKey(1);
+    const bad = newHold(key);
+    let isRefused = true;
+    const sizes: number[] = [];
+    const failing = open(testDatabase.url, async ({ settlements }) => {
+      if (!isRefused || !settlements.some(({ hold }) => hold.id === bad.id)) return;
+      sizes.push(settlements.length);
+      throw new DatabaseError('refused', 7, 'error');
+    });
+    processes.push(failing);
+    const refused = serve(failing, bad);
+    await waitUntil(async () => expect(sizes).to.have.length.above(0), { timeoutMs: 30_000 });
+    const good = newHold(key);
+    await serve(failing, good);
+    await waitUntil(async () => expect(sizes.length).to.be.above(1), { timeoutMs: 30_000 });
+    isRefused = false;
+    await refused;
+    expect(sizes.every((size) => size === 1)).to.equal(true);
+    expect(await database('text_requests').where({ account_id: key.accountId }).pluck('id')).to.have.members([
+      bad.id,
+      good.id,
+    ]);
+  }).timeout(60_000);
 
   describe('requests per minute', () => {
     it('all reach the end users of a key, each of whom has a budget and sends one request', async () => {

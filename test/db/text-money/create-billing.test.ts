@@ -367,6 +367,7 @@ describe('billing of text', () => {
   describe('over connections that fail', () => {
     let proxy: TcpProxy;
     let other: TextBillingService;
+    let otherId: string;
 
     beforeEach(async () => {
       const known = await database('processes').pluck('id');
@@ -374,9 +375,15 @@ describe('billing of text', () => {
       other = open(proxy.urlOf(testDatabase.url));
       await other.ready();
       // Its first write would delay the write of a test.
-      await waitUntil(async () => expect(await database('processes').whereNotIn('id', known)).to.have.length(1), {
-        timeoutMs: 30_000,
-      });
+      const added = await waitUntil(
+        async () => {
+          const rows = await database('processes').whereNotIn('id', known).pluck('id');
+          expect(rows).to.have.length(1);
+          return rows;
+        },
+        { timeoutMs: 30_000 },
+      );
+      [otherId] = added;
       await other.ping();
     });
     afterEach(async () => {
@@ -414,6 +421,31 @@ describe('billing of text', () => {
       expect(record).to.include({ outcome: 'succeeded' });
       expect(await balanceOf(key)).to.equal(10n ** 12n - BigInt(record.charge));
     });
+
+    for (const [what, forgets] of [
+      ['taken for dead', false],
+      ['forgotten', true],
+    ] as const) {
+      it(`writes a charge once when its commit was not acknowledged and the process was ${what} meanwhile`, async () => {
+        const key = await fundedKey();
+        const hold = await other.hold(await chargeOf(key));
+        proxy.swallowAnswers();
+        const settled = hold.settle(ANSWERED);
+        await waitUntil(async () => expect(await recordsOf(key)).to.have.length(1), { timeoutMs: 30_000 });
+        proxy.refuseNew();
+        proxy.reset();
+        await releaseAll(key.accountId);
+        if (forgets) await database('processes').where({ id: otherId }).delete();
+        proxy.refuseNew(false);
+        await settled;
+        // The process serves on.
+        await (await other.hold(await chargeOf(key))).settle(ANSWERED);
+        const records = await recordsOf(key);
+        expect(records).to.have.length(2);
+        const charged = records.reduce((sum, { charge }) => sum + BigInt(charge), 0n);
+        expect(await balanceOf(key)).to.equal(10n ** 12n - charged);
+      }).timeout(60_000);
+    }
 
     it('counts a request once when the answer to the write is lost', async () => {
       const key = await fundedKey();
