@@ -51,7 +51,10 @@ const BACKLOG: Gauges<Backlog> = {
 };
 
 const LEDGER_HEALTH: Gauges<LedgerHealth> = {
-  absorbedUsd: ['genway_absorbed_loss_usd', 'Cost of text in USD in the last 24 hours that balances, key limits and budgets did not cover'],
+  absorbedUsd: [
+    'genway_absorbed_loss_usd',
+    'Cost of text in USD in the last 24 hours that balances, key limits and budgets did not cover',
+  ],
   findings: ['genway_reconciliation_findings', 'Number of findings of the last reconciliation'],
   secondsSinceReconciliation: ['genway_reconciliation_age_seconds', 'Time since the last reconciliation finished'],
 };
