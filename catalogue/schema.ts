@@ -38,6 +38,7 @@ import {
   CHAT_FIELDS,
   MAX_TOKENS_FIELDS,
   STRUCTURED_OUTPUTS,
+  UNCHANGEABLE_FIELDS,
   MEDIA_KINDS,
   type MediaKind,
   type MediaModelBase,
@@ -272,6 +273,11 @@ const routeKeys = {
   ...ANSWER_TIMEOUT_FIELDS,
 };
 
+/** A field of an upstream, or a path with points. */
+const changeableField = Joi.string()
+  .pattern(/^\w+(?:\.\w+)*$/)
+  .invalid(...UNCHANGEABLE_FIELDS);
+
 const textRoute = Joi.object({
   ...routeKeys,
   format: Joi.valid(...UPSTREAM_FORMAT_NAMES).required(),
@@ -280,6 +286,9 @@ const textRoute = Joi.object({
   structured_output: Joi.valid(...STRUCTURED_OUTPUTS),
   check_output: Joi.boolean(),
   auto_cache: Joi.boolean(),
+  drop: Joi.array().items(changeableField).unique(),
+  set: Joi.object().pattern(changeableField, Joi.any()),
+  rename: Joi.object().pattern(changeableField, changeableField),
   cost: tokenPrices.keys(factors).custom(assertExactCost),
 });
 

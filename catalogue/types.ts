@@ -1,4 +1,5 @@
 /** The models on offer, with their limits, prices and routes. `load.ts` reads a {@link Catalogue} from a file. */
+import type { JsonObject } from '../domain/json.ts';
 import type { Compatibility } from '../domain/compatibility.ts';
 import type { ImageChoice } from '../domain/image-choices.ts';
 import type { ImageTier } from '../domain/image-size.ts';
@@ -88,9 +89,30 @@ export interface TextRoute extends AnswerTimeouts {
   readonly autoCache?: boolean;
   /** Fields that are passed on although the upstream may charge extra for them, which clients do not pay. */
   readonly chatFields?: readonly ChatField[];
+  /** Fields of requests that the upstream refuses, by its own names: removed, set to a value, or renamed. */
+  readonly drop?: readonly string[];
+  readonly set?: JsonObject;
+  readonly rename?: Readonly<Record<string, string>>;
   /** The cost at the upstream; unknown by default. */
   readonly cost?: TextPricing;
 }
+
+/** Fields that the service needs as it writes them: the request itself, the answers, and what their hold covers. */
+export const UNCHANGEABLE_FIELDS = [
+  'model',
+  'messages',
+  'input',
+  'contents',
+  'stream',
+  'stream_options',
+  'n',
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+  'generationConfig',
+  'generationConfig.candidateCount',
+  'generationConfig.maxOutputTokens',
+] as const;
 
 export const CHAT_FIELDS = ['audio', 'web_search_options'] as const;
 export type ChatField = (typeof CHAT_FIELDS)[number];

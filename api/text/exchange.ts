@@ -16,9 +16,16 @@ import { type JoinedCall, JoinedCalls } from '../../text/join-calls.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import { runStage, type Stage } from '../../text/stage.ts';
+import { adaptBody, namesForClient } from '../../text/route-fields.ts';
 import { isOutputConverted } from '../../text/structured-output.ts';
 import { findFieldsUnusedAfterConversion, findFieldsUnusedWhenForwarded } from '../../text/unused-fields.ts';
-import type { EmbeddingsFormat, RenderContext, UpstreamOptions, WireFormat } from '../../text/wire-format.ts';
+import type {
+  EmbeddingsFormat,
+  RenderContext,
+  UpstreamOptions,
+  UpstreamRequest,
+  WireFormat,
+} from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
 
 export interface Exchange extends PreparedRequest {
@@ -95,12 +102,17 @@ export function planExchange(
     autoCache,
   };
   if (format.name === 'embeddings') return planEmbeddings(body, request, options, meter);
+  const adapted = (upstreamRequest: UpstreamRequest): UpstreamRequest & { readonly unused: readonly string[] } => {
+    const { body: sent, unused } = adaptBody(upstreamRequest.body, route);
+    return { ...upstreamRequest, body: sent, unused: namesForClient(format, FORMATS[route.format], unused) };
+  };
   if (isPassedOn(format, request, route, model)) {
     const forwarding = planForwarding(format.upstream, body, request, options, meter);
+    const upstreamRequest = adapted(forwarding.upstreamRequest);
     return {
       meter,
-      unusedFields: findFieldsUnusedWhenForwarded(request),
-      upstreamRequest: forwarding.upstreamRequest,
+      unusedFields: [...findFieldsUnusedWhenForwarded(request), ...upstreamRequest.unused],
+      upstreamRequest,
       readResult: async (bytes) => {
         const answer = await parseAnswer(bytes);
         const passedOn = forwarding.checkResult(answer);
@@ -111,10 +123,14 @@ export function planExchange(
     };
   }
   const conversion = planConversion(format, upstream, request, options, meter, joined);
+  const upstreamRequest = adapted(conversion.upstreamRequest);
   return {
     meter,
-    unusedFields: findFieldsUnusedAfterConversion(format, upstream, request, conversion.upstreamRequest.omitted),
-    upstreamRequest: conversion.upstreamRequest,
+    unusedFields: [
+      ...findFieldsUnusedAfterConversion(format, upstream, request, upstreamRequest.omitted),
+      ...upstreamRequest.unused,
+    ],
+    upstreamRequest,
     readResult: async (bytes) => {
       const body = conversion.convertResult(await parseAnswer(bytes), context);
       return body && writeJson(body);

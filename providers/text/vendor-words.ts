@@ -46,7 +46,10 @@ const VOCABULARY: ReadonlySet<string> = new Set(
   strings successive such support supported supports system take taken takes temperature text than that the their them
   there these they this to together token tokens too tool tools total true false try type types unable under unexpected
   unique unknown unrecognized unsupported unsupported_value up url use used user uses valid value values video was were
-  when where which while white whitespace width with within without wrong your you zero`.split(/\s+/),
+  when where which while white whitespace width with within without wrong your you zero adaptive applies apply
+  budget change changed compatible conflict conflicts default defaults deprecated disable disabled effort enable enabled
+  ensure feature incompatible instead obsolete omit omitted option options penalty permitted please reasoning
+  restricted sampling setting settings specify sure thinking`.split(/\s+/),
 );
 /** A number with its unit, a name, or a path of names. */
 const WORD = /[\p{L}\p{N}_$]+(?:[.'-][\p{L}\p{N}_$]+)*/gu;
@@ -95,7 +98,12 @@ export function redactVendorMessage(message: string, sentFields: ReadonlySet<str
 /** Whether a word is a field that the client sent, or a path of such fields: `messages.1.content`. */
 function isPath(word: string, sentFields: ReadonlySet<string>): boolean {
   const names = word.split('.').filter((name) => !NUMBER.test(name));
-  return names.length > 0 && names.every((name) => sentFields.has(name)) && !VENDORS.test(word);
+  return names.length > 0 && names.every((name) => sentFields.has(nameOf(name))) && !VENDORS.test(word);
+}
+
+/** A name in the same spelling for every format: `topP` and `top_p` are the same field. */
+function nameOf(field: string): string {
+  return field.replaceAll('_', '').toLowerCase();
 }
 
 /** The names of the fields in a body, up to a limit. Omits names that cannot be a field of any format. */
@@ -106,7 +114,7 @@ export function fieldNamesOf(body: unknown): ReadonlySet<string> {
     const value = waiting.pop();
     if (typeof value !== 'object' || value === null) continue;
     for (const [name, inner] of Object.entries(value)) {
-      if (!Array.isArray(value) && FIELD_NAME.test(name)) names.add(name);
+      if (!Array.isArray(value) && FIELD_NAME.test(name)) names.add(nameOf(name));
       if (typeof inner === 'object') waiting.push(inner);
     }
   }

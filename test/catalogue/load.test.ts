@@ -77,6 +77,16 @@ describe('loading a catalogue', () => {
     ['a ratio too long to render', "'21:9',", "'4:1',", 'media.images[0]', 'cannot be rendered'],
     ['a resolution that is none', '1080p:', '4K:', 'media.videos[0]', 'not a video resolution'],
     ['a range upside down', 'min: 2, max: 30', 'min: 31, max: 30', 'media.videos[0].duration_seconds.max', 'min'],
+    ...['messages', 'max_tokens', 'generationConfig', 'a..b'].map(
+      (field) =>
+        [
+          `a route that drops ${field}`,
+          'format: chat-completions',
+          `format: chat-completions, drop: ['${field}']`,
+          'text.families[0].routes[0].drop[0]',
+          '',
+        ] as const,
+    ),
     ['a field that is not known', 'media:', 'colour: blue\nmedia:', '"colour"', 'not a field here'],
     ['a version that is no text', "version: '2026-10-01'", 'version: 7', '"version"', 'string'],
   ] as const) {

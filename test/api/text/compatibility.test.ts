@@ -8,6 +8,8 @@ import { eventsOfText } from '../../text/support.ts';
 const fullVia = (format: WireFormatName): string => `full-via-${format}`;
 /** A model whose upstream accepts no schema, and whose answers Genway checks. */
 const byTool = (format: WireFormatName): string => `by-tool-via-${format}`;
+/** A model whose upstream refuses a temperature, and needs another field. */
+const without = (format: WireFormatName): string => `without-temperature-via-${format}`;
 const CHECKED = 'checked-via-chat-completions';
 const PLAIN = 'full-without-reasoning';
 
@@ -28,6 +30,10 @@ describe('models with full compatibility', () => {
       ...WIRE_FORMAT_NAMES.map((format) => {
         const route = { format, structuredOutput: 'tool', checkOutput: true } as const;
         return textModel(byTool(format), [route], { compatibility: 'full' });
+      }),
+      ...WIRE_FORMAT_NAMES.map((format) => {
+        const drop = [format === 'generate-content' ? 'generationConfig.temperature' : 'temperature'];
+        return textModel(without(format), [{ format, drop, set: { tier: 'flex' } }], { compatibility: 'full' });
       }),
       textModel(CHECKED, [{ format: 'chat-completions', checkOutput: true }], { compatibility: 'full' }),
       textModel(PLAIN, [{ format: 'chat-completions' }], { compatibility: 'full', reasoning: false }),
@@ -51,6 +57,22 @@ describe('models with full compatibility', () => {
       });
     }
   }
+
+  it('lack the fields that their route drops, and name them, in every pair of formats', async () => {
+    // contract 4.8:36
+    for (const client of WIRE_FORMAT_NAMES) {
+      const isNative = client === 'generate-content';
+      const fields = isNative ? { generationConfig: { temperature: 0.2 } } : { temperature: 0.2 };
+      for (const upstream of WIRE_FORMAT_NAMES) {
+        const { status, headers } = await ask(client, without(upstream), fields);
+        expect(status).to.equal(200);
+        expect(headers.get('x-genway-ignored')).to.include(isNative ? 'generationConfig.temperature' : 'temperature');
+        const [seen] = await text.seen(1);
+        expect(JSON.stringify(seen?.body)).to.include('"tier":"flex"').and.not.include('"temperature"');
+        expect((await ask(client, without(upstream), {})).headers.has('x-genway-ignored')).to.equal(false);
+      }
+    }
+  });
 
   it('answer in JSON over upstreams that only accept the request in words', async () => {
     for (const model of [fullVia('messages'), byTool('chat-completions')]) {

@@ -46,12 +46,19 @@ describe('the message of an upstream', () => {
   describe('to a client', () => {
     const fields = fieldNamesOf({
       temperature: 3,
+      topP: 0.5,
       max_tokens: 100_000,
       messages: [{ role: 'user', content: [{ type: 'tool_use' }] }],
       tools: [{ function: { parameters: { properties: { openai: {}, arn: {} } } } }],
     });
 
     for (const [message, shown] of [
+      ['`temperature` is deprecated for this model.', '`temperature` is deprecated for this model.'],
+      [
+        "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+        "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+      ],
+      ['top_p may only be set when thinking is disabled', 'top_p may only be set when thinking is disabled'],
       ["Invalid value for 'temperature': must be at most 2.", "Invalid value for 'temperature': must be at most 2."],
       [
         'max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-sonnet-4-5-20250929',

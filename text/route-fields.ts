@@ -1,0 +1,62 @@
+/** The fields that a route removes from requests, sets or renames, because its upstream refuses or needs them. */
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { WireFormat } from './wire-format.ts';
+
+/** The upstream's names of fields; points lead into objects: `generationConfig.topK`. */
+export interface RouteFields {
+  readonly drop?: readonly string[];
+  readonly set?: JsonObject;
+  readonly rename?: Readonly<Record<string, string>>;
+}
+
+interface AdaptedBody {
+  readonly body: JsonObject;
+  /** The fields of the body that have no effect: those that were removed, or that got another value. */
+  readonly unused: readonly string[];
+}
+
+/** Applies the fields of a route to the body for its upstream: removes, then renames, then sets. */
+export function adaptBody(sent: JsonObject, { drop = [], set = {}, rename = {} }: RouteFields): AdaptedBody {
+  const unused: string[] = [];
+  let body = sent;
+  for (const path of drop) {
+    if (valueAt(body, path) === undefined) continue;
+    unused.push(path);
+    body = withValue(body, path, undefined);
+  }
+  for (const [from, to] of Object.entries(rename)) {
+    const value = valueAt(body, from);
+    if (value !== undefined) body = withValue(withValue(body, from, undefined), to, value);
+  }
+  for (const [path, value] of Object.entries(set)) {
+    const previous = valueAt(body, path);
+    if (previous !== undefined && JSON.stringify(previous) !== JSON.stringify(value)) unused.push(path);
+    body = withValue(body, path, value);
+  }
+  return { body, unused };
+}
+
+/** The client's names of an upstream's fields. A field that the client's format does not have keeps its name. */
+export function namesForClient(client: WireFormat, upstream: WireFormat, paths: readonly string[]): readonly string[] {
+  const settings = Object.entries(upstream.client.settingNames);
+  const known: Readonly<Record<string, string | undefined>> = client.client.settingNames;
+  return paths.map((path) => {
+    const [setting = ''] = settings.find(([, name]) => name === path) ?? [];
+    return known[setting] ?? path;
+  });
+}
+
+function valueAt(body: JsonObject, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), body);
+}
+
+/** A copy with the value at a path, or without the field if the value is undefined. */
+function withValue(body: JsonObject, path: string, value: unknown): JsonObject {
+  const [name = '', ...rest] = path.split('.');
+  if (rest.length > 0) {
+    const inner = body[name];
+    return { ...body, [name]: withValue(isObject(inner) ? inner : {}, rest.join('.'), value) };
+  }
+  const { [name]: _previous, ...others } = body;
+  return value === undefined ? others : { ...others, [name]: value };
+}
