@@ -216,6 +216,8 @@ function callOnce(
     routes: choice === 0 || progress.route === null ? model.routes : [progress.route],
     account: caller.account.id,
     affinity: affinityOf(caller.account.id, read.body),
+    isCached: read.request.turns.some(({ role }) => role === 'assistant'),
+    maxAnswerTokens: read.request.sampling.maxOutputTokens ?? null,
     streamed: read.request.stream,
     signal: watch.signal,
     left: watch.left,

@@ -74,6 +74,8 @@ async function ask(upstreams: TextUpstreams, routes: readonly UpstreamRoute[]): 
     routes,
     account: 'bench',
     affinity: 'bench',
+    isCached: false,
+    maxAnswerTokens: null,
     streamed: false,
     signal,
     left: signal,

@@ -48,6 +48,8 @@ export interface FailedAttempt {
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** If the client disconnects after this much silence, the upstream counts as silent. Whole answers take longer. */
 const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
+/** If the client of a whole answer disconnects after this much silence, it is a hint that the upstream is silent. */
+const HINT_MS = 15_000;
 
 /**
  * Sends a request and lets the reader read its answer.
@@ -72,10 +74,11 @@ export async function attempt<Prepared extends PreparedRequest>(
   };
   const timer = setTimeout(expire, Math.min(limitMs, MAX_TIMER_MS));
   const answer = new Answer(signal, () => void (reader.streamed || timer.refresh()));
-  const isSilent = (): boolean =>
-    !prepared.meter.heard && nowMs() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];
+  const isSilentFor = (ms: number): boolean => !prepared.meter.heard && nowMs() - startedAtMs >= ms;
+  const isSilent = (): boolean => isSilentFor(SILENCE_MS[reader.streamed ? 'streamed' : 'whole']);
   const noteLeaving = (): void => {
     if (isSilent()) call.failed('silent', nowMs(), null);
+    else if (!reader.streamed && isSilentFor(HINT_MS)) call.abandoned(nowMs());
   };
   left.listen(noteLeaving);
   let hadStarted = false;

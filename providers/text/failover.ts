@@ -1,11 +1,13 @@
 /** The failover of a request: which upstream to try next, and the error if none answers. */
 import { ServiceError } from '../../domain/errors.ts';
-import type { UpstreamFault } from '../../text/upstream-errors.ts';
+import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { FailedAttempt } from './attempt.ts';
 import { hasSharedFault, type CandidateHealth } from './health-board.ts';
 import type { UpstreamRoute, Candidate } from './candidates.ts';
 
 const MAX_ATTEMPTS = 3;
+/** A longer wait costs the client more time than another upstream costs it for a prompt without its cache. */
+const MAX_PAUSE_SECONDS = 1;
 /** Faults that only an operator can correct. */
 const FAULTS_FOR_OPERATORS: ReadonlySet<UpstreamFault> = new Set(['key_refused', 'access_refused', 'model_unknown']);
 
@@ -21,24 +23,35 @@ export class Failover<Route extends UpstreamRoute> {
   /** The candidate that just failed, if a retry may succeed. */
   #again: Candidate<Route> | null = null;
   #hasRetried = false;
+  readonly #isCached: boolean;
+  /** How long to pause before {@link #again} is called in any case; null if other candidates come first. */
+  #pauseMs: number | null = null;
 
   /**
    * @param candidates best first
    * @param deadlineMs the time after which no further attempt starts, in milliseconds since 1970
+   * @param isCached whether the best candidate probably has the prompt in its cache
    */
   constructor(
     candidates: readonly Candidate<Route>[],
     healthOf: (candidate: Candidate) => CandidateHealth,
     deadlineMs: number,
+    isCached = false,
   ) {
     this.#all = candidates;
     this.#left = candidates;
     this.#healthOf = healthOf;
     this.#deadlineMs = deadlineMs;
+    this.#isCached = isCached;
+  }
+
+  /** How long to pause before the next attempt, in milliseconds. */
+  get pauseMs(): number {
+    return this.#pauseMs ?? 0;
   }
 
   /**
-   * Takes the best remaining candidate whose circuit is not open. If there is none, retries the candidate that just
+   * Takes the candidate that asked for a short pause, or the best remaining candidate whose circuit is not open. If there is none, retries the candidate that just
    * failed, if a retry may succeed, or else takes the candidate whose opening ends first.
    *
    * @returns null if no candidate is left
@@ -56,6 +69,7 @@ export class Failover<Route extends UpstreamRoute> {
   peek(nowMs: number): Candidate<Route> | null {
     const isOver = this.#failures.length > 0 && nowMs >= this.#deadlineMs;
     if (isOver || this.#failures.length >= MAX_ATTEMPTS) return null;
+    if (this.#again !== null && this.#pauseMs !== null) return this.#again;
     const isAvailable = (candidate: Candidate<Route>): boolean => this.#healthOf(candidate).state(nowMs) !== 'open';
     const again = this.#again !== null && isAvailable(this.#again) ? this.#again : undefined;
     return this.#left.find(isAvailable) ?? again ?? this.#firstToReturn(nowMs) ?? null;
@@ -74,7 +88,8 @@ export class Failover<Route extends UpstreamRoute> {
   failed(candidate: Candidate<Route>, { error, fault, hadStarted, isTransient }: FailedAttempt): boolean {
     if (fault === null || hadStarted || !(error instanceof ServiceError)) return false;
     this.#failures.push({ candidate, error });
-    this.#again = isTransient && !this.#hasRetried ? candidate : null;
+    this.#pauseMs = candidate === this.#all[0] && this.#isCached && !this.#hasRetried ? shortPauseMs(error) : null;
+    this.#again = (isTransient || this.#pauseMs !== null) && !this.#hasRetried ? candidate : null;
     // Also excludes all candidates that share the faulty part.
     this.#left = this.#left.filter((other) => !hasSharedFault(candidate, other, fault));
     return true;
@@ -122,6 +137,12 @@ export class Failover<Route extends UpstreamRoute> {
     if (opening === null) return 0;
     return FAULTS_FOR_OPERATORS.has(opening.cause) ? Infinity : Math.ceil((opening.untilMs - nowMs) / 1000);
   }
+}
+
+/** The pause that an upstream asked for because of its load; null if it asked for none, or for a long one. */
+function shortPauseMs(error: ServiceError): number | null {
+  const seconds = error instanceof UpstreamError && error.fault === 'rate_limited' ? error.askedWaitSeconds : null;
+  return seconds !== null && seconds <= MAX_PAUSE_SECONDS ? seconds * 1000 : null;
 }
 
 function unserved(): ServiceError {

@@ -180,6 +180,13 @@ export class CandidateCall {
     }
   }
 
+  /** The client left although the answer had not started. The request may still be answered. */
+  abandoned(nowMs: number): void {
+    for (const { part, health, call } of this.#calls) {
+      if (part === PART_OF_FAULT.silent) health.abandoned(call, nowMs);
+    }
+  }
+
   /** The request ended without showing anything about the upstream. */
   released(): void {
     for (const { health, call } of this.#calls) health.released(call);

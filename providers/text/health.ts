@@ -19,6 +19,8 @@ export interface Call {
 /** Limits the waits that upstreams ask for, since some use units other than seconds. */
 export const MAX_REQUESTED_WAIT_MS = 60 * 60_000;
 export const FAILURES_IN_A_ROW = 5;
+/** Clients that left before the silence of their upstream was a fault: so many in a row count as the failures above. */
+export const CLIENTS_IN_A_ROW = 8;
 /** How long a probe without an outcome blocks other requests. */
 export const PROBE_PATIENCE_MS = 30_000;
 
@@ -48,7 +50,7 @@ export class Health {
   #openingCount = 0;
   /** Openings since the last complete answer. */
   #openingsInRow = 0;
-  /** Failed attempts since an answer last started. */
+  /** Failed attempts since an answer last started, and shares of an attempt for each client that left. */
   #failuresInRow = 0;
   /** Broken answers since the last complete answer. */
   #breaksInRow = 0;
@@ -109,6 +111,13 @@ export class Health {
     const inRow = call.hasStarted ? (this.#breaksInRow += 1) : (this.#failuresInRow += 1);
     const isTooMuch = RULES[fault].atOnce || inRow >= FAILURES_IN_A_ROW || this.#recent.areBad(nowMs);
     if (isTooMuch) this.#openForLonger(fault, nowMs);
+  }
+
+  /** Reports that a client left although its answer had not started: weak evidence, which an answer refutes. */
+  abandoned(call: Call, nowMs: number): void {
+    if (this.#isOld(call) || this.#opening !== null) return;
+    this.#failuresInRow += FAILURES_IN_A_ROW / CLIENTS_IN_A_ROW;
+    if (this.#failuresInRow >= FAILURES_IN_A_ROW) this.#openForLonger('silent', nowMs);
   }
 
   /** Ends a request that revealed nothing about the part. */

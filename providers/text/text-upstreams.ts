@@ -1,4 +1,5 @@
 /** All text upstreams: chooses an upstream for each request, and the next one if it fails. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -26,6 +27,10 @@ export interface TextCall<
   readonly routes: readonly Route[];
   /** Requests with the same affinity use the same candidate if possible. */
   readonly affinity: string;
+  /** Whether the upstream of this affinity probably has the prompt in its cache. */
+  readonly isCached: boolean;
+  /** The most tokens of the answer, reasoning included; null if the client sets no bound. */
+  readonly maxAnswerTokens: number | null;
   /**
    * Prepares the request for a route.
    *
@@ -41,7 +46,8 @@ export interface TextUpstreams {
   /**
    * Sends a request over one of the routes and lets the call read its answer. If an upstream fails before its answer
    * starts, the next candidate follows: each candidate once, at most three attempts, all within the time limit of one.
-   * If no other candidate is available after a momentary failure, the same candidate is tried once more.
+   * If no other candidate is available after a momentary failure, or the candidate with the cached prompt asks for a
+   * pause of at most a second, the same candidate is tried once more.
    *
    * @throws ServiceError the client's error for the failures; the errors of the call's functions; the reason of its
    *   signal
@@ -92,17 +98,16 @@ export function createTextUpstreams(
     const startedAtMs = nowMs();
     const keysOf = (route: Route): readonly string[] => upstreams.keysOf(route);
     const candidates = overrides.open(orderCandidates(call.routes, keysOf, call.affinity), startedAtMs);
-    const failover = new Failover(candidates, (candidate) => board.of(candidate), startedAtMs + maxSilenceMs);
+    const deadlineMs = startedAtMs + maxSilenceMs;
+    const failover = new Failover(candidates, (candidate) => board.of(candidate), deadlineMs, call.isCached);
     for (let number = 1; ; number += 1) {
-      const step = nextStep(call, failover, nowMs);
+      const step = await nextStep(call, failover, nowMs);
       const endpoint = step && upstreams.endpointOf(step.candidate.route);
       if (!step || !endpoint) throw failover.refusal(nowMs());
       const { candidate, prepared } = step;
       const attemptedAtMs = nowMs();
-      const limitMs = Math.min(
-        timeoutOf(call.streamed, candidate.route, upstreams.settingsOf(candidate.route.provider)),
-        failover.leftMs(attemptedAtMs),
-      );
+      const timeoutMs = timeoutOf(call, candidate.route, upstreams.settingsOf(candidate.route.provider));
+      const limitMs = Math.min(timeoutMs, failover.leftMs(attemptedAtMs));
       const failure = await attempt(endpoint, board.of(candidate), prepared, call, limitMs, nowMs);
       const canGoOn = failure !== null && !call.signal.isCancelled && failover.failed(candidate, failure);
       const following = canGoOn ? failover.peek(nowMs()) : null;
@@ -171,23 +176,33 @@ function opener(maxSilenceMs: number, { traced, answered }: TextUpstreamObserver
 
 /** The limits if neither the route nor its upstream sets any. */
 const DEFAULT_TIMEOUTS: Required<AnswerTimeouts> = { firstByteTimeoutMs: 30_000, silenceTimeoutMs: 120_000 };
+/** Slow models generate so many tokens a second. Upstreams send nothing of a whole answer before its end. */
+const SLOW_TOKENS_PER_SECOND = 20;
 
 /**
  * The time limit of an answer, in milliseconds: to start if it is streamed, between bytes if it is sent whole.
  *
  * @param upstream undefined if the upstream has no limits of its own
  */
-export function timeoutOf(streamed: boolean, route: AnswerTimeouts, upstream: AnswerTimeouts | undefined): number {
+export function timeoutOf(
+  { streamed, maxAnswerTokens }: Pick<TextCall<UpstreamRoute, PreparedRequest>, 'streamed' | 'maxAnswerTokens'>,
+  route: AnswerTimeouts,
+  upstream: AnswerTimeouts | undefined,
+): number {
   const name = streamed ? 'firstByteTimeoutMs' : 'silenceTimeoutMs';
-  return route[name] ?? upstream?.[name] ?? DEFAULT_TIMEOUTS[name];
+  const configured = route[name] ?? upstream?.[name];
+  if (configured !== undefined || streamed || maxAnswerTokens === null) return configured ?? DEFAULT_TIMEOUTS[name];
+  const { firstByteTimeoutMs, silenceTimeoutMs } = DEFAULT_TIMEOUTS;
+  return Math.min(firstByteTimeoutMs + (maxAnswerTokens / SLOW_TOKENS_PER_SECOND) * 1000, silenceTimeoutMs);
 }
 
-/** The next candidate whose route can express the request, with the prepared request; null if none is left. */
-function nextStep<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
+/** The next candidate whose route can express the request, with the prepared request, after a pause that an upstream asked for; null if none is left. */
+async function nextStep<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
   call: TextCall<Route, Prepared>,
   failover: Failover<Route>,
   nowMs: () => number,
-): { readonly candidate: Candidate<Route>; readonly prepared: Prepared } | null {
+): Promise<{ readonly candidate: Candidate<Route>; readonly prepared: Prepared } | null> {
+  if (failover.pauseMs > 0) await sleep(failover.pauseMs);
   for (let candidate = failover.next(nowMs()); candidate !== null; candidate = failover.next(nowMs())) {
     try {
       return { candidate, prepared: call.prepare(candidate.route, candidate.key) };

@@ -387,20 +387,30 @@ describe('an upstream that fails before its answer starts', () => {
       expect(await askedFor('over-chat-completions', 8)).to.have.length(8);
     });
 
-    it('does not open after clients that leave at once, but after five in a row that waited ten seconds in vain', async () => {
-      const hanging: ServerResponse[] = [];
-      script = (_request, response) => void hanging.push(response);
-      const leaveAfter = async (waitMs: number): Promise<void> => {
-        const leaving = new AbortController();
-        const answer = text.ask('chat-completions', 'two-keys', PROMPT, { stream: true, signal: leaving.signal });
-        const asked = hanging.length;
-        await eventually(() => hanging.length === asked + 1);
-        nowMs += waitMs;
-        leaving.abort();
-        await answer.catch(() => null);
-      };
-      for (let count = 0; count < 7; count += 1) await leaveAfter(9_000);
-      for (let count = 0; count < 5; count += 1) await leaveAfter(10_000);
+    for (const [kind, stream, tooShortMs, longMs, times] of [
+      ['a stream', true, 9_000, 10_000, 5],
+      ['a whole answer', false, 14_000, 20_000, 8],
+    ] as const) {
+      it(`does not open after clients that leave ${kind} at once, but after ${times} in a row that waited ${longMs / 1000} seconds in vain`, async () => {
+        const hanging: ServerResponse[] = [];
+        script = (_request, response) => void hanging.push(response);
+        const leaveAfter = async (waitMs: number): Promise<void> => {
+          const leaving = new AbortController();
+          const answer = text.ask('chat-completions', 'two-keys', PROMPT, { stream, signal: leaving.signal });
+          const asked = hanging.length;
+          await eventually(() => hanging.length === asked + 1);
+          nowMs += waitMs;
+          leaving.abort();
+          await answer.catch(() => null);
+        };
+        for (let count = 0; count < times + 2; count += 1) await leaveAfter(tooShortMs);
+        for (let count = 0; count < times; count += 1) await leaveAfter(longMs);
+        await expectSecond(hanging);
+      });
+    }
+
+    /** Expects the next upstream to answer, and ends the requests that hang. */
+    async function expectSecond(hanging: readonly ServerResponse[]): Promise<void> {
       // Genway learns with a delay that the last client left.
       await eventually(async () => {
         const asked = hanging.length;
@@ -415,7 +425,7 @@ describe('an upstream that fails before its answer starts', () => {
       });
       for (const response of hanging) response.destroy();
       await text.idle();
-    });
+    }
 
     for (const status of [403, 404]) {
       it(`opens after ${status} only when two accounts received it: one may have requested a file that does not exist`, async () => {

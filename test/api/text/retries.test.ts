@@ -268,6 +268,11 @@ describe('a text upstream', () => {
   it('may delay a stream for 30 s and a whole answer for 120 s, unless it or the route sets other limits', () => {
     const upstream = { firstByteTimeoutMs: 5_000, silenceTimeoutMs: 6_000 };
     const route = { firstByteTimeoutMs: 7_000, silenceTimeoutMs: 8_000 };
+    const timeout = (
+      of: Parameters<typeof timeoutOf>[1],
+      whose: Parameters<typeof timeoutOf>[2],
+      isStreamed: boolean,
+    ) => timeoutOf({ streamed: isStreamed, maxAnswerTokens: null }, of, whose);
     for (const [of, whose, streamed, whole] of [
       [{}, undefined, 30_000, 120_000],
       [{}, {}, 30_000, 120_000],
@@ -275,8 +280,65 @@ describe('a text upstream', () => {
       [route, upstream, 7_000, 8_000],
       [{ silenceTimeoutMs: 1 }, upstream, 5_000, 1],
     ] as const) {
-      expect([timeoutOf(true, of, whose), timeoutOf(false, of, whose)]).to.deep.equal([streamed, whole]);
+      expect([timeout(of, whose, true), timeout(of, whose, false)]).to.deep.equal([streamed, whole]);
     }
+  });
+
+  it('may delay a whole answer with a bound for as long as a slow model needs, unless it or the route sets a limit', () => {
+    for (const [maxAnswerTokens, configured, expectedMs] of [
+      [16, {}, 30_800],
+      [500, {}, 55_000],
+      [1_800, {}, 120_000],
+      [100_000, {}, 120_000],
+      [16, { silenceTimeoutMs: 90_000 }, 90_000],
+    ] as const) {
+      expect(timeoutOf({ streamed: false, maxAnswerTokens }, {}, configured)).to.equal(expectedMs);
+      expect(timeoutOf({ streamed: false, maxAnswerTokens }, configured, {})).to.equal(expectedMs);
+      expect(timeoutOf({ streamed: true, maxAnswerTokens }, configured, {})).to.equal(30_000);
+    }
+  });
+
+  describe('that asks for a pause because of its load', () => {
+    const HISTORY = [
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Hello.' },
+      { role: 'user', content: PROMPT },
+    ];
+    const converse = async (model: string, messages: readonly object[] = HISTORY): Promise<number> => {
+      const response = await text.post('/v1/chat/completions', { model, messages });
+      await response.text();
+      await text.idle();
+      return response.status;
+    };
+    const busy = (seconds: string): Script => status(429, { 'retry-after': seconds });
+
+    for (const [what, first, messages, expected] of [
+      ['answers a conversation after a pause of a second', busy('1'), HISTORY, ['one', 'one']],
+      ['answers a conversation after no pause', busy('0'), HISTORY, ['one', 'one']],
+      ['loses a conversation for a longer pause', busy('2'), HISTORY, ['one', 'two']],
+      ['loses a conversation without a time', status(429), HISTORY, ['one', 'two']],
+      ['loses a conversation after a fault', status(503, { 'retry-after': '1' }), HISTORY, ['one', 'two']],
+      ['loses a request without history', busy('1'), HISTORY.slice(0, 1), ['one', 'two']],
+    ] as const) {
+      it(what, async () => {
+        scripts = [first, healthy];
+        expect(await converse('in-pairs', messages)).to.equal(200);
+        expect(asked).to.deep.equal(expected);
+      });
+    }
+
+    it('is asked once more only, and followed by the next', async () => {
+      scripts = [busy('0'), busy('0'), healthy];
+      expect(await converse('in-pairs')).to.equal(200);
+      expect(asked).to.deep.equal(['one', 'one', 'two']);
+      expect(decisions().slice(-3)).to.deep.equal(['retry', 'next', 'answered']);
+    });
+
+    it('is waited for as the only route as well', async () => {
+      scripts = [busy('0'), healthy];
+      expect(await converse('alone')).to.equal(200);
+      expect(asked).to.deep.equal(['one', 'one']);
+    });
   });
 
   it('may exceed its limit for a whole answer while bytes arrive', async () => {

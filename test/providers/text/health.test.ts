@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { MAX_OPEN_MS } from '../../../domain/circuit.ts';
 import {
+  CLIENTS_IN_A_ROW,
   FAILURES_IN_A_ROW,
   Health,
   MAX_REQUESTED_WAIT_MS,
@@ -121,6 +122,23 @@ describe('the health of a part of an upstream', () => {
     succeed(health, laterMs);
     fail(health, laterMs, { fault: 'key_refused' });
     expect(health.opening?.untilMs).to.equal(laterMs + 10 * SECOND_MS);
+  });
+
+  it(`opens its circuit after ${CLIENTS_IN_A_ROW} clients in a row that left before its answers started`, () => {
+    const health = newHealth();
+    const leave = (times: number): void => {
+      for (let count = 0; count < times; count += 1) health.abandoned(health.start(NOW_MS), NOW_MS);
+    };
+    leave(CLIENTS_IN_A_ROW - 1);
+    expect(health.state(NOW_MS)).to.equal('closed');
+    health.recordStart(health.start(NOW_MS));
+    leave(CLIENTS_IN_A_ROW - 1);
+    expect(health.state(NOW_MS), 'after an answer started').to.equal('closed');
+    leave(1);
+    expect(health.state(NOW_MS)).to.equal('open');
+    expect(health.opening).to.include({ cause: 'silent', untilMs: NOW_MS + 10 * SECOND_MS });
+    leave(20);
+    expect(health.opening?.untilMs, 'not longer for more clients').to.equal(NOW_MS + 10 * SECOND_MS);
   });
 
   it('counts none of the failures during an opening once a probe has succeeded', () => {
