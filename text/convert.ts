@@ -14,6 +14,7 @@ import { showReasoning } from './reasoning.ts';
 import { chain, chainIf, runStage, type Stage } from './stage.ts';
 import { planOutput } from './structured-output.ts';
 import { cutAtStopSequences } from './stop-sequences.ts';
+import { withFittingNames } from './tool-names.ts';
 import type { RenderContext, UpstreamOptions, UpstreamHalf, UpstreamRequest, WireFormat } from './wire-format.ts';
 
 /** How one request is converted. */
@@ -65,14 +66,15 @@ export function planConversion(
   const bound = boundToCut(upstream, request);
   const charged = chain(chainIf(cut, bound === null ? null : cutAtBound(bound)), meter.chargeStage());
   const output = planOutput(upstream, sent, options);
+  const named = withFittingNames(output.request, upstream.upstream.toolNames);
   const marked = chain(
-    chainIf(charged, output.stage),
+    chainIf(chainIf(charged, named.stage), output.stage),
     markSignatures(signatures, client.client.hasCallSignatures === true),
   );
   const shown = chainIf(marked, showReasoning(request));
   const between = chainIf(shown, joined && joined.calls.stage(joined.choice));
   return {
-    upstreamRequest: upstream.upstream.buildRequest(output.request, options),
+    upstreamRequest: upstream.upstream.buildRequest(named.request, options),
     convertResult: (body, context) => {
       const events = runStage(upstream.upstream.parseResult(body), between);
       const whole = joined === null ? events : joined.calls.add(events);

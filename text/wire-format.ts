@@ -158,6 +158,8 @@ export interface UpstreamFormat {
   readonly isOneAnswerPerCall?: boolean;
   /** The settings that upstreams of this format have no field for; none by default. */
   readonly missingSettings?: readonly Setting[];
+  /** The names of tools that upstreams of this format accept. */
+  readonly toolNames: RegExp;
   /** The smallest output bound that upstreams accept; a smaller one is raised to it. 1 by default. */
   readonly minOutputTokens?: number;
   /** Absent where no vendor of this format counts. */

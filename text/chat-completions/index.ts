@@ -37,6 +37,8 @@ export const chatCompletions: WireFormat = {
     renderStreamError,
   },
   upstream: {
+    // https://platform.openai.com/docs/api-reference/chat/create
+    toolNames: /^[A-Za-z0-9_-]{1,64}$/,
     missingSettings: ['cacheMarks'],
     stopSequences: 'unreported',
     maxStopSequences: 4,

@@ -33,6 +33,8 @@ export const generateContent: WireFormat = {
     renderStreamError: () => null,
   },
   upstream: {
+    // https://ai.google.dev/api/caching#FunctionDeclaration
+    toolNames: /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/,
     givesAnyJson: true,
     missingSettings: ['verbosity', 'parallelToolCalls', 'strictTools', 'userId', 'imageDetail', 'cacheMarks'],
     inputCount,

@@ -32,6 +32,8 @@ export const messages: WireFormat = {
     renderStreamError,
   },
   upstream: {
+    // https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use
+    toolNames: /^[A-Za-z0-9_-]{1,64}$/,
     missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'verbosity', 'imageDetail'],
     isOneAnswerPerCall: true,
     isSchemaRequiredForJson: true,

@@ -35,6 +35,8 @@ export const responses: WireFormat = {
     renderStreamError,
   },
   upstream: {
+    // https://platform.openai.com/docs/api-reference/responses/create
+    toolNames: /^[A-Za-z0-9_-]{1,64}$/,
     missingSettings: ['topK', 'seed', 'frequencyPenalty', 'presencePenalty', 'cacheMarks'],
     isOneAnswerPerCall: true,
     inputCount: countWith('/responses/input_tokens', [

@@ -203,13 +203,9 @@ export const TOOL_CHOICE = {
   specification: optional(textOr(plainChoice, choiceOfSpecification)),
 };
 
-/** What upstreams allow in the name of a tool. */
-const MAXIMUM_NAME_LENGTH = 64;
-
 /** The name of the function that stands for a tool in a namespace. */
 export function flatName(namespace: string, name: string): string {
-  const joined = namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`;
-  return joined.slice(-MAXIMUM_NAME_LENGTH);
+  return namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`;
 }
 
 /** The arguments of a function for the text of a tool that takes free text. */
