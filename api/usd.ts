@@ -58,7 +58,7 @@ export const nonNegativeUsd = usd({
 export const signedUsd = usd({
   kind: 'usd.signed',
   isAllowed: (amount) => amount !== 0n,
-  sentence: 'an amount in USD other than 0; negative to take',
+  sentence: 'an amount in USD other than 0; use a minus to debit',
   openapi: {
     number: { minimum: -MAX_AMOUNT_USD, not: { const: 0 } },
     pattern: UNSIGNED_DECIMAL.replace('^', '^-?'),

@@ -32,7 +32,11 @@ function mediaOf(model: MediaModel, prices: PriceList | null): readonly SoldBelo
   return model.routes.flatMap(({ provider: upstream, cost }) =>
     cost === undefined
       ? []
-      : mediaBelowCost({ pricing, durations, defaults }, cost).map((one) => ({ model: model.id, upstream, ...one })),
+      : mediaBelowCost({ pricing, durations, isVideo: model.kind === 'video', defaults }, cost).map((one) => ({
+          model: model.id,
+          upstream,
+          ...one,
+        })),
   );
 }
 
@@ -45,6 +49,7 @@ export function findPricesBelowCost(file: OperatorFile, catalogue: Catalogue): r
 }
 
 /** Describes a price below cost in a sentence. */
-export function describeLoss({ model, upstream, what, price, cost }: SoldBelowCost): string {
-  return `${model} is sold below cost: ${what} for ${formatUsd(price)} USD, and ${upstream} charges ${formatUsd(cost)}`;
+export function describeLoss({ model, upstream, what, seconds, price, cost }: SoldBelowCost): string {
+  const sold = seconds === null ? what : `${what}, ${seconds} s`;
+  return `${model} is sold below cost: ${sold} for ${formatUsd(price)} USD, and ${upstream} charges ${formatUsd(cost)}`;
 }

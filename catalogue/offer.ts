@@ -79,7 +79,11 @@ function writeModifiers(price: string, modifiers: readonly PriceModifier[]): Ter
   return Object.fromEntries(
     modifiers.map(({ when, addition, factor }) => {
       const conditions = Object.entries(when).map(([name, value]) => `${name} = ${String(value)}`);
-      return [`${price} with ${conditions.join(', ')}`, `+ ${formatUsd(BigInt(addition))}, × ${factor}`];
+      const changes = [
+        ...(BigInt(addition) === 0n ? [] : [`+ ${formatUsd(BigInt(addition))}`]),
+        ...(Number(factor) === 1 ? [] : [`× ${factor}`]),
+      ];
+      return [`${price} with ${conditions.join(', ')}`, changes.join(', ') || '+ 0'];
     }),
   );
 }

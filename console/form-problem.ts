@@ -51,7 +51,7 @@ export function fieldProblemOf(error: ServiceError, { faults, language }: Texts)
 }
 
 /** Replaces names in braces with the values of the broken rule, such as its limit. */
-function filled(template: string, values: Readonly<Record<string, unknown>>, language: string): string {
+export function filled(template: string, values: Readonly<Record<string, unknown>>, language: string): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name];
     if (typeof value === 'number') return value.toLocaleString(language);

@@ -9,6 +9,8 @@ import { TOKEN_PRICES } from './price-list.ts';
 export interface PriceBelowCost {
   /** For media the resolution, for text the name of the price. */
   readonly what: string;
+  /** The duration of the video; null for images and text. */
+  readonly seconds: number | null;
   /** The price of a video or image, or of 1M tokens. */
   readonly price: PicoUsd;
   readonly cost: PicoUsd;
@@ -35,7 +37,12 @@ export function textBelowCost(pricing: TextPricing, cost: TextPricing): readonly
       const [price, paid] = both.map((one) => priceText(one, usage, atMs).ratesApplied);
       for (const [what, name] of Object.entries(TOKEN_PRICES)) {
         if (price === undefined || paid === undefined || price[name] >= paid[name] || found.has(what)) continue;
-        found.set(what, { what, price: price[name] * TOKENS_PER_PRICE, cost: paid[name] * TOKENS_PER_PRICE });
+        found.set(what, {
+          what,
+          seconds: null,
+          price: price[name] * TOKENS_PER_PRICE,
+          cost: paid[name] * TOKENS_PER_PRICE,
+        });
       }
     }
   }
@@ -55,13 +62,14 @@ interface SoldMedia {
   readonly pricing: MediaPricing;
   /** The durations to compare: the shortest and the longest. */
   readonly durations: readonly number[];
+  readonly isVideo: boolean;
   /** The parameters of a request that sets none. */
   readonly defaults: JsonObject;
 }
 
 /** Returns each resolution whose price is below cost for some values of the parameters that change price or cost. */
 export function mediaBelowCost(
-  { pricing, durations, defaults }: SoldMedia,
+  { pricing, durations, isVideo, defaults }: SoldMedia,
   cost: RouteCost,
 ): readonly PriceBelowCost[] {
   const changes = [...pricing.modifiers, ...(cost.modifiers ?? [])].map(({ when }) => when);
@@ -71,7 +79,8 @@ export function mediaBelowCost(
       durations.map((durationSeconds) => {
         const order = { resolution, durationSeconds, parameters: { ...defaults, ...request } };
         const paid = renderCost(order, { reported: null, written: cost });
-        return { what: resolution, price: priceMedia(pricing, order), cost: paid ?? 0n };
+        const seconds = isVideo ? durationSeconds : null;
+        return { what: resolution, seconds, price: priceMedia(pricing, order), cost: paid ?? 0n };
       }),
     );
     return compared.filter((one) => one.price < one.cost).slice(0, 1);

@@ -7,6 +7,7 @@ import { listUnknownWords, type UnknownWord } from '../../db/queries/unknown-wor
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
+import type { SoldBelowCost } from '../../catalogue/below-cost.ts';
 import { findSalesBelowCost } from './price-lists.ts';
 import type { Services } from './services.ts';
 import { listSoldModels, type SoldModel } from './sold-models.ts';
@@ -34,7 +35,7 @@ export type Concern =
   | { readonly kind: 'lateTasks' | 'lateDeliveries'; readonly count: number; readonly seconds: number }
   | { readonly kind: 'endpoints' | 'approvals' | 'findings'; readonly count: number }
   /** Prices below an upstream's cost, in the catalogue (`list` is null) or in a version of a price list. */
-  | { readonly kind: 'belowCost'; readonly list: string | null; readonly count: number; readonly example: string }
+  | { readonly kind: 'belowCost'; readonly list: string | null; readonly count: number; readonly first: SoldBelowCost }
   /** This process refused the operator's files. */
   | { readonly kind: 'files'; readonly reason: string }
   /** An operator disabled a model. */

@@ -19,7 +19,7 @@ import {
   TooSoonError,
 } from '../../db/queries/price-lists.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
-import { formatUsd, parseUsd } from '../../domain/money.ts';
+import { parseUsd } from '../../domain/money.ts';
 import { parseListFactor, PriceList, type PriceRule, TOKEN_PRICES } from '../../domain/price-list.ts';
 import { parsePricePerMillionTokens } from '../../domain/pricing.ts';
 import { withPrices } from './customer-prices.ts';
@@ -118,8 +118,7 @@ export async function setPriceList(
 export interface SalesBelowCost {
   readonly list: string | null;
   readonly count: number;
-  /** The first model and price. */
-  readonly example: string;
+  readonly first: SoldBelowCost;
 }
 
 export async function findSalesBelowCost({ database, catalogue }: ListServices): Promise<readonly SalesBelowCost[]> {
@@ -128,9 +127,7 @@ export async function findSalesBelowCost({ database, catalogue }: ListServices):
     const found = soldBelowCost(catalogue, list);
     const [first] = found;
     if (!first) return [];
-    const { model, what, price, cost } = first;
-    const example = `${model} ${what}: ${formatUsd(price)} < ${formatUsd(cost)} USD`;
-    return [{ list: list?.id ?? null, count: found.length, example }];
+    return [{ list: list?.id ?? null, count: found.length, first }];
   });
 }
 
@@ -174,22 +171,28 @@ async function refusing<Result>(change: Promise<Result>): Promise<Result> {
   }
 }
 
+/** Refuses a rule. @param kind the broken rule of rules, for the console's words */
+type RuleFault = (kind: string, words: string, values?: Readonly<Record<string, unknown>>) => Error;
+
 /** @throws ServiceError `bad_request` naming the first rule that fits nothing, or cannot be charged */
 function assertRules(rules: readonly PriceRule[], catalogue: Catalogue): void {
   const models = new Map(allModels(catalogue).map((model) => [model.id, model]));
   const families = new Set([...catalogue.textModels.values()].map(({ family }) => family));
   const seen = new Set<string>();
   rules.forEach(({ model: id, family, factor, prices = {} }, index) => {
-    const fault = (words: string): Error => badRequest(`"rules[${index}]" ${words}`);
-    if ((id === undefined) === (family === undefined)) throw fault('must have either "model" or "family"');
+    const fault: RuleFault = (kind, words, values = {}) =>
+      badRequest(`"rules[${index}]" ${words}`, { path: ['rules', index], kind: `rule.${kind}`, values });
+    if ((id === undefined) === (family === undefined)) throw fault('target', 'must have either "model" or "family"');
     const target = JSON.stringify([id, family]);
-    if (seen.has(target)) throw fault('is a second rule for the same model or family');
+    if (seen.has(target)) throw fault('second', 'is a second rule for the same model or family');
     seen.add(target);
     const model = id === undefined ? undefined : models.get(id);
-    if (id !== undefined && !model) throw fault('names a model that is not in the catalogue');
-    if (family !== undefined && !families.has(family)) throw fault('names a family that is not in the catalogue');
-    if (factor === undefined && Object.keys(prices).length === 0) throw fault('must have "factor" or "prices"');
-    if (model && !('kind' in model) && model.free) throw fault('is for a free model, which stays free');
+    if (id !== undefined && !model) throw fault('unknownModel', 'names a model that is not in the catalogue');
+    if (family !== undefined && !families.has(family))
+      throw fault('unknownFamily', 'names a family that is not in the catalogue');
+    if (factor === undefined && Object.keys(prices).length === 0)
+      throw fault('empty', 'must have "factor" or "prices"');
+    if (model && !('kind' in model) && model.free) throw fault('free', 'is for a free model, which stays free');
     assertPrices(prices, model, fault);
   });
 }
@@ -197,19 +200,23 @@ function assertRules(rules: readonly PriceRule[], catalogue: Catalogue): void {
 function assertPrices(
   prices: NonNullable<PriceRule['prices']>,
   model: MediaModel | TextModel | undefined,
-  fault: (words: string) => Error,
+  fault: RuleFault,
 ): void {
   const isMedia = model !== undefined && 'kind' in model;
   const names = Object.keys(isMedia ? model.pricing.byResolution : TOKEN_PRICES);
   const given = Object.entries(prices);
   const unknown = given.find(([name]) => !names.includes(name));
-  if (unknown) throw fault(`has prices for other names than [${names.join(' ')}]`);
+  if (unknown) throw fault('names', `has prices for other names than [${names.join(' ')}]`, { names });
   for (const [name, usd] of given) {
     const amount = readPrice(usd, isMedia);
     if (amount === null) {
-      throw fault(`must have amounts in USD such as "0.25", with at most ${isMedia ? 12 : 6} decimals: ${name}`);
+      throw fault(
+        'amount',
+        `must have amounts in USD such as "0.25", with at most ${isMedia ? 12 : 6} decimals: ${name}`,
+        { name, decimals: isMedia ? 12 : 6 },
+      );
     }
-    if (amount === 0n && !MAY_BE_ZERO.has(name)) throw fault(`must have a price above 0 for ${name}`);
+    if (amount === 0n && !MAY_BE_ZERO.has(name)) throw fault('zero', `must have a price above 0 for ${name}`, { name });
   }
 }
 

@@ -12,7 +12,9 @@ export function TermFacts({ terms }: { terms: Terms }) {
 export function PriceFacts({ prices }: { prices: Terms }) {
   const texts = useTexts();
   return (
-    <Facts facts={Object.entries(prices).map(([name, price]) => [priceName(name, texts), priceText(name, price)])} />
+    <Facts
+      facts={Object.entries(prices).map(([name, price]) => [priceName(name, texts), priceText(name, price, texts)])}
+    />
   );
 }
 
@@ -22,24 +24,35 @@ export function InlinePrices({ prices }: { prices: Terms }) {
     <ul class="inline">
       {Object.entries(prices).map(([name, price]) => (
         <li>
-          <span class="soft">{priceName(name, texts)}</span> <span class="money">{priceText(name, price)}</span>
+          <span class="soft">{`${priceName(name, texts)}:`}</span>{' '}
+          <span class="money">{priceText(name, price, texts)}</span>
         </li>
       ))}
     </ul>
   );
 }
 
+/** A price of media: its unit, and its condition, such as `audio = true`, or its resolution. */
+const MEDIA_PRICE = /^usd_per_(second|video|image|render|unit)(?: with (.+)| (.+))?$/;
+
 /** The name of a price in the reader's language. Words without a translation, such as a resolution, stay unchanged. */
 export function priceName(name: string, { prices }: Texts): string {
-  const words: Readonly<Record<string, string>> = prices;
+  const [media, , conditions, resolution] = MEDIA_PRICE.exec(name) ?? [];
+  if (conditions !== undefined) return prices.with(conditions.replaceAll(' = true', '').replaceAll('_', ' '));
+  if (media !== undefined) return resolution ?? prices.any;
+  const words: Readonly<Record<string, string>> = prices.words;
   const known = Object.keys(words).sort((one, other) => other.length - one.length);
   return name
     .replaceAll(new RegExp(`\\b(?:${known.join('|')})\\b`, 'g'), (word) => words[word] ?? word)
     .replaceAll('_', ' ');
 }
 
-/** An amount in US dollars, or the factor of a condition. */
-export function priceText(name: string, price: string): string {
+/** An amount in US dollars, with its unit for media, or the factor of a condition. */
+export function priceText(name: string, price: string, { prices }: Texts): string {
   if (name.startsWith('factor ')) return `× ${price}`;
-  return /^[\d.]+$/.test(price) ? formatDollars(parseUsd(price)) : price;
+  const units: Readonly<Record<string, string>> = prices.units;
+  const unit = units[MEDIA_PRICE.exec(name)?.[1] ?? ''] ?? '';
+  return price.replaceAll(/(\+ )?(× )?(\d+(?:\.\d+)?)/g, (_, plus: string, times: string, amount: string) =>
+    times ? `× ${amount}` : `${plus ? '+' : ''}${formatDollars(parseUsd(amount))}${unit}`,
+  );
 }

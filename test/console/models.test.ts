@@ -18,7 +18,7 @@ describe('the page of models', () => {
     );
     expect((await owner.get(path)).text).to.include('<a href="/docs#/Models" hreflang="en">API reference</a>');
     expect(await shown('kind=text&model=vidone')).to.deep.equal([]);
-    expect((await owner.get(`${path}?model=vidone-3.0`)).text).to.match(/per second 720p.*?class="money">\$0\.10/s);
+    expect((await owner.get(`${path}?model=vidone-3.0`)).text).to.match(/720p:<\/span> <span class="money">\$0\.10\/s/);
   });
 
   it('names prices and their conditions in the language of the reader', async () => {
@@ -26,7 +26,7 @@ describe('the page of models', () => {
     const owner = await Visitor.invited(app, { email: 'reader@example.com', account_id: accountId });
     await owner.setLanguage('zh');
     const { text } = await owner.get(`/console/accounts/${accountId}/models`);
-    expect(text).to.include('每秒 720p').and.include('缓存写入（1 小时）');
+    expect(text).to.include('$0.10/秒').and.include('缓存写入（1 小时）');
     expect(text).to.include('系数 周一 周二').and.include('× 1.6').and.not.include('usd per');
   });
 });

@@ -48,7 +48,7 @@ describe('prices of text below cost', () => {
 
   it('prices of text are compared by 1M tokens', () => {
     expect(textBelowCost(text(99n), text(100n))).to.deep.equal([
-      { what: 'input', price: 99_000_000n, cost: 100_000_000n },
+      { what: 'input', seconds: null, price: 99_000_000n, cost: 100_000_000n },
     ]);
   });
 });
@@ -59,7 +59,7 @@ describe('prices of media below cost', () => {
     byResolution: { '720p': parseUsd('0.10'), '1080p': parseUsd('0.20') },
     modifiers: [{ when: { sound: true }, addition: parseUsd('0.05').toString(), factor: '1' }],
   };
-  const sold = { pricing, durations: [5, 10], defaults: { sound: false } };
+  const sold = { pricing, durations: [5, 10], isVideo: true, defaults: { sound: false } };
   const usd = (amount: string) => parseUsd(amount).toString();
 
   for (const [what, cost, found] of [

@@ -8,7 +8,7 @@ import {
   sumUnapprovedAdjustments,
 } from '../../../db/queries/unapproved-adjustments.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { formatUsd, type PicoUsd } from '../../../domain/money.ts';
+import { formatDollars, type PicoUsd } from '../../../domain/money.ts';
 import { CORRECTIONS } from '../../../domain/policy.ts';
 
 export interface DualControl {
@@ -27,12 +27,15 @@ export interface ManualAdjustment {
 
 /** The amount, alone or with recent adjustments, needs a second approval. The message says where to ask for it. */
 export class SecondApprovalRequiredError extends ServiceError {
+  readonly limit: PicoUsd;
+
   constructor(limit: PicoUsd, { publicUrl }: DualControl) {
     super(
       'forbidden',
-      `By hand, more than ${formatUsd(limit)} USD for one account within ${CORRECTIONS.addUpHours} hours requires two ` +
-        `people: request a correction at ${publicUrl}/console/staff/corrections, where a second person approves it.`,
+      `Corrections above ${formatDollars(limit)} for one account within ${CORRECTIONS.addUpHours} hours need the approval ` +
+        `of a second person. Request the correction at ${publicUrl}/console/staff/corrections.`,
     );
+    this.limit = limit;
   }
 }
 

@@ -39,7 +39,7 @@ export const memberPages = [
       if (!isEmailAddress(email)) throw new FormError(words.notAnAddress, { field: 'email' });
       const invited = inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), canSendMail });
       const made = orRefused(await invited, visit);
-      const title = words.invitedTitle;
+      const title = words.invitedTitle(email);
       if ('mailedTo' in made) return { title, explained: words.invitationMailed(made.mailedTo) };
       return { title, explained: words.invited(email), link: publicUrl + made.path };
     },

@@ -6,6 +6,7 @@ import { eraseContentOf, reopenAccount, suspendAccount } from '../../../../api/s
 import { createAccount, editAccount } from '../../../../api/services/account-details.ts';
 import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
+import { SecondApprovalRequiredError } from '../../../../api/services/finance/dual-control.ts';
 import { findById, type Found } from '../../../../api/services/find-by-id.ts';
 import { setPriceList } from '../../../../api/services/price-lists.ts';
 import type { ApiServices } from '../../../../api/api-services.ts';
@@ -13,8 +14,10 @@ import { createValidator } from '../../../../api/validation.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
 import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';
+import { CORRECTIONS } from '../../../../domain/policy.ts';
 import { exportFile } from '../../../export.ts';
-import { Card, Choice, Pages, RoundedMoney } from '../../../html/components.tsx';
+import { FormError } from '../../../form-problem.ts';
+import { Card, Choice, Pages, RoundedMoney, usd } from '../../../html/components.tsx';
 import { Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
@@ -176,6 +179,11 @@ async function adjust(visit: UserVisit, services: ApiServices): Promise<PicoUsd>
     reason: form.text('reason'),
   });
   const amount = parseUsd(amountUsd);
-  await adjustBalanceOnce(services, { id: form.text('adjustment_id'), accountId, amount, author: user.email, reason });
+  const adjustment = { id: form.text('adjustment_id'), accountId, amount, author: user.email, reason };
+  await adjustBalanceOnce(services, adjustment).catch((error: unknown) => {
+    if (!(error instanceof SecondApprovalRequiredError)) throw error;
+    const words = visit.texts.corrections.needsApproval(usd(error.limit), CORRECTIONS.addUpHours);
+    throw new FormError(words, { field: 'amount_usd', code: 'forbidden' });
+  });
   return amount;
 }

@@ -1,8 +1,10 @@
 /** The operators' home: current concerns, the dependencies of the gateway, and pending and late work. */
 import { type Concern, readState, type State } from '../../../../api/services/concerns.ts';
 import type { Backlog } from '../../../../db/queries/backlog.ts';
+import { formatDollars } from '../../../../domain/money.ts';
 import { Badge, Card, Empty, Facts, Polled, type Tone } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
+import { priceName } from '../../../html/terms.tsx';
 import { showPage, showPart, staff, type UserVisit } from '../../../page.ts';
 import { type Texts, wordFor } from '../../../texts/texts.ts';
 
@@ -101,7 +103,7 @@ function wordsOf(concern: Concern, texts: Texts): string {
     case 'lateDeliveries':
       return `${concern.count}, ${words.oldest(concern.seconds)}`;
     case 'belowCost':
-      return `${concern.list ?? texts.priceLists.catalogue}: ${texts.priceLists.losses(concern.count, concern.example)}`;
+      return `${concern.list ?? texts.priceLists.catalogue}: ${lossesText(concern, texts)}`;
     case 'files':
       return concern.reason;
     case 'disabled':
@@ -109,6 +111,13 @@ function wordsOf(concern: Concern, texts: Texts): string {
     default:
       return String(concern.count);
   }
+}
+
+function lossesText({ count, first }: Extract<Concern, { kind: 'belowCost' }>, texts: Texts): string {
+  const { model, what, seconds, price, cost } = first;
+  const length = seconds === null ? '' : `, ${texts.tasks.seconds(seconds)}`;
+  const sold = `${model} ${priceName(what, texts)}${length}`;
+  return texts.priceLists.losses(count, sold, formatDollars(price), formatDollars(cost));
 }
 
 /** The name of the only model, or the number of models. */

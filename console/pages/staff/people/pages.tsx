@@ -112,7 +112,7 @@ export async function invite(visit: UserVisit, services: ApiServices): Promise<P
   const { link } = await inviteUser(services, { email, name, staffRole: null }, { accountId, role });
   const { members: words } = texts;
   const explained = services.canSendMail ? words.invitationMailed(email) : words.invited(email);
-  return showMadeLink({ title: words.invitedTitle, explained, link });
+  return showMadeLink({ title: words.invitedTitle(email), explained, link });
 }
 
 async function showPerson(visit: UserVisit, services: ApiServices): Promise<PageResult> {

@@ -20,7 +20,7 @@ import { TableCard } from '../../../html/resource-table.tsx';
 import { priceName, priceText } from '../../../html/terms.tsx';
 import { hasPermission, openPage, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
-import { readRules, writeRules } from './rules.ts';
+import { atItsLine, readRules, writeRules } from './rules.ts';
 
 const PATH = '/staff/price-lists';
 const SHOWN_VERSIONS = 50;
@@ -38,7 +38,7 @@ export const staffPriceListPages = [
     'moveMoney',
     async (visit, services) => {
       const { name, ...version } = validateNew({ name: visit.form.text('name'), ...bodyOf(visit) });
-      await createPriceList(services, name, toVersion(visit, version));
+      await createPriceList(services, name, toVersion(visit, version)).catch((error: unknown) => refuse(error, visit));
       return name;
     },
     (_visit, name) => openPage(`${PATH}/${name}`, 'created'),
@@ -56,8 +56,16 @@ function addVersion(visit: UserVisit, { database, catalogue }: ApiServices): Pro
     },
     fieldsOf: latestFields,
     save: (transaction) =>
-      changePriceList({ database: transaction, catalogue }, name, toVersion(visit, validateChange(bodyOf(visit)))),
+      changePriceList(
+        { database: transaction, catalogue },
+        name,
+        toVersion(visit, validateChange(bodyOf(visit))),
+      ).catch((error: unknown) => refuse(error, visit)),
   });
+}
+
+function refuse(error: unknown, { form, texts }: UserVisit): never {
+  throw atItsLine(error, form.text('rules'), texts);
 }
 
 /** A new version replaces the latest version. */
@@ -126,7 +134,11 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
         columns={[
           'model',
           'upstream',
-          [words.what, ({ what }) => priceName(what, visit.texts)],
+          [
+            words.what,
+            ({ what, seconds }) =>
+              `${priceName(what, visit.texts)}${seconds === null ? '' : `, ${visit.texts.tasks.seconds(seconds)}`}`,
+          ],
           [common.price, ({ price }) => <ExactMoney amount={price} />, 'number'],
           'cost_usd',
         ]}
@@ -209,8 +221,8 @@ function Prices({ prices }: Pick<PricedModel, 'prices'>) {
       {prices.map(({ name, catalogue, price }) => (
         <li>
           <span class="soft">{priceName(name, texts)}</span>{' '}
-          {catalogue === undefined ? null : <s class="soft">{priceText(name, catalogue)}</s>}{' '}
-          <span class="money">{priceText(name, price)}</span>
+          {catalogue === undefined ? null : <s class="soft">{priceText(name, catalogue, texts)}</s>}{' '}
+          <span class="money">{priceText(name, price, texts)}</span>
         </li>
       ))}
     </ul>

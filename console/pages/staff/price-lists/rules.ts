@@ -1,6 +1,7 @@
 /** Reads and writes the rules of a price list as text: `model vidone-3.0 720p=0.08` or `family textg factor=0.8`. */
 import type { PriceRule } from '../../../../domain/price-list.ts';
-import { FormError } from '../../../form-problem.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
+import { filled, FormError } from '../../../form-problem.ts';
 import type { Texts } from '../../../texts/texts.ts';
 
 export function writeRules(rules: readonly PriceRule[]): string {
@@ -17,6 +18,19 @@ function writeRule({ model, family, factor, prices = {} }: PriceRule): string {
 export function readRules(text: string, texts: Texts): PriceRule[] {
   const lines = text.split('\n').map((line) => line.trim());
   return lines.flatMap((line, index) => (line === '' ? [] : [readRule(line, index + 1, texts)]));
+}
+
+/** Names the line of a wrong rule, which the api names by its number. Returns other errors as they are. */
+export function atItsLine(error: unknown, text: string, { faults, priceLists: words, language }: Texts): unknown {
+  const fault = error instanceof ServiceError ? error.fieldFault : null;
+  const [field, index] = fault?.path ?? [];
+  const kinds: Readonly<Record<string, string>> = faults.kinds;
+  const template = kinds[fault?.kind ?? ''];
+  if (!fault || field !== 'rules' || typeof index !== 'number' || template === undefined) return error;
+  const lines = text.split('\n').flatMap((line, at) => (line.trim() === '' ? [] : [at + 1]));
+  return new FormError(words.wrongRule(lines[index] ?? index + 1, filled(template, fault.values, language)), {
+    field: 'rules',
+  });
 }
 
 function readRule(line: string, number: number, { priceLists: words }: Texts): PriceRule {
