@@ -1,5 +1,6 @@
 /** The languages of the console. */
 import { en } from './en.ts';
+import { FINDINGS_ZH } from './findings-zh.ts';
 import { zh } from './zh.ts';
 
 export type Texts = typeof en;
@@ -9,6 +10,23 @@ const LANGUAGES: Readonly<Record<string, Texts>> = { en, zh };
 /** Returns the texts of a language, or the English texts if there are none. */
 export function textsIn(language: string): Texts {
   return LANGUAGES[language] ?? en;
+}
+
+/** The sentences of reconciliation in a language, by those of its reports, which are English. */
+export interface FindingTexts {
+  question(check: string, english: string): string;
+  remedy(check: string, english: string): string;
+  detail(english: string): string;
+}
+
+const AS_REPORTED: FindingTexts = {
+  question: (_check, english) => english,
+  remedy: (_check, english) => english,
+  detail: (english) => english,
+};
+
+export function findingTexts({ language }: Texts): FindingTexts {
+  return language === 'zh' ? FINDINGS_ZH : AS_REPORTED;
 }
 
 /** Returns the language of the console that the browser prefers: RFC 9110, section 12.5.4. */

@@ -64,6 +64,24 @@ describe('reconciliations in the console of the staff', () => {
       .and.include('1 finding');
   });
 
+  it('show questions, findings and remedies in the language of the reader', async () => {
+    const id = newId('reconciliation');
+    await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
+    const detail = 'funded_available is 1, its transfers add up to 2';
+    await finishReconciliation(app.database, id, {
+      checks: [{ check: 'account_balances', question: 'Is every balance right?', findings: 1, durationMs: 1 }],
+      findings: [{ check: 'account_balances', subject: 'x', detail, remedy: 'Set the balance to the sum.' }],
+    });
+    await finance.setLanguage('zh');
+    const { text } = await finance.get(`${RECONCILIATIONS}/${id}`);
+    await finance.setLanguage('en');
+    expect(text)
+      .to.include('每个余额是否等于其转账之和')
+      .and.include('funded_available 为 1，其转账合计 2')
+      .and.include('转账是正确的')
+      .and.not.include('Set the balance');
+  });
+
   it('report that everything agrees when it does', async () => {
     const id = newId('reconciliation');
     await insertReconciliation(app.database, { id, requestedBy: 'schedule' });

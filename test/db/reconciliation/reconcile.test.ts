@@ -1,5 +1,6 @@
 /** Causes each kind of damage here, with the rules of the database switched off: reconciliation must name it. */
 import { expect } from 'chai';
+import { FINDINGS_ZH } from '../../../console/texts/findings-zh.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import type { Database } from '../../../db/database.ts';
 import { setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
@@ -273,7 +274,7 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
         SELECT split_part(:billed, ' ', 1), to_date(:month, 'YYYY-MM'), ARRAY['fal'], '{}', 'ada' RETURNING *)
       INSERT INTO vendor_bill_lines (vendor, month, line, job_id, model, amount)
       SELECT vendor, month, 1, 'job', 'unknown', 1e12 FROM bill`,
-    says: /^extra 1: billed 1 USD, cost 0 USD, first job$/,
+    says: /^1 job billed without a record: \$1\.00 \(first: job\)$/,
   },
   'a text request that was charged otherwise than its usage says': {
     check: 'text_charges',
@@ -372,6 +373,14 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
   },
 };
 
+/** Asserts that no part of a text was left in English. */
+function expectChinese(text: string): void {
+  expect(
+    text.split('；').filter((part) => !/[\u3400-\u9fff]/.test(part)),
+    text,
+  ).to.deep.equal([]);
+}
+
 describe('reconciliation', () => {
   const testDatabase = useTestDatabase();
   let database: Database;
@@ -405,6 +414,9 @@ describe('reconciliation', () => {
     expect(found, JSON.stringify(findings, null, 2)).to.have.length(1);
     expect(found[0]?.detail).to.match(says);
     expect(found[0]?.remedy).to.equal(CHECKS.find(({ name }) => name === check)?.remedy);
+    expectChinese(FINDINGS_ZH.detail(found[0]?.detail ?? ''));
+    expectChinese(FINDINGS_ZH.remedy(check, ''));
+    expectChinese(FINDINGS_ZH.question(check, ''));
   }
 
   it('finds nothing where nothing is wrong', async () => {

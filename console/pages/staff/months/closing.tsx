@@ -23,7 +23,7 @@ import { monthName } from '../../../html/months.ts';
 import { useTexts } from '../../../html/page-context.ts';
 import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
 import { openPage, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
+import { findingTexts, type Texts } from '../../../texts/texts.ts';
 import { monthIn } from '../../usage/period.ts';
 import { FoundRow } from '../found-row.tsx';
 import { pathOfMonth } from './months.ts';
@@ -112,7 +112,8 @@ function reasonOf(refusal: MonthRefusal, month: Month, { months: words, language
 
 /** The acknowledged findings of a month, with author and reason. Renders nothing if there are none. */
 export function AcknowledgedFindings({ findings }: { findings: readonly AcknowledgedFinding[] }) {
-  const { months: words, reconciliation } = useTexts();
+  const texts = useTexts();
+  const { months: words, reconciliation } = texts;
   if (findings.length === 0) return null;
   return (
     <Card title={words.acknowledged}>
@@ -123,7 +124,7 @@ export function AcknowledgedFindings({ findings }: { findings: readonly Acknowle
         rows={findings}
         columns={[
           [reconciliation.row, (finding) => <FoundRow {...finding} />],
-          [reconciliation.wrong, ({ detail }) => <LinkedIds text={detail} />],
+          [reconciliation.wrong, ({ detail }) => <LinkedIds text={findingTexts(texts).detail(detail)} />],
           [
             reconciliation.acknowledged,
             ({ reason, author, confirmedBy }) => (

@@ -35,6 +35,7 @@ import {
   staff,
   type UserVisit,
 } from '../../../page.ts';
+import { findingTexts } from '../../../texts/texts.ts';
 import { FoundRow } from '../found-row.tsx';
 
 const validate = createValidator(acknowledgeSchema);
@@ -187,7 +188,9 @@ const FORM_ID = 'acknowledge';
 
 /** @param path the path of the reconciliation's page */
 function Findings({ findings, path }: { findings: readonly ReportedFinding[]; path: string }) {
-  const { reconciliation: words } = useTexts();
+  const texts = useTexts();
+  const { reconciliation: words } = texts;
+  const sentences = findingTexts(texts);
   const numbered = findings.map((finding, index) => ({ ...finding, number: index + 1 }));
   return (
     <TableCard
@@ -196,8 +199,8 @@ function Findings({ findings, path }: { findings: readonly ReportedFinding[]; pa
       rows={numbered}
       columns={[
         [words.row, (finding) => <FoundRow {...finding} />],
-        [words.wrong, ({ detail }) => <LinkedIds text={detail} />],
-        [words.remedy, ({ remedy }) => <LinkedIds text={remedy} />],
+        [words.wrong, ({ detail }) => <LinkedIds text={sentences.detail(detail)} />],
+        [words.remedy, ({ check, remedy }) => <LinkedIds text={sentences.remedy(check, remedy)} />],
         [
           words.acknowledged,
           ({ number, subject, acknowledgement }) =>
@@ -255,7 +258,8 @@ function Acknowledged({ acknowledgement, path }: { acknowledgement: Acknowledgem
 }
 
 function Checks({ report }: { report: NonNullable<Reconciliation['report']> }) {
-  const { reconciliation: words, language, common } = useTexts();
+  const texts = useTexts();
+  const { reconciliation: words, language, common } = texts;
   return (
     <TableCard
       title={words.checks}
@@ -266,7 +270,7 @@ function Checks({ report }: { report: NonNullable<Reconciliation['report']> }) {
           words.question,
           ({ check, question }) => (
             <>
-              {question}
+              {findingTexts(texts).question(check, question)}
               <p class="hint">{check}</p>
             </>
           ),

@@ -127,9 +127,9 @@ describe('the bill of a vendor', () => {
       ['wrong_price', 'm-1', 'p2', '1.2', '1'],
     ]);
     expect(await findings()).to.deep.equal([
-      `planted ${month} m-1: extra 1: billed 3 USD, cost 0 USD, first x9`,
-      `planted ${month} m-1: missing 1: billed 0 USD, cost 1 USD, first ${body.data.differences[1]?.['task_id']}`,
-      `planted ${month} m-1: wrong_price 1: billed 1.2 USD, cost 1 USD, first ${body.data.differences[2]?.['task_id']}`,
+      `planted ${month} m-1: 1 job billed without a record: $3.00 (first: x9); ` +
+        `1 job not billed: $1.00 (first: ${body.data.differences[1]?.['task_id']}); ` +
+        `1 job billed with another price: $1.20 instead of $1.00 (first: ${body.data.differences[2]?.['task_id']})`,
     ]);
     await importBill('planted', 'request,model,cost\np1,m-1,1\np2,m-1,1\np3,m-1,1\n');
     expect(await findings(), 'another one instead').to.deep.equal([]);
