@@ -19,6 +19,7 @@ import { staffRefundPages } from './pages/staff/refunds/pages.tsx';
 import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
 import { staffCorrectionPages } from './pages/staff/corrections/pages.tsx';
 import { staffMonthPages } from './pages/staff/months/pages.tsx';
+import { staffFailurePages } from './pages/staff/failures/pages.tsx';
 import { staffLivePages } from './pages/staff/live/pages.tsx';
 import { staffPriceListPages } from './pages/staff/price-lists/pages.tsx';
 import { staffModelPages } from './pages/staff/models/pages.tsx';
@@ -54,6 +55,7 @@ export const PAGES: readonly Page[] = [
   ...staffTaskPages,
   ...billingPages,
   ...staffLivePages,
+  ...staffFailurePages,
   ...staffModelPages,
   ...staffPriceListPages,
   ...staffTextRequestPages,

@@ -6,16 +6,27 @@ import { repeat } from '../domain/repeat.ts';
 import { type Database, isDatabaseError, isUnstorable } from './database.ts';
 import {
   type CallFailure,
+  type CallReport,
   type CallTarget,
+  type FailureSum,
   nameOfTarget,
   type OpenCircuit,
   recordCalls,
   type TextAttempt,
 } from './queries/upstream-calls.ts';
 
+/** A call of an upstream that ended. */
+export interface RecordedCall {
+  /** Null for a call for no customer, such as a check. */
+  readonly accountId: string | null;
+  readonly durationMs: number;
+  /** Null if the upstream did not fail. */
+  readonly failure: CallFailure | null;
+}
+
 export interface CallRecorder {
-  /** Counts a call. @param failure null if the upstream did not fail */
-  record(target: CallTarget, durationMs: number, failure: CallFailure | null): void;
+  /** Counts a call. */
+  record(target: CallTarget, call: RecordedCall): void;
   /** Records an attempt of a text request that had a failure. */
   recordAttempt(attempt: TextAttempt): void;
   /** Sets the function that lists the open circuits of this process. */
@@ -32,12 +43,13 @@ const PAUSE_MS = 2_000;
 const INVALID_JSON = '22P02';
 /** The most attempts per report. While every upstream fails, the first attempts show enough. */
 const MAX_ATTEMPTS = 500;
+/** The most sums of failures by reason and account per report. Beyond this number, failures are summed without account. */
+const MAX_FAILURE_SUMS = 500;
 
-/** The number of routes and keys bounds the memory, even while the database is unavailable. */
+/** The number of routes and keys, and of failures by account, bounds the memory, even while the database is unavailable. */
 export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'>): CallRecorder {
   const processId = randomUUID();
-  const sums = new Map<string, CallTarget & RunningCallSum>();
-  const failures = new Map<string, CallTarget & CallFailure>();
+  const tally = createTally();
   let attempts: (TextAttempt & { readonly endedAtMs: number })[] = [];
   let listCircuits: (() => readonly OpenCircuit[]) | null = null;
   let hadCircuits = false;
@@ -45,18 +57,16 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
 
   async function report(): Promise<void> {
     const circuits = listCircuits?.() ?? [];
-    const taken = { sums: [...sums.values()], failures: [...failures.values()] };
+    const counted = tally.take();
     const takenAttempts = attempts;
     const shouldReportCircuits = circuits.length > 0 || hadCircuits;
-    if (taken.sums.length === 0 && takenAttempts.length === 0 && !shouldReportCircuits) return;
-    sums.clear();
-    failures.clear();
+    if (counted.sums.length === 0 && takenAttempts.length === 0 && !shouldReportCircuits) return;
     attempts = [];
     try {
       const nowMs = performance.now();
       await recordCalls(database, {
         processId,
-        ...taken,
+        ...counted,
         attempts: takenAttempts.map(({ endedAtMs, ...attempt }) => ({ ...attempt, ageMs: nowMs - endedAtMs })),
         circuits: shouldReportCircuits ? circuits : null,
       });
@@ -64,11 +74,7 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
     } catch (error) {
       // A message that PostgreSQL cannot store would make every later report fail.
       const replacement = isUnstorable(error) || isDatabaseError(error, INVALID_JSON) ? { message: '' } : {};
-      for (const sum of taken.sums) sums.set(nameOfTarget(sum), { ...sum, ...addCalls(sum, sumOf(sums, sum)) });
-      for (const failure of taken.failures) {
-        const name = nameOfTarget(failure);
-        if (!failures.has(name)) failures.set(name, { ...failure, ...replacement });
-      }
+      tally.restore(counted, replacement);
       const unreported = takenAttempts.map((attempt) => ({ ...attempt, ...replacement }));
       attempts = [...unreported, ...attempts].slice(0, MAX_ATTEMPTS);
       throw error;
@@ -87,10 +93,7 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
   });
 
   return {
-    record: (target, durationMs, failure) => {
-      countCall(sumOf(sums, target), durationMs, failure !== null);
-      if (failure !== null) failures.set(nameOfTarget(target), { ...target, ...failure });
-    },
+    record: tally.count,
     recordAttempt: (attempt) => {
       if (attempts.length < MAX_ATTEMPTS) attempts.push({ ...attempt, endedAtMs: performance.now() });
     },
@@ -101,6 +104,56 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
       await flush().catch(() => undefined);
     },
   };
+}
+
+type Counted = Pick<CallReport, 'sums' | 'failures' | 'failureSums'>;
+
+/** Adds up calls until a report takes them. */
+function createTally() {
+  const sums = new Map<string, CallTarget & RunningCallSum>();
+  const failures = new Map<string, CallTarget & CallFailure>();
+  const failureSums = new Map<string, FailureSum>();
+  return {
+    count: (target: CallTarget, { accountId, durationMs, failure }: RecordedCall): void => {
+      countCall(sumOf(sums, target), durationMs, failure !== null);
+      if (failure === null) return;
+      failures.set(nameOfTarget(target), { ...target, ...failure });
+      if (accountId !== null) addFailures(failureSums, oneFailure(target, failure.fault, accountId));
+    },
+    take: (): Counted => {
+      const taken = {
+        sums: [...sums.values()],
+        failures: [...failures.values()],
+        failureSums: [...failureSums.values()],
+      };
+      for (const counts of [sums, failures, failureSums]) counts.clear();
+      return taken;
+    },
+    /** Takes back what could not be reported. */
+    restore: (counted: Counted, replacement: Partial<CallFailure>): void => {
+      for (const sum of counted.sums) sums.set(nameOfTarget(sum), { ...sum, ...addCalls(sum, sumOf(sums, sum)) });
+      for (const sum of counted.failureSums) addFailures(failureSums, sum);
+      for (const failure of counted.failures) {
+        const name = nameOfTarget(failure);
+        if (!failures.has(name)) failures.set(name, { ...failure, ...replacement });
+      }
+    },
+  };
+}
+
+function oneFailure({ upstream, format, model }: CallTarget, fault: string, accountId: string): FailureSum {
+  return { upstream, format, model, fault, accountId, failures: 1 };
+}
+
+function nameOf({ upstream, format, model, fault, accountId }: FailureSum): string {
+  return JSON.stringify([upstream, format, model, fault, accountId]);
+}
+
+function addFailures(sums: Map<string, FailureSum>, sum: FailureSum): void {
+  const isKnown = sums.has(nameOf(sum));
+  const counted = isKnown || sums.size < MAX_FAILURE_SUMS ? sum : { ...sum, accountId: '' };
+  const known = sums.get(nameOf(counted));
+  sums.set(nameOf(counted), { ...counted, failures: counted.failures + (known?.failures ?? 0) });
 }
 
 function sumOf(sums: Map<string, CallTarget & RunningCallSum>, target: CallTarget): RunningCallSum {

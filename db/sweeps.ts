@@ -43,6 +43,10 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
     'upstream_calls',
     `start < now() - CASE span WHEN 'minute' THEN interval '2 hours' ELSE interval '${CALLS_KEPT_DAYS} days' END`,
   ),
+  'failures of upstream calls': rowsWhere(
+    'upstream_call_failures',
+    `start < now() - CASE span WHEN 'minute' THEN interval '2 hours' ELSE interval '2 days' END`,
+  ),
   'attempts of text requests': rowsWhere('text_attempts', `ended_at < now() - interval '${ATTEMPTS_KEPT_DAYS} days'`),
   'circuits of processes': rowsWhere('process_circuits', `reported_at < now() - interval '1 hour'`),
   reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),

@@ -61,3 +61,27 @@ export function durationAtMs({ durations }: CallSum, share: number): number | nu
   }
   return null;
 }
+
+/** Fewer calls are too few to measure a share of failures. */
+export const MIN_CALLS = 5;
+
+/** The calls by which an upstream is judged. */
+export interface JudgedCalls extends Pick<CallSum, 'requests' | 'failures'> {
+  readonly minutes: 5 | 60;
+}
+
+/**
+ * Returns the calls of the last five minutes, or those of the last hour if five minutes have too few calls: renders are
+ * slow, and so are upstreams with little traffic. Null if the hour has too few calls, too.
+ */
+export function judgedCalls<Sum extends Pick<CallSum, 'requests' | 'failures'>>(
+  lastFiveMinutes: Sum,
+  lastHour: Sum,
+): JudgedCalls | null {
+  const periods = [
+    { minutes: 5, sum: lastFiveMinutes },
+    { minutes: 60, sum: lastHour },
+  ] as const;
+  const judged = periods.find(({ sum }) => sum.requests >= MIN_CALLS);
+  return judged ? { minutes: judged.minutes, requests: judged.sum.requests, failures: judged.sum.failures } : null;
+}

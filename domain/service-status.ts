@@ -1,4 +1,5 @@
 /** The public status of the gateway's services: contract 4.12. */
+import { MIN_CALLS } from './call-sum.ts';
 
 export const SERVICE_STATUSES = ['operational', 'degraded', 'outage'] as const;
 export type ServiceStatus = (typeof SERVICE_STATUSES)[number];
@@ -18,15 +19,12 @@ export function overallStatus(statuses: readonly ServiceStatus[]): ServiceStatus
   return statuses.every((status) => status === first) ? first : 'degraded';
 }
 
-/** A route to a model: the calls of the last minutes, and whether its circuit is open. */
+/** A route to a model: its latest calls, and whether its circuit is open. */
 export interface RouteState {
   readonly isOpen: boolean;
   readonly requests: number;
   readonly failures: number;
 }
-
-/** Fewer calls are too few to measure a failure rate. */
-const MIN_CALLS = 5;
 
 /**
  * The share of answered requests to a model. A request that fails at one route takes the next, so it fails only if all

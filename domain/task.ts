@@ -79,6 +79,15 @@ export const CANCELLED_BY_CUSTOMER: TaskFailure = {
   message: 'The task was cancelled at your request. Nothing was charged.',
 };
 
+/** The failures of tasks that are no failures of the upstream with the job. */
+const OWN_CODES: ReadonlySet<TaskErrorCode> = new Set(['content_policy_violation', 'bad_request']);
+
+/** Whether an upstream failed that accepted the job of a task. */
+export function isFailureOfUpstream({ code, message }: TaskFailure): boolean {
+  const isCancelled = [CANCELLED_BY_OPERATOR, CANCELLED_BY_CUSTOMER].some((known) => known.message === message);
+  return !isCancelled && !OWN_CODES.has(code);
+}
+
 /** The workflow that waits for a render after the refund of its task. */
 export function lateResultIdOf(taskId: string): string {
   return `${taskId}-late`;

@@ -33,6 +33,13 @@ export interface Metrics extends TextMoneyMetrics {
   ): void;
   /** @param task the task in its final state */
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
+  /**
+   * A job that a media upstream accepted has ended.
+   *
+   * @param model the upstream's name for the model
+   * @param outcome `succeeded`, or the error code of the task
+   */
+  jobEnded(job: { upstream: string; model: string; outcome: string }): void;
   /** The answer to a submission was lost or made no sense. @param upstream the name of a media upstream */
   submissionUnclear(upstream: string): void;
   /** The outcome of a submission became known, or recovery gave up. */
@@ -99,6 +106,7 @@ export function createMetrics(): Metrics {
       media.tasks.inc({ model, outcome: failure?.code ?? status });
       (failure ? media.refunded : media.settled).inc(toUsdNumber(price));
     },
+    jobEnded: (job) => media.jobs.inc(job),
     submissionUnclear: (upstream) => media.unclear.inc({ upstream }),
     submissionSettled: (upstream, { outcome, learntFrom, possibleLoss: loss }) => {
       media.submissions.inc({ upstream, outcome, learnt_from: learntFrom });
@@ -163,6 +171,12 @@ function mediaInstruments(registers: Registry[]) {
       name: 'genway_tasks_ended_total',
       help: 'Final media tasks, by outcome: succeeded or the error code',
       labelNames: ['model', 'outcome'],
+      registers,
+    }),
+    jobs: new Counter({
+      name: 'genway_media_jobs_ended_total',
+      help: 'Jobs that media upstreams accepted and that ended, by outcome: succeeded or the error code of the task',
+      labelNames: ['upstream', 'model', 'outcome'],
       registers,
     }),
     settled: new Counter({

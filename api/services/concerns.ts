@@ -5,6 +5,7 @@ import { listPendingCorrections } from '../../db/queries/corrections.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
 import { listUnknownWords, type UnknownWord } from '../../db/queries/unknown-words.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
+import { type JudgedCalls, judgedCalls } from '../../domain/call-sum.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
 import type { SoldBelowCost } from '../../catalogue/below-cost.ts';
@@ -26,8 +27,7 @@ export type Concern =
       readonly kind: 'failing';
       readonly upstream: string;
       readonly model: string;
-      readonly requests: number;
-      readonly failures: number;
+      readonly calls: JudgedCalls;
     }
   /** An upstream repeats a state of jobs that Genway does not know, so that their tasks wait until the deadline. */
   | ({ readonly kind: 'unknownWord' } & UnknownWord)
@@ -51,8 +51,6 @@ export interface State {
 
 /** Work that waits for longer means that a relay is down or behind: see docs/on-call.md. */
 const LATE_SECONDS = 30;
-/** Fewer calls are too few to judge an upstream. */
-const MIN_REQUESTS = 5;
 const FAILING_SHARE = 0.2;
 const MAX_COUNT = 100;
 
@@ -113,10 +111,11 @@ function openCircuits(health: readonly UpstreamHealth[]): readonly Concern[] {
   return Array.from(found.values(), (circuit) => ({ kind: 'circuit', ...circuit }));
 }
 
-function failingRoute({ name: upstream, model, cause, lastFiveMinutes }: UpstreamHealth): readonly Concern[] {
-  const { requests, failures } = lastFiveMinutes;
-  const isFailing = cause === null && requests >= MIN_REQUESTS && failures > FAILING_SHARE * requests;
-  return isFailing ? [{ kind: 'failing', upstream, model, requests, failures }] : [];
+function failingRoute(route: UpstreamHealth): readonly Concern[] {
+  const { name: upstream, model, cause, lastFiveMinutes, lastHour } = route;
+  const calls = judgedCalls(lastFiveMinutes, lastHour);
+  const isFailing = cause === null && calls !== null && calls.failures > FAILING_SHARE * calls.requests;
+  return isFailing ? [{ kind: 'failing', upstream, model, calls }] : [];
 }
 
 function disabledModel({ disabledBy }: SoldModel): readonly Concern[] {

@@ -10,6 +10,7 @@ import {
   WEBHOOK_CHECKS,
 } from '../../db/queries/availability.ts';
 import type { CallTarget } from '../../db/queries/upstream-calls.ts';
+import { addCalls, type CallSum, judgedCalls, NO_CALLS } from '../../domain/call-sum.ts';
 import { STATUS } from '../../domain/policy.ts';
 import {
   availabilityOf,
@@ -169,11 +170,8 @@ function stateOf(target: Target, health: readonly UpstreamHealth[]): RouteState 
       circuit.model === target.model &&
       ('format' in circuit ? circuit.format : '') === target.format,
   );
-  const sum = (count: 'requests' | 'failures') =>
-    circuits.reduce((total, { lastFiveMinutes }) => total + lastFiveMinutes[count], 0);
-  return {
-    isOpen: circuits.every(({ state }) => state === 'resting'),
-    requests: sum('requests'),
-    failures: sum('failures'),
-  };
+  const sumOf = (period: 'lastFiveMinutes' | 'lastHour') =>
+    circuits.reduce<CallSum>((total, circuit) => addCalls(total, circuit[period]), NO_CALLS);
+  const { requests, failures } = judgedCalls(sumOf('lastFiveMinutes'), sumOf('lastHour')) ?? NO_CALLS;
+  return { isOpen: circuits.every(({ state }) => state === 'resting'), requests, failures };
 }

@@ -17,7 +17,8 @@ interface WebhookChecksOptions {
 export function startWebhookChecks({ database, calls, log, pauseMs = PAUSE_MS }: WebhookChecksOptions) {
   const check = async (): Promise<void> => {
     const isLate = await areDeliveriesLate(database);
-    calls.record(WEBHOOK_CHECKS, 0, isLate ? { fault: 'late', status: null, message: '' } : null);
+    const failure = isLate ? { fault: 'late', status: null, message: '' } : null;
+    calls.record(WEBHOOK_CHECKS, { accountId: null, durationMs: 0, failure });
   };
   return repeat(check, { pauseMs, onError: (error) => log.debug({ err: error }, 'cannot check webhooks') });
 }

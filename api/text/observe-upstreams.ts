@@ -46,7 +46,7 @@ function recordCall(attempt: AttemptReport, calls: CallRecorder): void {
   const target = { upstream, format, model, key };
   const message = vendorMessage || reason;
   const durationMs = Math.round(seconds * 1000);
-  calls.record(target, durationMs, fault && { fault, status, message });
+  calls.record(target, { accountId, durationMs, failure: fault && { fault, status, message } });
   if (number === 1 && attempt.decision === 'answered') return;
   calls.recordAttempt({
     ...target,

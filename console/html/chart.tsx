@@ -1,4 +1,4 @@
-/** A chart of amounts by day as stacked bars, rendered on the server. A script shows the title of a bar below. */
+/** A chart of amounts by day, or of counts by hour or minute, as stacked bars, rendered on the server. A script shows the title of a bar below. */
 import type { DailyUsage } from '../../db/queries/daily-usage.ts';
 import { larger, PICO_PER_USD, type PicoUsd } from '../../domain/money.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -17,21 +17,23 @@ const HEIGHT = 120;
 const STEP = 20;
 const GAP = 4;
 /** The number of colors in the style sheet. If there are more names, the last color is for all others. */
-const MAX_SERIES = 6;
+export const MAX_SERIES = 6;
 
 interface Props {
-  /** The days from left to right, such as `2026-11-22`. */
+  /** The days from left to right, such as `2026-11-22`, or other names of bars. */
   readonly days: readonly string[];
   /** At most {@link MAX_SERIES}, from the bottom of the bars to the top. */
   readonly series: readonly Series[];
   readonly label: string;
+  /** Formats an amount; by default, in USD. */
+  readonly format?: (amount: bigint) => string;
   /** The page with more about a day. */
   readonly dayHref?: (day: string) => string;
   /** The page with more about a name in the legend. */
   readonly nameHref?: (name: string) => string;
 }
 
-export function DayChart({ days, series, label, dayHref, nameHref }: Props) {
+export function DayChart({ days, series, label, format = usd, dayHref, nameHref }: Props) {
   const { common } = useTexts();
   const amountsOf = (day: string) => series.map(({ amounts }) => amounts.get(day) ?? 0n);
   const top = topOf(days.map((day) => sum(amountsOf(day))));
@@ -40,7 +42,7 @@ export function DayChart({ days, series, label, dayHref, nameHref }: Props) {
       <div class="plot">
         <ol class="axis" aria-hidden="true">
           {[top, top / 2n, 0n].map((amount) => (
-            <li>{usd(amount)}</li>
+            <li>{format(amount)}</li>
           ))}
         </ol>
         <svg viewBox={`0 0 ${days.length * STEP} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
@@ -48,7 +50,12 @@ export function DayChart({ days, series, label, dayHref, nameHref }: Props) {
           {days.map((day, index) => {
             const amounts = amountsOf(day);
             const bar = (
-              <Bar x={index * STEP} amounts={amounts} top={top} words={wordsOf(day, amounts, series, common)} />
+              <Bar
+                x={index * STEP}
+                amounts={amounts}
+                top={top}
+                words={wordsOf(day, amounts, series, { common, format })}
+              />
             );
             return dayHref && sum(amounts) > 0n ? (
               <a class="day" href={dayHref(day)} tabindex={-1}>
@@ -75,13 +82,13 @@ function wordsOf(
   day: string,
   amounts: readonly PicoUsd[],
   series: readonly Series[],
-  { perDay }: Texts['common'],
+  { common, format }: { readonly common: Texts['common']; readonly format: (amount: bigint) => string },
 ): string {
   const parts = series.flatMap(({ name }, index) => {
     const amount = amounts[index] ?? 0n;
-    return amount === 0n ? [] : [`${name} ${usd(amount)}`];
+    return amount === 0n ? [] : [`${name} ${format(amount)}`];
   });
-  const whole = perDay(day, usd(sum(amounts)));
+  const whole = common.perDay(day, format(sum(amounts)));
   return parts.length < 2 ? whole : `${whole} (${parts.join(', ')})`;
 }
 

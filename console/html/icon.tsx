@@ -15,6 +15,7 @@ const PATHS = {
   pulse: 'M3 12h4l3-7 4 14 3-7h4',
   house: 'M5 21V4h9v17M14 9h5v12M3 21h18M8 8h3M8 12h3M8 16h3',
   speech: 'M4 5h16v11h-9l-5 4v-4H4z',
+  alert: 'M12 4l9 16H3zM12 10v5M12 17.5h.01',
   cloud: 'M7 18a4 4 0 0 1-.5-8A6 6 0 0 1 18 9.2a4.4 4.4 0 0 1 0 8.8z',
   tag: 'M4 4h8l8 8-8 8-8-8zM8 8h.01',
   calendar: 'M4 6h16v14H4zM4 10h16M8 3v4M16 3v4',

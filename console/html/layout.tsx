@@ -92,6 +92,7 @@ const STAFF_GROUPS: readonly Group<Entry>[] = [
     title: 'offer',
     entries: [
       { name: 'upstreams', path: '/upstreams', icon: 'cloud' },
+      { name: 'failures', path: '/failures', icon: 'alert' },
       { name: 'models', path: '/models', icon: 'box' },
       { name: 'priceLists', path: '/price-lists', icon: 'tag' },
     ],

@@ -26,6 +26,7 @@ export const en = {
     accounts: 'Accounts',
     allTasks: 'All tasks',
     upstreams: 'Upstreams',
+    failures: 'Failures',
     priceLists: 'Price lists',
     failingWebhooks: 'Webhooks',
     live: 'Operations',
@@ -285,6 +286,11 @@ export const en = {
     requested_by: {
       schedule: 'every hour',
       operator: 'on demand',
+    },
+    period: {
+      five_minutes: '5 minutes',
+      hour: 'Hour',
+      day: '24 hours',
     },
     cause: {
       unreachable: 'Unreachable',
@@ -1078,6 +1084,18 @@ export const en = {
     detailsHint: 'The details apply to future documents. Issued documents never change.',
     billingNameHint: 'If empty, the name of the account.',
   },
+  failures: {
+    about:
+      'Failed calls of upstreams by all processes. A media job that an upstream accepted counts when it ends: a failed, late or unusable render is a failure. A text request that goes on to another upstream counts at both.',
+    period: 'Period',
+    graph: (period: string) => `Failures by upstream: ${period}`,
+    none: 'No upstream failed.',
+    byRoute: 'By upstream and model',
+    share: 'Share of calls',
+    byCustomer: 'By customer, model, upstream and reason',
+    others: 'Other customers',
+    most: (count: number) => `The ${count} rows with the most failures.`,
+  },
   staffUpstreams: {
     about:
       'Routes to models, with the calls of all processes. p50 and p95 are the median and the 95th percentile of latency.',
@@ -1163,7 +1181,8 @@ export const en = {
     failing: 'Failing endpoints',
     wrong: 'Current problems',
     nothingWrong: 'No problems: no alert fires, and no work waits for operators.',
-    failed: (failures: number, requests: number) => `${failures} of ${requests} calls failed in 5 minutes`,
+    failed: ({ failures, requests, minutes }: { failures: number; requests: number; minutes: number }) =>
+      `${failures} of ${requests} calls failed in ${minutes} minutes`,
     unknownWord: (word: string) =>
       `the state “${word}” repeats; Genway does not know it, so tasks wait until their deadline`,
     concerns: {

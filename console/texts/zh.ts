@@ -24,6 +24,7 @@ export const zh: typeof en = {
     accounts: '账户',
     allTasks: '全部任务',
     upstreams: '上游',
+    failures: '失败情况',
     priceLists: '价目表',
     failingWebhooks: 'Webhook',
     live: '运行状况',
@@ -281,6 +282,11 @@ export const zh: typeof en = {
     requested_by: {
       schedule: '每小时',
       operator: '按需',
+    },
+    period: {
+      five_minutes: '5 分钟',
+      hour: '1 小时',
+      day: '24 小时',
     },
     cause: {
       unreachable: '无法连接',
@@ -1021,6 +1027,18 @@ export const zh: typeof en = {
     detailsHint: '用于此后开具的单据；已开具的单据不会改变。',
     billingNameHint: '留空则使用账户名称。',
   },
+  failures: {
+    about:
+      '所有进程中失败的上游调用。上游已接受的媒体作业在结束时计数：失败、超时或无法使用的结果都算作失败。转到其他上游的文本请求在两个上游都计数。',
+    period: '时间段',
+    graph: (period) => `各上游的失败次数：${period}`,
+    none: '没有上游失败。',
+    byRoute: '按上游和模型',
+    share: '占调用的比例',
+    byCustomer: '按客户、模型、上游和原因',
+    others: '其他客户',
+    most: (count) => `失败次数最多的 ${count} 行。`,
+  },
   staffUpstreams: {
     about: '通往模型的线路，以及全部进程的调用。一半的调用不超过 p50，百分之九十五不超过 p95。',
     none: '没有配置上游。请参阅 docs/upstreams.md。',
@@ -1104,7 +1122,7 @@ export const zh: typeof en = {
     failing: '失败的端点',
     wrong: '当前的问题',
     nothingWrong: '没有问题：没有告警，也没有等待您处理的事项。',
-    failed: (failures, requests) => `5 分钟内 ${requests} 次调用中 ${failures} 次失败`,
+    failed: ({ failures, requests, minutes }) => `${minutes} 分钟内 ${requests} 次调用中 ${failures} 次失败`,
     unknownWord: (word) => `反复报告 Genway 不认识的状态“${word}”，任务将一直等到截止时间`,
     concerns: {
       database: '未就绪',

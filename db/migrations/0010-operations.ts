@@ -14,7 +14,8 @@ import { appendOnly, oneOf } from './0001-foundations.ts';
  * - `configurations` records when each process loaded or refused which version of the operator's files, and why it
  *   refused.
  * - `upstream_calls` sums the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
- *   history of the status. `upstream_failures` has the latest failure of each key and model. `text_attempts` has the
+ *   history of the status. `upstream_call_failures` sums the failures of these calls by reason and account, also by
+ *   minute and by hour. A media job that an upstream accepted counts when it ends. `upstream_failures` has the latest failure of each key and model. `text_attempts` has the
  *   attempts of text requests with a failure. Each process has its own circuits for text: `process_circuits` has the
  *   open ones, as each process last reported them. `format` and `key` are empty for media; `upstream` is also empty for
  *   the checks of webhooks.
@@ -135,6 +136,19 @@ CREATE TABLE upstream_calls (
   -- By the classes of duration in domain/call-sum.ts.
   durations integer[] NOT NULL,
   PRIMARY KEY (span, start, upstream, format, model, key)
+);
+
+CREATE TABLE upstream_call_failures (
+  span text NOT NULL CHECK (span IN ('minute', 'hour')),
+  start timestamptz NOT NULL,
+  upstream text NOT NULL,
+  format text NOT NULL,
+  model text NOT NULL,
+  fault text NOT NULL,
+  -- Empty for accounts beyond the number that a process counts in one report.
+  account_id text COLLATE "C" NOT NULL,
+  failures integer NOT NULL,
+  PRIMARY KEY (span, start, upstream, format, model, fault, account_id)
 );
 
 CREATE TABLE upstream_failures (

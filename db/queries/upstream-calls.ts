@@ -23,6 +23,13 @@ export interface CallFailure {
   readonly message: string;
 }
 
+/** The failures of a target by reason and account. */
+export interface FailureSum extends Omit<CallTarget, 'key'> {
+  readonly fault: string;
+  readonly accountId: string;
+  readonly failures: number;
+}
+
 export type LatestFailure = CallTarget & CallFailure & { readonly failedAt: Date };
 
 /** An attempt of a text request at an upstream. */
@@ -50,6 +57,8 @@ export interface OpenCircuit extends CallTarget {
 export interface CallReport {
   readonly processId: string;
   readonly sums: readonly (CallTarget & CallSum)[];
+  readonly failureSums: readonly FailureSum[];
+  /** The latest failure of each target. */
   readonly failures: readonly (CallTarget & CallFailure)[];
   /** Each with the time since it ended. */
   readonly attempts: readonly (TextAttempt & { readonly ageMs: number })[];
@@ -62,7 +71,7 @@ const rowsOf = (rows: readonly object[]): string => JSON.stringify(rows.map((row
 /** Adds a report to the tables. Writes rows in a fixed order, to avoid deadlocks between processes. */
 export async function recordCalls(
   database: Database,
-  { processId, sums, failures, attempts, circuits }: CallReport,
+  { processId, sums, failureSums, failures, attempts, circuits }: CallReport,
 ): Promise<void> {
   await database.raw(
     /* sql */ `
@@ -75,6 +84,13 @@ export async function recordCalls(
       ON CONFLICT ON CONSTRAINT upstream_calls_pkey DO UPDATE SET
         requests = known.requests + excluded.requests, failures = known.failures + excluded.failures,
         durations = ARRAY(SELECT one + other FROM unnest(known.durations, excluded.durations) AS pair (one, other))),
+    failures_summed AS (
+      INSERT INTO upstream_call_failures AS known (span, start, upstream, format, model, fault, account_id, failures)
+      SELECT span, date_trunc(span, now()), upstream, format, model, fault, account_id, failures
+      FROM json_to_recordset(:failureSums) AS failed (upstream text, format text, model text, fault text, account_id text,
+        failures integer), unnest(ARRAY['hour', 'minute']) AS span
+      ORDER BY span, upstream, format, model, fault, account_id
+      ON CONFLICT ON CONSTRAINT upstream_call_failures_pkey DO UPDATE SET failures = known.failures + excluded.failures),
     failed AS (
       INSERT INTO upstream_failures AS known (upstream, format, model, key, failed_at, fault, status, message)
       SELECT upstream, format, model, key, now(), fault, status, message
@@ -97,6 +113,7 @@ export async function recordCalls(
     {
       processId,
       sums: rowsOf(sums),
+      failureSums: rowsOf(failureSums),
       failures: rowsOf(failures),
       attempts: rowsOf(attempts),
       circuits: circuits && JSON.stringify(circuits),

@@ -67,7 +67,7 @@ const ACCESS = `
     get      /accounts/{account_id}/members/{user_id}
     post     /accounts/{account_id}/members/{user_id}/role|link|remove
   staff who may read:
-    get      /staff/accounts|months|refunds|reconciliations|corrections|tasks|live|models|price-lists
+    get      /staff/accounts|months|refunds|reconciliations|corrections|tasks|live|failures|models|price-lists
     get      /staff/text-requests|upstreams|webhooks
     get      /staff/accounts/{account_id}
     get      /staff/accounts/{account_id}/ledger|end-users|documents
@@ -91,6 +91,7 @@ const ACCESS = `
     get      /staff/price-lists/{price_list}
     get      /staff/text-requests/{text_request_id}
     get      /staff/upstreams/health
+    get      /staff/failures/report
     get      /staff/webhooks/{webhook_id}
   staff who may moveMoney:
     post     /staff/accounts/{account_id}/price-list|adjust

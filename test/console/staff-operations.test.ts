@@ -172,18 +172,47 @@ describe('the pages of operators', () => {
     const target = { upstream: 'simulator', format: 'chat-completions', model: 'textc-M3', key: '1111' };
     const recorder = createCallRecorder(app.database, pino({ level: 'silent' }));
     for (let call = 0; call < 5; call += 1) {
-      recorder.record(target, 40, { fault: 'failed', status: 500, message: 'The model is overloaded' });
+      recorder.record(target, {
+        accountId: 'acc_1',
+        durationMs: 40,
+        failure: { fault: 'failed', status: 500, message: 'The model is overloaded' },
+      });
+    }
+    const renders = { upstream: 'simulator', format: '', model: 'vidone-3.0', key: '' };
+    const failure = { fault: 'processing_failed', status: null, message: 'The render failed.' };
+    for (let call = 0; call < 21; call += 1) {
+      recorder.record(renders, {
+        accountId: customer.accountId,
+        durationMs: 60_000,
+        failure: call < 20 ? failure : null,
+      });
     }
     await recorder.stop();
+    // Renders are slow, so that five minutes have few.
+    await app
+      .database('upstream_calls')
+      .where({ model: renders.model, span: 'minute' })
+      .update({ start: app.database.raw(`start - interval '10 minutes'`) });
     await createTaskRow(app.database, keyOf(customer), { deadlineAt: new Date(Date.now() - 60_000) });
     await recordUnknownWord(app.database, { upstream: 'relay', model: 'vidone-3.0', word: 'archived' });
 
     expect((await operator.get('/console')).headers['location']).to.equal('/console/staff/live');
     const { text } = await operator.get('/console/staff/live');
     expect(text).to.include('simulator, textc-M3: 5 of 5 calls failed in 5 minutes');
+    expect(text).to.match(/href="([^"]+failures[^"]*)">simulator, \w[^<]*: 20 of 21 calls failed in 60 minutes/);
     expect(text).to.include('Tasks past their deadline');
     expect(text).to.match(/Unknown state of jobs[^]*relay, vidone-3\.0: the state “archived” repeats/);
     const upstreams = (await operator.get('/console/staff/upstreams')).text;
-    expect(upstreams).to.include('HTTP 500').and.include('The model is overloaded').and.include('5 failed');
+    expect(upstreams)
+      .to.include('HTTP 500')
+      .and.include('The model is overloaded')
+      .and.include('5 failed')
+      .and.include('20 failed');
+    const failures = (await operator.get('/console/staff/failures?period=day')).text;
+    expect(failures)
+      .to.include('Vendor failed')
+      .and.include('95.2%')
+      .and.match(/<rect class="series-0"/);
+    expect(failures).to.match(new RegExp(`<span title="${customer.accountId}">`));
   });
 });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { createCallRecorder } from '../../db/call-recorder.ts';
 import type { Database } from '../../db/database.ts';
+import { type FailurePeriod, readFailures } from '../../db/queries/call-failures.ts';
 import {
   listCalls,
   listLatestFailures,
@@ -28,8 +29,13 @@ describe('the recorded calls of upstreams', () => {
     const target = newTarget();
     const recorders = [createCallRecorder(database, log), createCallRecorder(database, log)];
     for (const recorder of recorders) {
-      for (let round = 0; round < 3; round += 1) recorder.record(target, 80, null);
-      recorder.record(target, 900, { fault: 'failed', status: 500, message: 'Overloaded' });
+      for (let round = 0; round < 3; round += 1)
+        recorder.record(target, { accountId: 'acc_1', durationMs: 80, failure: null });
+      recorder.record(target, {
+        accountId: 'acc_1',
+        durationMs: 900,
+        failure: { fault: 'failed', status: 500, message: 'Overloaded' },
+      });
       await recorder.flush();
     }
     const calls = await callsOf(target);
@@ -44,7 +50,7 @@ describe('the recorded calls of upstreams', () => {
   it('drop out of the five minutes, the hour and the day as they age', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
-    recorder.record(target, 80, null);
+    recorder.record(target, { accountId: 'acc_1', durationMs: 80, failure: null });
     await recorder.stop();
     const age = (interval: string) =>
       database('upstream_calls')
@@ -57,13 +63,87 @@ describe('the recorded calls of upstreams', () => {
     expect(await callsOf(target)).to.equal(undefined);
   });
 
+  it('count failures by upstream, model, reason and account, and drop out of each period as they age', async () => {
+    const target = newTarget();
+    const { upstream, format, model } = target;
+    const [first, other] = [newId('account'), newId('account')];
+    const recorders = [createCallRecorder(database, log), createCallRecorder(database, log)];
+    const failed = (accountId: string | null, fault: string) => ({
+      accountId,
+      durationMs: 1,
+      failure: { fault, status: null, message: '' },
+    });
+    for (const recorder of recorders) {
+      recorder.record(target, failed(first, 'processing_failed'));
+      recorder.record(target, failed(first, 'processing_failed'));
+      recorder.record(target, failed(other, 'processing_timeout'));
+      recorder.record(target, failed(null, 'late'));
+      recorder.record(target, { accountId: other, durationMs: 1, failure: null });
+      await recorder.stop();
+    }
+    const report = async (period: FailurePeriod) => {
+      const { routes, sums, bars } = await readFailures(database, period);
+      return {
+        routes: routes.filter((route) => route.upstream === upstream),
+        sums: sums.filter((sum) => sum.upstream === upstream),
+        bars: bars.map(({ failures }) => failures.get(upstream) ?? 0),
+      };
+    };
+    const route = { upstream, format, model };
+    const expected = {
+      routes: [{ ...route, requests: 10, failures: 8 }],
+      sums: [
+        { ...route, fault: 'processing_failed', accountId: first, failures: 4 },
+        { ...route, fault: 'processing_timeout', accountId: other, failures: 2 },
+      ],
+    };
+    for (const [period, bars] of [
+      ['five_minutes', 5],
+      ['hour', 60],
+      ['day', 24],
+    ] as const) {
+      const read = await report(period);
+      expect(read, period).to.deep.include(expected);
+      expect(read.bars).to.have.length(bars);
+      expect(read.bars.at(-1)).to.equal(8);
+    }
+    for (const table of ['upstream_calls', 'upstream_call_failures']) {
+      await database(table)
+        .where({ upstream })
+        .update({ start: database.raw(`start - interval '6 minutes'`) });
+    }
+    expect((await report('five_minutes')).sums).to.deep.equal([]);
+    expect((await report('hour')).bars.at(-7)).to.equal(8);
+  });
+
+  it('count failures beyond 500 accounts in one report without their accounts', async () => {
+    const target = newTarget();
+    const recorder = createCallRecorder(database, log);
+    const failure = { fault: 'failed', status: null, message: '' };
+    for (let account = 0; account < 510; account += 1) {
+      recorder.record(target, { accountId: `acc_${account}`, durationMs: 1, failure });
+    }
+    await recorder.stop();
+    const rows = database('upstream_call_failures').where({ upstream: target.upstream, span: 'hour' });
+    expect(await rows.clone().where({ account_id: '' }).first('failures')).to.deep.equal({ failures: 10 });
+    expect(await rows.clone().sum('failures')).to.deep.equal([{ sum: '510' }]);
+  });
+
   it('show the latest failure, with the upstream’s message', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
-    recorder.record(target, 1, { fault: 'failed', status: 500, message: 'Overloaded' });
+    recorder.record(target, {
+      accountId: 'acc_1',
+      durationMs: 1,
+      failure: { fault: 'failed', status: 500, message: 'Overloaded' },
+    });
     await recorder.flush();
-    recorder.record(target, 1, { fault: 'key_refused', status: 401, message: 'Wrong key' });
-    recorder.record(target, 1, null);
+    recorder.record(target, {
+      accountId: 'acc_1',
+      durationMs: 1,
+      failure: { fault: 'key_refused', status: 401, message: 'Wrong key' },
+    });
+    recorder.record(target, { accountId: 'acc_1', durationMs: 1, failure: null });
     await recorder.stop();
     const failure = (await listLatestFailures(database)).get(nameOfTarget(target));
     expect(failure).to.include({ fault: 'key_refused', status: 401, message: 'Wrong key' });
@@ -73,10 +153,14 @@ describe('the recorded calls of upstreams', () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
     await database.schema.renameTable('upstream_calls', 'unavailable');
-    recorder.record(target, 80, { fault: 'failed', status: null, message: '' });
+    recorder.record(target, {
+      accountId: 'acc_1',
+      durationMs: 80,
+      failure: { fault: 'failed', status: null, message: '' },
+    });
     expect(await rejectionOf(recorder.flush())).to.be.an('error');
     await database.schema.renameTable('unavailable', 'upstream_calls');
-    recorder.record(target, 80, null);
+    recorder.record(target, { accountId: 'acc_1', durationMs: 80, failure: null });
     await recorder.flush();
     expect((await callsOf(target))?.lastHour).to.include({ requests: 2, failures: 1 });
     await recorder.stop();
@@ -85,7 +169,11 @@ describe('the recorded calls of upstreams', () => {
   it('are written without messages that PostgreSQL cannot store', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
-    recorder.record(target, 80, { fault: 'failed', status: 500, message: 'half of \ud83d' });
+    recorder.record(target, {
+      accountId: 'acc_1',
+      durationMs: 80,
+      failure: { fault: 'failed', status: 500, message: 'half of \ud83d' },
+    });
     // The first report fails, possibly one of the recorder's own.
     await recorder.flush().catch(() => undefined);
     await recorder.flush();

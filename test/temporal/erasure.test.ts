@@ -124,6 +124,7 @@ describe('the content of an account', function () {
     await recordCalls(stack.database, {
       processId: crypto.randomUUID(),
       sums: [],
+      failureSums: [],
       failures: [{ ...TARGET, fault: 'failed', status: 400, message }],
       attempts: [
         {

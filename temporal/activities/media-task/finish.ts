@@ -10,6 +10,7 @@ import {
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import type { GeneratedMedia } from '../../../domain/task.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
+import { createJobRecorder } from './record-outcome.ts';
 
 export interface Resolution {
   readonly transferId: string;
@@ -37,7 +38,9 @@ export function createRefund(finish: FinishTask) {
 }
 
 /** Tasks that end while a transaction is in progress share the next one. */
-export function createFinish({ database, metrics }: MediaTaskDependencies): FinishTask {
+export function createFinish(dependencies: Pick<MediaTaskDependencies, 'database' | 'metrics' | 'calls'>): FinishTask {
+  const { database, metrics } = dependencies;
+  const recordJob = createJobRecorder(dependencies);
   const batcher = createBatcher<Finish, FinishedTask | null>((finishes) => finishTasks(database, finishes), {
     maxItems: MAX_TASKS_PER_TRANSACTION,
     onFlush: (items) => metrics.batchFlushed('task_ends', items),
@@ -47,7 +50,11 @@ export function createFinish({ database, metrics }: MediaTaskDependencies): Fini
     const finished = await batcher.add({ taskId, ending, event });
     // A task that a restored database has lost will not come back, so retries are useless.
     if (!finished) throw ApplicationFailure.nonRetryable(`there is no task ${taskId}`, 'TaskMissing');
-    if (finished.applied) metrics.taskEnded(finished.task);
+    if (finished.applied) {
+      metrics.taskEnded(finished.task);
+      // The task has ended: a count that the database does not answer must not repeat the step.
+      await recordJob(finished.task).catch(() => undefined);
+    }
     return toResolution(finished, ending);
   };
 }

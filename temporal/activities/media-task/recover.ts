@@ -73,10 +73,10 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
 
     for (let misses = 0; ;) {
       const found = await searchJob({ database }, { method, submission, upstream, sent });
-      if (found.state === 'one' && (await adopt(submission, found))) return 'accepted';
+      if (found.state === 'one' && (await adopt(task, submission, found))) return 'accepted';
       misses = found.state === 'none' ? misses + 1 : 0;
       if (method && isBelieved(traits, { misses, ageMs: ageOf(submission, clock), settleMs: method.settleMs })) {
-        return settle(submission, { outcome: 'not_taken', learntFrom: method.words });
+        return settle(task, submission, { outcome: 'not_taken', learntFrom: method.words });
       }
       // The callback may have arrived in the meantime.
       const recorded = await outcomeOf(submission);
@@ -108,13 +108,13 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     // This job can be looked up at any time, and will be, in order to cancel it.
     if (recovery === 'key') throw unavailableWithPossibleJob();
     const detail = 'its outcome cannot be determined';
-    return settle(submission, { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price });
+    return settle(task, submission, { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price });
   }
 
   /** @returns false if another task took up the job in the meantime */
-  async function adopt(submission: StoredSubmission, { words, jobId }: FoundJob): Promise<boolean> {
+  async function adopt(task: Task, submission: StoredSubmission, { words, jobId }: FoundJob): Promise<boolean> {
     try {
-      await recordOutcome(submission, { outcome: 'accepted', learntFrom: words, jobId });
+      await recordOutcome(task, submission, { outcome: 'accepted', learntFrom: words, jobId });
       return true;
     } catch (error) {
       if (isJobOfAnotherTask(error)) return false;
@@ -122,8 +122,8 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     }
   }
 
-  async function settle(submission: StoredSubmission, settlement: Settlement): Promise<SubmissionOutcome> {
-    await recordOutcome(submission, settlement);
+  async function settle(task: Task, submission: StoredSubmission, settlement: Settlement): Promise<SubmissionOutcome> {
+    await recordOutcome(task, submission, settlement);
     return settlement.outcome;
   }
 }

@@ -64,7 +64,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
         if (pauseMs === null) {
           const detail = error instanceof Error ? error.message : String(error);
           const settlement = { outcome: 'accepted', learntFrom: 'the answer', detail } as const;
-          await recordOutcome(submission, settlement);
+          await recordOutcome(task, submission, settlement);
           await recordCost(task, answer.cost ?? null);
           throw transferFailedError();
         }

@@ -68,7 +68,7 @@ const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost' | 'disabled'>,
   database: null,
   temporal: null,
   circuit: '/console/staff/upstreams',
-  failing: '/console/staff/upstreams',
+  failing: '/console/staff/failures?period=hour',
   unknownWord: '/console/staff/tasks?status=processing',
   overdue: '/console/staff/tasks?status=processing',
   lateTasks: '/console/staff/tasks?status=queued',
@@ -96,7 +96,7 @@ function wordsOf(concern: Concern, texts: Texts): string {
     case 'circuit':
       return `${concern.upstream}, ${modelsOf(concern, texts)}: ${wordFor('cause', concern.cause, texts)}`;
     case 'failing':
-      return `${concern.upstream}, ${concern.model}: ${words.failed(concern.failures, concern.requests)}`;
+      return `${concern.upstream}, ${concern.model}: ${words.failed(concern.calls)}`;
     case 'unknownWord':
       return `${concern.upstream}, ${concern.model}: ${words.unknownWord(concern.word)}`;
     case 'lateTasks':

@@ -1,0 +1,150 @@
+/** Failures of upstreams by customer, model, upstream and reason, with a graph. */
+import type { ApiServices } from '../../../../api/api-services.ts';
+import {
+  FAILURE_PERIODS,
+  type FailurePeriod,
+  type FailureReport,
+  MAX_SUMS,
+  readFailures,
+  type RouteFailures,
+} from '../../../../db/queries/call-failures.ts';
+import type { FailureSum } from '../../../../db/queries/upstream-calls.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
+import { Card, Empty, Polled, WithNote } from '../../../html/components.tsx';
+import { DayChart, MAX_SERIES, type Series } from '../../../html/chart.tsx';
+import { ChoiceLinks } from '../../../html/filters.tsx';
+import { AnyId } from '../../../html/linked-ids.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { TableCard } from '../../../html/resource-table.tsx';
+import { showPage, showPart, staff, type UserVisit } from '../../../page.ts';
+import { type Texts, wordFor } from '../../../texts/texts.ts';
+
+const PATH = '/staff/failures';
+const OTHER_PERIODS = Object.keys(FAILURE_PERIODS).filter((name) => name !== 'hour');
+
+export const staffFailurePages = [
+  staff.page(PATH, 'read', async (visit, services) => {
+    const { titles, failures: words } = visit.texts;
+    return showPage(
+      titles.failures,
+      <p class="soft">{words.about}</p>,
+      <ChoiceLinks
+        name="period"
+        label={words.period}
+        all={wordFor('period', 'hour', visit.texts)}
+        values={OTHER_PERIODS}
+      />,
+      await reportOf(visit, services),
+    );
+  }),
+  staff.page(`${PATH}/report`, 'read', async (visit, services) => showPart(await reportOf(visit, services))),
+];
+
+async function reportOf({ query }: UserVisit, { database }: ApiServices) {
+  const period = periodIn(query);
+  return <Report period={period} report={await readFailures(database, period)} />;
+}
+
+function periodIn(query: URLSearchParams): FailurePeriod {
+  const chosen = query.get('period');
+  return (['five_minutes', 'hour', 'day'] as const).find((period) => period === chosen) ?? 'hour';
+}
+
+const ROUTE = nested<RouteFailures>({
+  upstream: field.text('upstream'),
+  model: field.text('model'),
+  requests: field.count('requests'),
+  failures: field.count('failures'),
+});
+
+const SUM = nested<FailureSum>({
+  upstream: field.text('upstream'),
+  model: field.text('model'),
+  failures: field.count('failures'),
+});
+
+/** The report, which the browser polls while the page is open. */
+function Report({ period, report: { routes, sums, bars } }: { period: FailurePeriod; report: FailureReport }) {
+  const texts = useTexts();
+  const { failures: words, fields } = texts;
+  const { language } = texts;
+  return (
+    <Polled path={`/console${PATH}/report?period=${period}`} seconds={10}>
+      <Card title={words.graph(wordFor('period', period, texts))}>
+        {routes.length === 0 ? (
+          <Empty>{words.none}</Empty>
+        ) : (
+          <DayChart
+            days={bars.map(({ start }) => `${start.toISOString().slice(11, 16)} UTC`)}
+            series={seriesOf(bars, texts)}
+            label={words.graph(wordFor('period', period, texts))}
+            format={(count) => count.toLocaleString(language)}
+          />
+        )}
+      </Card>
+      {routes.length === 0 ? null : (
+        <>
+          <TableCard
+            title={words.byRoute}
+            of={ROUTE}
+            rows={routes}
+            columns={[
+              [fields.upstream, ({ upstream, format }) => <WithNote note={format || null}>{upstream}</WithNote>],
+              'model',
+              'requests',
+              'failures',
+              [words.share, ({ requests, failures }) => percent(failures / requests, language), 'number'],
+            ]}
+          />
+          <TableCard
+            title={words.byCustomer}
+            of={SUM}
+            rows={sums}
+            columns={[
+              [fields.account_id, ({ accountId }) => (accountId === '' ? words.others : <AnyId id={accountId} />)],
+              'model',
+              [fields.upstream, ({ upstream, format }) => <WithNote note={format || null}>{upstream}</WithNote>],
+              [fields.cause, ({ fault }) => reasonInWords(fault, texts)],
+              'failures',
+            ]}
+          >
+            {sums.length < MAX_SUMS ? null : <p class="soft">{words.most(MAX_SUMS)}</p>}
+          </TableCard>
+        </>
+      )}
+    </Polled>
+  );
+}
+
+/** A reason is a fault of a call, or the error code of a task whose job failed. */
+function reasonInWords(fault: string, texts: Texts): string {
+  const word = wordFor('cause', fault, texts);
+  return word === fault ? wordFor('error_code', fault, texts) : word;
+}
+
+function percent(share: number, language: string): string {
+  return share.toLocaleString(language, { style: 'percent', maximumFractionDigits: 1 });
+}
+
+/** One series for each upstream, most failures first; the upstreams beyond the colors are one series. */
+function seriesOf(bars: FailureReport['bars'], { usage }: Texts): readonly Series[] {
+  const totals = new Map<string, number>();
+  for (const { failures } of bars) {
+    for (const [upstream, count] of failures) totals.set(upstream, (totals.get(upstream) ?? 0) + count);
+  }
+  const names = [...totals].toSorted(([, one], [, other]) => other - one).map(([name]) => name);
+  const shown = names.slice(0, names.length > MAX_SERIES ? MAX_SERIES - 1 : MAX_SERIES);
+  const rest = names.slice(shown.length);
+  const amountsOf = (upstreams: readonly string[]) =>
+    new Map(
+      bars.map(({ start, failures }) => [
+        `${start.toISOString().slice(11, 16)} UTC`,
+        BigInt(upstreams.reduce((sum, upstream) => sum + (failures.get(upstream) ?? 0), 0)),
+      ]),
+    );
+  const series = shown.map((name) => ({ name, amounts: amountsOf([name]) }));
+  return rest.length === 0
+    ? series
+    : [...series, { name: usage.others(rest.length), isSum: true, amounts: amountsOf(rest) }];
+}

@@ -1,0 +1,71 @@
+/** Failures of upstreams by customer, model, upstream and reason: see `db/migrations/0010-operations.ts`. */
+import type { Database } from '../database.ts';
+import { camelCased, type RowOf } from '../row.ts';
+import type { CallTarget, FailureSum } from './upstream-calls.ts';
+
+/** The periods of the report: a number of whole minutes or hours, the current one included. */
+export const FAILURE_PERIODS = {
+  five_minutes: { span: 'minute', count: 5 },
+  hour: { span: 'minute', count: 60 },
+  day: { span: 'hour', count: 24 },
+} as const;
+export type FailurePeriod = keyof typeof FAILURE_PERIODS;
+
+/** The calls of an upstream's model in a period, with all keys. */
+export interface RouteFailures extends Omit<CallTarget, 'key'> {
+  readonly requests: number;
+  readonly failures: number;
+}
+
+export interface FailureReport {
+  /** The routes with failures, most failures first. */
+  readonly routes: readonly RouteFailures[];
+  /** The sums with the most failures, at most {@link MAX_SUMS}. */
+  readonly sums: readonly FailureSum[];
+  /** The failures of each minute or hour of the period by upstream, oldest first. */
+  readonly bars: readonly { readonly start: Date; readonly failures: ReadonlyMap<string, number> }[];
+}
+
+export const MAX_SUMS = 100;
+
+/** Reads the failures of the last minutes or hours. Only the sums of the period are read, however many calls there were. */
+export async function readFailures(database: Database, period: FailurePeriod): Promise<FailureReport> {
+  const { span, count } = FAILURE_PERIODS[period];
+  const values = { span, age: `${count - 1} ${span}s`, limit: MAX_SUMS };
+  const since = `span = :span AND start >= date_trunc(:span, now()) - CAST(:age AS interval) AND upstream <> ''`;
+  const [routes, sums, bars] = await Promise.all([
+    database.raw<{ rows: RouteFailures[] }>(
+      /* sql */ `
+      SELECT upstream, format, model, sum(requests)::int AS requests, sum(failures)::int AS failures
+      FROM upstream_calls WHERE ${since} GROUP BY upstream, format, model HAVING sum(failures) > 0
+      ORDER BY failures DESC, upstream, format, model`,
+      values,
+    ),
+    database.raw<{ rows: RowOf<FailureSum>[] }>(
+      /* sql */ `
+      SELECT upstream, format, model, fault, account_id, sum(failures)::int AS failures
+      FROM upstream_call_failures WHERE ${since} GROUP BY upstream, format, model, fault, account_id
+      ORDER BY sum(failures) DESC, upstream, format, model, fault, account_id LIMIT :limit`,
+      values,
+    ),
+    database.raw<{ rows: { start: Date; upstream: string | null; failures: number }[] }>(
+      /* sql */ `
+      SELECT bar AS start, upstream, coalesce(sum(failures), 0)::int AS failures
+      FROM generate_series(date_trunc(:span, now()) - CAST(:age AS interval), now(), CAST('1 ' || :span AS interval)) AS bar
+      LEFT JOIN upstream_calls ON span = :span AND start = bar AND upstream <> '' AND failures > 0
+      GROUP BY bar, upstream ORDER BY bar`,
+      values,
+    ),
+  ]);
+  const byStart = new Map<number, Map<string, number>>();
+  for (const { start, upstream, failures } of bars.rows) {
+    const bar = byStart.get(start.getTime()) ?? new Map<string, number>();
+    if (upstream !== null) bar.set(upstream, failures);
+    byStart.set(start.getTime(), bar);
+  }
+  return {
+    routes: routes.rows,
+    sums: sums.rows.map(camelCased),
+    bars: Array.from(byStart, ([startMs, failures]) => ({ start: new Date(startMs), failures })),
+  };
+}
