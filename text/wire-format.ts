@@ -31,6 +31,14 @@ export interface RenderContext {
   readonly nowSeconds: () => number;
 }
 
+/** A stream that an error ends. */
+export interface BrokenStream {
+  /** How many events the client got before. */
+  readonly eventCount: number;
+  readonly compatibility: Compatibility;
+  readonly context: RenderContext;
+}
+
 /** What requests of every kind have. */
 export interface RequestFormat {
   /**
@@ -45,9 +53,9 @@ export interface RequestFormat {
   /**
    * The frame for an error after the first byte, which ends the stream; null to break the connection off instead.
    *
-   * @param eventCount how many events the client got before, for the format that numbers them; 0 by default
+   * @param broken what formats need that number their events or end with the whole answer
    */
-  renderStreamError(error: ServiceError, requestId: string, eventCount?: number): string | null;
+  renderStreamError(error: ServiceError, requestId: string, broken: BrokenStream): string | null;
 }
 
 /** The half towards clients. */

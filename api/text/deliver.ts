@@ -9,14 +9,20 @@ import { describeOverflow, OVERFLOW_CODE } from '../../text/context-overflow.ts'
 import { Meter } from '../../text/meter.ts';
 import { UnsuitableAnswerError } from '../../text/structured-output.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
-import type { RenderContext } from '../../text/wire-format.ts';
 import type { AdmittedCall } from './admit.ts';
 import { affinityOf } from './affinity.ts';
 import type { ClientExchange } from './client-exchange.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
 import { estimateInputTokens } from './estimate-tokens.ts';
 import { ClientGoneError, type DepartedClients, type AbandonReason } from './departed-clients.ts';
-import { joinedCalls, planExchange, limitOutputTokens, type Exchange, type ReadRequest } from './exchange.ts';
+import {
+  joinedCalls,
+  planExchange,
+  limitOutputTokens,
+  renderContextOf,
+  type Exchange,
+  type ReadRequest,
+} from './exchange.ts';
 import { createReply, type DrainAnswer, type Reply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
@@ -202,12 +208,7 @@ function callOnce(
   choice: number,
   started?: () => void,
 ): Promise<void> {
-  const context: RenderContext = {
-    request: read.request,
-    responseId: requestId.slice(requestId.indexOf('_') + 1),
-    createdAtSeconds: Math.floor(startedAtMs / 1000),
-    nowSeconds: () => Math.floor(clock.nowMs() / 1000),
-  };
+  const context = renderContextOf({ read, requestId, startedAtMs }, () => clock.nowMs());
   const bounded = limitOutputTokens(read, hold.maxOutputTokens);
   let readOn: DrainAnswer | null = null;
   return upstreams.call<TextRoute, Exchange>({

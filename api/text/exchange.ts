@@ -54,6 +54,23 @@ export interface ReadRequest {
   readonly streamsArray: boolean;
 }
 
+/** The context for writing the answer to a request. @param startedAtMs in milliseconds since 1970 */
+export function renderContextOf(
+  {
+    read,
+    requestId,
+    startedAtMs,
+  }: { readonly read: ReadRequest; readonly requestId: string; readonly startedAtMs: number },
+  nowMs: () => number,
+): RenderContext {
+  return {
+    request: read.request,
+    responseId: requestId.slice(requestId.indexOf('_') + 1),
+    createdAtSeconds: Math.floor(startedAtMs / 1000),
+    nowSeconds: () => Math.floor(nowMs() / 1000),
+  };
+}
+
 /** The calls of a request that takes several calls over a route; null if it takes one. */
 export function joinedCalls(route: TextRoute, { sampling }: TextRequest): JoinedCalls | null {
   const count = countCalls(FORMATS[route.format], sampling.choiceCount);

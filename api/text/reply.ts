@@ -2,11 +2,12 @@
 import { errorHeaders } from '../../domain/error-envelope.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
+import { endArray } from '../../text/generate-content/array-stream.ts';
 import { byteLengthOf, type WrittenJson } from '../../text/json/write.ts';
 import { AnswerTooLongError } from '../../text/upstream-errors.ts';
 import type { AdmittedCall } from './admit.ts';
 import { ClientStream, type Piece } from './client-stream.ts';
-import type { Exchange } from './exchange.ts';
+import { type Exchange, renderContextOf } from './exchange.ts';
 import type { TextSettings } from './services.ts';
 import { StreamReading } from './stream-reading.ts';
 
@@ -181,9 +182,13 @@ class StreamedReply implements Reply {
     const stream = this.#stream;
     stream?.stop();
     if (stream === null || !stream.hasStarted) return failInFormat(this.#call, error);
-    const frame = this.#call.format.client.renderStreamError(error, this.#call.requestId, stream.eventCount);
+    const { format, requestId, model, startedAtMs, streamsArray } = this.#call;
+    const { eventCount } = stream;
+    const { compatibility } = model;
+    const context = renderContextOf(this.#call, () => startedAtMs);
+    const frame = format.client.renderStreamError(error, requestId, { eventCount, compatibility, context });
     if (frame === null) stream.breakOff();
-    else stream.end(frame);
+    else stream.end(streamsArray ? endArray(frame, eventCount) : frame);
   }
 
   giveUp(): void {

@@ -18,7 +18,7 @@ import { Meter } from '../../text/meter.ts';
 import type { Reader } from '../../text/read.ts';
 import { parseServerSentEvents, type ServerSentEvent } from '../../text/sse.ts';
 import { chain, runStage, type Stage } from '../../text/stage.ts';
-import type { ParseContext, RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
+import type { BrokenStream, ParseContext, RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
 import { resultOf } from './answers.ts';
 import * as arbitrary from './arbitraries.ts';
 
@@ -37,6 +37,11 @@ export function renderContext(request: Partial<TextRequest> = {}): RenderContext
     createdAtSeconds: 1_790_000_000,
     nowSeconds: () => 1_790_000_009,
   };
+}
+
+/** A stream of which a client got seven events before its end. */
+export function brokenStream(compatibility: BrokenStream['compatibility'] = 'specification'): BrokenStream {
+  return { eventCount: 7, compatibility, context: renderContext() };
 }
 
 /** A legal answer of one choice. */

@@ -5,6 +5,7 @@ import { buildRequest, forwardRequest } from './build-request.ts';
 import { inputCount } from './count-input.ts';
 import { createRepairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
+import { renderStreamError } from './errors.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
 import { signaturePlaces } from './signatures.ts';
@@ -29,8 +30,7 @@ export const generateContent: WireFormat = {
     renderResult,
     renderStream,
     renderError,
-    // The SDKs ignore an error that arrives as an event, so the connection has to break.
-    renderStreamError: () => null,
+    renderStreamError,
   },
   upstream: {
     // https://ai.google.dev/api/caching#FunctionDeclaration

@@ -36,6 +36,11 @@ export function renderUnfinished(context: RenderContext): JsonObject {
   return renderResponse('in_progress', null, [], null, context);
 }
 
+/** The response object of an answer that failed, without any of its output. */
+export function renderFailed(context: RenderContext): JsonObject {
+  return renderResponse('failed', null, [], null, context);
+}
+
 /** The response object of an answer that has ended. */
 export function renderFinished(
   finish: Finish,
@@ -48,7 +53,7 @@ export function renderFinished(
 }
 
 function renderResponse(
-  status: ItemStatus,
+  status: ItemStatus | 'failed',
   incompleteReason: IncompleteReason | null,
   output: readonly OutputItem[],
   usage: ResponseUsage | null,

@@ -5,7 +5,7 @@ import { type AnswerPart, type TextResult, type Turn, UNREPORTED_USAGE } from '.
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { resultOf } from '../answers.ts';
 import { DONE, encodeEvent } from '../../../text/sse.ts';
-import { answerOfStream, partsOf, renderContext, streamedTo, textRequest } from '../support.ts';
+import { answerOfStream, brokenStream, partsOf, renderContext, streamedTo, textRequest } from '../support.ts';
 
 const { upstream, client } = chatCompletions;
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -259,7 +259,7 @@ describe('chat completions answer', () => {
 
   it('reports an error after the first byte in a separate frame', () => {
     // contract 7.1:7
-    const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1');
+    const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1', brokenStream());
     expect(frame).to.equal(
       'data: {"error":{"message":"It broke. (request id: req_1)","type":"svc_error","code":"processing_failed"}}\n\n',
     );

@@ -6,7 +6,7 @@ import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
 import { DONE } from '../../../text/sse.ts';
 import { eventsOf } from '../answers.ts';
-import { eventsOfText, renderContext, roundTrip, streamedTo, textResult } from '../support.ts';
+import { brokenStream, eventsOfText, renderContext, roundTrip, streamedTo, textResult } from '../support.ts';
 
 const { client } = generateContent;
 
@@ -119,13 +119,16 @@ describe('native answer', () => {
     });
   });
 
-  it('has errors with the request id, and no frame for one in the middle of a stream', () => {
+  it('has errors with the request id, and in the middle of a stream with the number that SDKs look for', () => {
     // contract 7.1:7
     const error = new ServiceError('bad_request', '"contents" is required');
     expect(client.renderError(error, 'req_1')).to.deep.equal({
       error: { message: '"contents" is required (request id: req_1)', type: 'svc_error', code: 'bad_request' },
     });
-    expect(client.renderStreamError(error, 'req_1')).to.equal(null);
+    const [event] = eventsOfText(client.renderStreamError(error, 'req_1', brokenStream()) ?? '');
+    expect(JSON.parse(event?.data ?? '')).to.deep.equal({
+      error: { code: 400, message: '"contents" is required (request id: req_1)', status: 'bad_request' },
+    });
     expect(client.keepAliveFrame).to.equal(null);
   });
 

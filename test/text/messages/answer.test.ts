@@ -5,7 +5,7 @@ import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { messages } from '../../../text/messages/index.ts';
 import { objectOf } from '../../../text/upstream-errors.ts';
 import { eventsOf } from '../answers.ts';
-import { eventsOfText, renderContext, roundTrip, streamedTo, textResult } from '../support.ts';
+import { brokenStream, eventsOfText, renderContext, roundTrip, streamedTo, textResult } from '../support.ts';
 
 const { client } = messages;
 const reasoning: AnswerPart = { type: 'reasoning', text: 'Hm' };
@@ -169,7 +169,7 @@ describe('messages answer', () => {
 
   it('reports an error after the first byte in a separate event', () => {
     // contract 7.1:7
-    const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1');
+    const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1', brokenStream());
     expect(frame).to.equal(
       'event: error\ndata: {"type":"error","error":{"type":"processing_failed","message":"It broke. (request id: req_1)"}}\n\n',
     );

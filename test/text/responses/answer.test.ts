@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { type AnswerPart, type StreamEvent, UNREPORTED_USAGE } from '../../../text/canonical.ts';
 import { eventsOf } from '../answers.ts';
 import { responses } from '../../../text/responses/index.ts';
-import { eventsOfText, renderContext, streamedTo, textResult } from '../support.ts';
+import { brokenStream, eventsOfText, renderContext, streamedTo, textResult } from '../support.ts';
 
 const { client } = responses;
 
@@ -169,7 +169,7 @@ describe('responses answer', () => {
   it('reports an error after the first byte in a separate event, flat and nested, with the next number', () => {
     // contract 7.1:7
     const error = new ServiceError('processing_failed', 'It broke.');
-    const [event] = eventsOfText(client.renderStreamError(error, 'req_1', 7) ?? '');
+    const [event] = eventsOfText(client.renderStreamError(error, 'req_1', brokenStream()) ?? '');
     expect(event?.event).to.equal('error');
     const message = 'It broke. (request id: req_1)';
     expect(JSON.parse(event?.data ?? '')).to.deep.equal({
@@ -180,5 +180,24 @@ describe('responses answer', () => {
       param: null,
       error: { message, type: 'svc_error', code: 'processing_failed' },
     });
+  });
+
+  it('of a model with full compatibility fail as a whole response, which names the error', () => {
+    // contract 7.1:8
+    const error = new ServiceError('processing_failed', 'It broke.');
+    const [event] = eventsOfText(client.renderStreamError(error, 'req_1', brokenStream('full')) ?? '');
+    expect(event?.event).to.equal('response.failed');
+    const failed: unknown = JSON.parse(event?.data ?? '');
+    expect(failed).to.include({ type: 'response.failed', sequence_number: 7 });
+    expect(failed)
+      .to.have.property('response')
+      .that.deep.includes({
+        id: 'resp_0123456789abcdef',
+        object: 'response',
+        status: 'failed',
+        output: [],
+        usage: null,
+        error: { code: 'processing_failed', message: 'It broke. (request id: req_1)' },
+      });
   });
 });
