@@ -426,7 +426,7 @@ export const VARIABLE_GROUPS = {
     ),
     GENWAY_MODERATION_URL: optional(
       KINDS.webUrl,
-      'Endpoint of the moderation service that checks each media request, such as https://moderation.example/v1/moderations; if not set, Genway checks no request. While the service returns no verdict, Genway answers media requests with 503.',
+      'Endpoint of the moderation service that checks each media request, such as https://moderation.example/v1/moderations; if not set, Genway checks no request; with `npm start`, the simulator moderates. While the service returns no verdict, Genway answers media requests with 503.',
     ),
     GENWAY_MODERATION_KEY: optional(anySecret, 'API key of the moderation service.'),
   },

@@ -200,6 +200,8 @@ export function loadStackConfig(env: Environment = process.env) {
     /** Secrets to use instead of the generated ones. */
     secrets: { adminToken, keyPepper, encryptionKey },
     /** The seller on receipts and invoices. */
+    /** The simulator moderates, unless there is another moderation service. */
+    moderationUrl: values.GENWAY_MODERATION_URL ?? `${simulatorOf(values).url}/v1/moderations`,
     seller: (values.GENWAY_SELLER ?? ['Genway on this machine']).join(' | '),
     shutdownGraceMs: given.has('GENWAY_SHUTDOWN_GRACE_S') ? values.GENWAY_SHUTDOWN_GRACE_S * 1000 : STACK_GRACE_MS,
     providerPatienceMs: given.has('GENWAY_PROVIDER_PATIENCE_S')

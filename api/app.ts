@@ -13,7 +13,7 @@ import { createAccessChecks } from './endpoint/access-checks.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import { mount } from './endpoint/mount.ts';
 import { endpointsFor, TEXT_ADDRESS_ENDPOINTS } from './endpoints.ts';
-import { errors } from './middlewares/errors.ts';
+import { errors, type Presenters } from './middlewares/errors.ts';
 import { createRequestLimit, type RequestLimits } from './middlewares/limit-requests.ts';
 import { observe } from './middlewares/observe.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
@@ -96,11 +96,12 @@ const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const services = createServices(dependencies);
   const router = new Router<RequestState>({ sensitive: true });
-  mount(router, endpointsWith(dependencies.settings), services);
+  const endpoints = endpointsWith(dependencies.settings);
+  mount(router, endpoints, services);
   const { filesFolder } = dependencies.settings;
   docsPages(router, () => services.descriptions);
   dependencies.mountPages?.(router, services);
-  return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
+  return createFrame(router, endpoints, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }
 
 /** The application behind `{text_base_url}`: text and models. */
@@ -109,7 +110,10 @@ export function createTextApp(dependencies: AppDependencies): Koa<RequestState> 
   const [router, all] = [new Router<RequestState>({ sensitive: true }), new Router<RequestState>({ sensitive: true })];
   mount(router, TEXT_ADDRESS_ENDPOINTS, services);
   mount(all, endpointsWith(dependencies.settings), services);
-  return createFrame(router, dependencies, [], { url: dependencies.settings.publicUrl, router: all });
+  return createFrame(router, TEXT_ADDRESS_ENDPOINTS, dependencies, [], {
+    url: dependencies.settings.publicUrl,
+    router: all,
+  });
 }
 
 function endpointsWith({ paymentWebhookSecret }: AppSettings): readonly Endpoint[] {
@@ -118,6 +122,7 @@ function endpointsWith({ paymentWebhookSecret }: AppSettings): readonly Endpoint
 
 function createFrame(
   router: Router<RequestState>,
+  endpoints: readonly Endpoint[],
   { settings, log, metrics, tracing, overload }: AppDependencies,
   before: readonly Koa.Middleware[],
   other?: OtherAddress,
@@ -131,12 +136,16 @@ function createFrame(
   app.use(requestId);
   app.use(observe({ metrics, tracing, log, overload }));
   app.use(rejectUserAgent(settings.rejectedUserAgents));
-  app.use(errors(log));
+  app.use(errors(log, settings.publicUrl, presentersOf(endpoints)));
   app.use(requestTarget);
   for (const middleware of before) app.use(middleware);
   app.use(router.routes());
   app.use(unmatched(router, other));
   return app;
+}
+
+function presentersOf(endpoints: readonly Endpoint[]): Presenters {
+  return new Map(endpoints.flatMap(({ path, presentError }) => (presentError ? [[path, presentError] as const] : [])));
 }
 
 function serveFiles(directory: string): Koa.Middleware {

@@ -7,6 +7,9 @@ import type { ServiceError } from '../domain/errors.ts';
 import type { Operation } from './openapi/operation.ts';
 import type { Administrator } from './services/administrator.ts';
 
+/** Renders an error. @param publicUrl the address of the api, for links */
+export type PresentError = (error: ServiceError, requestId: string, publicUrl: string) => object;
+
 export interface RequestState {
   /** Correlates the response, the logs and the task; also sent as `x-request-id`. */
   requestId: string;
@@ -19,7 +22,7 @@ export interface RequestState {
   /** Set if the endpoint changes nothing and costs nothing, although its method suggests a change. */
   isRead?: boolean;
   /** Renders errors, if they do not have the common envelope. */
-  presentError?: (error: ServiceError, requestId: string) => object;
+  presentError?: PresentError;
   /** Set by access rules that require a key. */
   caller?: Caller;
   /** Set by access rules for text until the request is counted against its key's limit. */

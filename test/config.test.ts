@@ -165,6 +165,9 @@ describe('configuration', () => {
 
   it('lets the local stack run its own server unless the environment names one', () => {
     expect(loadStackConfig({}).temporal).to.equal(undefined);
+    expect(loadStackConfig({ GENWAY_SIMULATOR_PORT: '9' }).moderationUrl).to.equal('http://127.0.0.1:9/v1/moderations');
+    const GENWAY_MODERATION_URL = 'https://moderation.example/v1/moderations';
+    expect(loadStackConfig({ GENWAY_MODERATION_URL }).moderationUrl).to.equal(GENWAY_MODERATION_URL);
     expect(loadStackConfig({ TEMPORAL_ADDRESS: 'temporal:7233' }).temporal?.address).to.equal('temporal:7233');
   });
 

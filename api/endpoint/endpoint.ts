@@ -6,7 +6,7 @@ import type { Method, Operation, Tag } from '../openapi/operation.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { recordAdminCall } from '../services/administrator.ts';
 import type { ApiServices } from '../api-services.ts';
-import type { Context, RequestState } from '../state.ts';
+import type { Context, PresentError } from '../state.ts';
 import type { Access, CallerBy } from './access.ts';
 import { type Refusal, type RefusalStatus, statusOf } from './answers.ts';
 import type { RequestBody } from './body.ts';
@@ -17,6 +17,8 @@ import { describeQuery, type QueryParameters, readQuery } from './query.ts';
 export interface Endpoint extends Operation {
   /** Another path with the same handler. */
   readonly alias?: string;
+  /** Renders errors, also of other methods of the path. */
+  readonly presentError?: PresentError;
   /** Answers a request, or throws a ServiceError. */
   readonly serve: (context: Context, services: ApiServices) => Promise<void>;
 }
@@ -54,7 +56,7 @@ export interface Definition<Path extends RequestLine, Rule extends Access, Query
   /** Refusals that do not follow from the access, the path, the query or the body. */
   readonly refusals?: readonly Refusal[];
   /** Renders errors, if the envelope has more fields than the common one. */
-  readonly presentError?: RequestState['presentError'];
+  readonly presentError?: PresentError;
 }
 
 /** Returns the body of the answer; nothing when there is none, or when the handler has set `context.body` itself. */
@@ -83,7 +85,7 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
 export function endpoint<const Path extends RequestLine, Rule extends Access, Query extends object, Body>(
   definition: WithBody<Path, Rule, Query, Body> | Bodiless<Path, Rule, Query>,
 ): UnnamedEndpoint {
-  const { access, answers, alias, query } = definition;
+  const { access, answers, alias, presentError, query } = definition;
   const described = describe(definition, definition.body);
   const status = Math.min(...Object.keys(answers).map(Number));
   const readPath = pathReader(definition.request);
@@ -92,9 +94,10 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
     return {
       ...operation,
       ...(alias !== undefined && { alias }),
+      ...(presentError && { presentError }),
       serve: async (context, services) => {
         if (definition.isRead === true) context.state.isRead = true;
-        if (definition.presentError) context.state.presentError = definition.presentError;
+        if (presentError) context.state.presentError = presentError;
         const caller = await services.accessChecks[access](context);
         const params = readPath(context.params, context.state.caller ?? null);
         const request = {

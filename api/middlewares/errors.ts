@@ -3,14 +3,17 @@ import { isUnavailable } from '../../db/connections.ts';
 import { isUnstorable } from '../../db/database.ts';
 import { badRequest, ServiceError, toServiceError } from '../../domain/errors.ts';
 import { errorHeaders, presentError } from '../../domain/error-envelope.ts';
-import type { AppContext } from '../state.ts';
+import type { AppContext, PresentError } from '../state.ts';
+
+/** The functions that render errors, by path, for paths whose errors do not have the common envelope. */
+export type Presenters = ReadonlyMap<string, PresentError>;
 
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
 /**
- * Converts all errors to HTTP answers. Any but a {@link ServiceError} is a bug: it is logged and answered with 500.
+ * Converts all errors to HTTP answers, which link to `publicUrl`. Any but a {@link ServiceError} is a bug: it is logged and answered with 500.
  */
-export function errors(log: Logger) {
+export function errors(log: Logger, publicUrl: string, presenters: Presenters) {
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
     try {
       await next();
@@ -21,10 +24,20 @@ export function errors(log: Logger) {
       }
       context.set(errorHeaders(shown));
       context.status = shown.status;
-      const { requestId, presentError: present = presentError } = context.state;
-      context.body = present(shown, requestId);
+      const { requestId, presentError: present = presenterFor(context, presenters) } = context.state;
+      context.body = present(shown, requestId, publicUrl);
     }
   };
+}
+
+/** For a request that reached no endpoint: a wrong method, or a refusal before the route was known. */
+function presenterFor(context: AppContext, presenters: Presenters): PresentError {
+  try {
+    return presenters.get(context.path) ?? presentError;
+  } catch {
+    // The target has no path.
+    return presentError;
+  }
 }
 
 /** Converts an error for the client. An unavailable component is the gateway's own, usually its database. */

@@ -26,10 +26,6 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   [/^\/v1\/(?:completions|edits|complete|engines)(?:\/|$)/, TEXT],
   [/^\/v1\/chat\/completions\/.|^\/v1\/responses\/./, HISTORY],
   [/^\/v1\/(?:assistants|threads|conversations|chatkit)(?:\/|$)|^\/v1beta\/interactions/, HISTORY],
-  [
-    /^\/v1\/realtime(?:\/|$)/,
-    'Realtime sessions are not supported: send `stream: true` with POST /v1/chat/completions or /v1/responses.',
-  ],
   [/^\/v1\/audio\//, 'Genway neither synthesizes nor transcribes speech. GET /v1/models lists the models.'],
   [/:(?:batchEmbedContents|embedContent)$/, 'Embeddings are created by POST /v1/embeddings.'],
   [/^\/v1\/(?:messages\/)?batches(?:\/|$)|:batch\w+$/, EACH],
@@ -61,6 +57,9 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   [/\/models$/, 'Use GET /v1/models: the base URL of OpenAI clients ends in /v1.'],
 ];
 
+/** The paths of realtime sessions of OpenAI's and Google's clients. */
+const REALTIME = /^\/v1\/realtime(?:\/|$)|^\/ws\/google\.ai\.generativelanguage\./;
+
 /** A path like `/v1beta/models/{model}:countTokens` ends in a custom method. */
 const CUSTOM_METHOD = /:\w*$/;
 
@@ -71,7 +70,7 @@ export interface OtherAddress {
 }
 
 /**
- * Answers requests without a route: 404 for an unknown path, with what to use instead, and 405 with `Allow` for a known
+ * Answers requests without a route: 503 for a realtime path, 404 for an unknown path, with what to use instead, and 405 with `Allow` for a known
  * path and another method.
  */
 export function unmatched(router: RouterInstance, other?: OtherAddress) {
@@ -80,6 +79,7 @@ export function unmatched(router: RouterInstance, other?: OtherAddress) {
       ? `Send the request to ${other.url}.`
       : (INSTEAD.find(([pattern]) => pattern.test(path))?.[1] ?? 'Check the path: /docs of the api address lists all.');
   return async (context: AppContext): Promise<void> => {
+    if (REALTIME.test(context.path)) throw realtimeDisabled();
     const isCustom = CUSTOM_METHOD.test(context.path);
     const layers = router.match(context.path, context.method).path.filter(({ path }) => !isCustom || isEscaped(path));
     const exact = layers.filter(({ path }) => path === context.path);
@@ -95,6 +95,14 @@ export function unmatched(router: RouterInstance, other?: OtherAddress) {
     }
     throw methodNotAllowed(context.method, context.path, allowed);
   };
+}
+
+/** The answer before anything else of a realtime request is checked: contract 7.2. */
+function realtimeDisabled(): ServiceError {
+  return new ServiceError(
+    'realtime_disabled',
+    'Realtime sessions are not offered. Send `stream: true` with POST /v1/chat/completions or /v1/responses.',
+  );
 }
 
 /** Whether the path of a route names a custom method, whose colon is escaped. */

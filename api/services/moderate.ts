@@ -6,7 +6,7 @@ import type { Moderator } from '../../providers/moderation.ts';
 
 export type Moderate = (inputs: Pick<RenderInputs, 'prompt' | 'images'>) => Promise<void>;
 
-/** @throws ServiceError `processing_unavailable` when there is no verdict */
+/** @throws ServiceError `processing_unavailable` when there is no verdict, and `not_found` without a moderation service */
 export type Judge = Moderator['judge'];
 
 /** Creates the function that judges content for clients. */
@@ -14,9 +14,8 @@ export function createJudge(moderator: Moderator | null): Judge {
   return async (content) => {
     if (moderator !== null) return moderator.judge(content).catch(noVerdict);
     throw new ServiceError(
-      'processing_unavailable',
-      'Moderation is not offered here. The operator of the service can set GENWAY_MODERATION_URL.',
-      { retryable: false },
+      'not_found',
+      'This service has no moderation. Use another moderation service, or ask the operator to set GENWAY_MODERATION_URL.',
     );
   };
 }

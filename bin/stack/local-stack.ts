@@ -87,6 +87,7 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
       TEMPORAL_UI_URL: temporal.uiUrl,
       GENWAY_ADMIN_TOKEN: adminToken,
       GENWAY_SELLER: config.seller,
+      GENWAY_MODERATION_URL: config.moderationUrl,
       GENWAY_KEY_PEPPER: config.secrets.keyPepper ?? secrets.keyPepper,
       GENWAY_ENCRYPTION_KEY: config.secrets.encryptionKey ?? secrets.encryptionKey,
       GENWAY_SHUTDOWN_GRACE_S: String(config.shutdownGraceMs / 1000),

@@ -4,15 +4,13 @@ import { ANY_OBJECT, arrayOf, component, number, object, oneOfTexts, text } from
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import type { RequestState } from '../../state.ts';
+import type { PresentError } from '../../state.ts';
 import { docsOf } from '../docs/page.ts';
 import { inspect, inspectSchema, run, runSchema, search, searchSchema } from './use.ts';
 
-/** The documentation to which the errors of these calls link: contract 2.3. */
-const DOCS = docsOf('Capabilities');
-
-const withDocs: RequestState['presentError'] = (error, requestId) => ({
-  error: { ...presentError(error, requestId).error, docs: DOCS },
+/** Errors of these calls link to their documentation: contract 4.15. */
+const withDocs: PresentError = (error, requestId, publicUrl) => ({
+  error: { ...presentError(error, requestId).error, docs: `${publicUrl}${docsOf('Capabilities')}` },
 });
 
 const HEAD = {

@@ -67,7 +67,7 @@ export const createModeration = endpoint({
   description: 'Free of charge. Errors also contain `type`, and a `param` that is always null.',
   body,
   answers: { 200: { description: 'A result for each text, or one result for all parts', content: json(MODERATION) } },
-  refusals: ['processing_unavailable'],
+  refusals: ['not_found', 'processing_unavailable'],
   presentError: presentTypedError,
   handle: async ({ body: { input, model = 'moderation' }, context }, { judge }) => {
     const results = await judge(input);

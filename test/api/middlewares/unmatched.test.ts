@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request as send } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';
@@ -42,8 +45,6 @@ describe('a request that no route matches', () => {
         '/api/v1/chat/completions',
         '/openai/deployments/gpt/chat/completions',
         '/v1beta/openai/chat/completions',
-        '/v1/realtime',
-        '/v1/realtime/client_secrets',
       ],
     ],
     [
@@ -135,6 +136,36 @@ describe('a request that no route matches', () => {
     }
   }
 
+  for (const path of [
+    '/v1/realtime',
+    '/v1/realtime?model=textg-6-sol',
+    '/v1/realtime/client_secrets',
+    '/v1/realtime/calls/rtc_1/accept',
+    '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent',
+  ]) {
+    it(`is 503 realtime_disabled for ${path}, on both addresses, also for an upgrade`, async () => {
+      // contract 7.2:18
+      const upgrade = {
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+      };
+      for (const url of [app.baseUrl, await app.startText()]) {
+        for (const [method, headers] of [
+          ['GET', {}],
+          ['POST', {}],
+          ['GET', upgrade],
+        ] as const) {
+          const { status, body } = await answerTo(url + path, method, headers);
+          expect(status).to.equal(503);
+          expect(body.error).to.include({ code: 'realtime_disabled', retryable: false });
+          expect(body.error.message).to.include('POST /v1/chat/completions');
+        }
+      }
+    });
+  }
+
   it('names the other address where the text address lacks a path', async () => {
     const textUrl = await app.startText();
     for (const path of ['/v1/videos/tasks', '/v1/images/generations', '/v1/capabilities/run']) {
@@ -169,3 +200,14 @@ describe('a request that no route matches', () => {
     expect([status, headers.get('allow')]).to.deep.equal([204, 'GET, HEAD']);
   });
 });
+
+/** Sends a request with any headers, as a client of WebSockets does. */
+async function answerTo(
+  url: string,
+  method: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ readonly status: number | undefined; readonly body: ErrorBody }> {
+  const request = send(url, { method, headers }).end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return { status: response.statusCode, body: (await json(response)) as ErrorBody };
+}

@@ -33,6 +33,7 @@ describe('capabilities', function () {
   interface CapabilityError {
     readonly error: { readonly code: string; readonly docs: string };
   }
+  const docs = (): string => `${stack.baseUrl}/docs#/Capabilities`;
   const post = <Body>(
     path: string,
     body: object,
@@ -119,12 +120,18 @@ describe('capabilities', function () {
     for (const path of ['inspect', 'run']) {
       for (const capability_id of ['no-such', 'textm-embed']) {
         const { status, body } = await post(path, { capability_id });
-        expect([status, body.error.code, body.error.docs]).to.deep.equal([404, 'not_found', '/docs#/Capabilities']);
+        expect([status, body.error.code, body.error.docs]).to.deep.equal([404, 'not_found', docs()]);
       }
     }
     const refused = await post('run', { capability_id: 'vidone-3.0', inputs: { prompt: 'x', duration: 99 } });
     expect([refused.status, refused.body.error.code]).to.deep.equal([400, 'bad_request']);
-    expect(refused.body.error.docs).to.be.a('string');
+    expect(refused.body.error.docs).to.equal(docs());
+    for (const path of ['search', 'inspect', 'run']) {
+      const response = await fetch(`${stack.baseUrl}/v1/capabilities/${path}`);
+      const body = (await response.json()) as CapabilityError;
+      expect([response.status, body.error.code, body.error.docs]).to.deep.equal([405, 'bad_request', docs()]);
+    }
+    expect((await fetch(docs())).status).to.equal(200);
   });
 
   it('let an agent that knows only the tools of MCP find, price and run a video model and a text model', async () => {

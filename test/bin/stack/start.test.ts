@@ -147,6 +147,17 @@ describe('npm start', function () {
     expect(await balanceOf('empty')).to.deep.equal({ topped_up: true, funded: 0, signup: 0 });
   });
 
+  it('moderates with the simulator', async () => {
+    const { base_url, accounts } = readDemo(place);
+    const response = await fetch(`${base_url}/v1/moderations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${accounts['funded']?.api_key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ input: ['Hello', 'flag me'] }),
+    });
+    const { results } = (await response.json()) as { results: readonly { readonly flagged: boolean }[] };
+    expect(results.map(({ flagged }) => flagged)).to.deep.equal([false, true]);
+  });
+
   it('refuses to run a second time on the same folder, and does not disturb the first', async () => {
     const lines: string[] = [];
     const second = await startBuilt(place, lines);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { createHttpModerator } from '../../../../providers/moderation.ts';
-import { useTestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { useSimulator } from '../../../support/simulator.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -72,16 +72,17 @@ describe('POST /v1/moderations', () => {
     expect(body).to.nested.include({ 'error.code': 'invalid_api_key', 'error.param': null });
   });
 
-  it('answers 503 while the service gives no verdict, and without a service', async () => {
+  it('answers 503 while the service gives no verdict, and 404 with a remedy without a service', async () => {
     // contract 4.13:3 4.13:4
-    for (const [service, retryable] of [
-      [unanswered, true],
-      [without, false],
+    for (const [service, status, code, retryable] of [
+      [unanswered, 503, 'processing_unavailable', true],
+      [without, 404, 'not_found', false],
     ] as const) {
       const { apiKey: key } = await service.createAccount();
-      const { status, body } = await call(`${service.baseUrl}/v1/moderations`, { key, body: { input: 'x' } });
-      expect(status).to.equal(503);
-      expect(body).to.nested.include({ 'error.code': 'processing_unavailable', 'error.retryable': retryable });
+      const answer = await call<ErrorBody>(`${service.baseUrl}/v1/moderations`, { key, body: { input: 'x' } });
+      expect([answer.status, answer.body.error.code]).to.deep.equal([status, code]);
+      expect(answer.body).to.nested.include({ 'error.retryable': retryable, 'error.param': null });
+      if (status === 404) expect(answer.body.error.message).to.include('GENWAY_MODERATION_URL');
     }
   });
 });
