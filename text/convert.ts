@@ -2,6 +2,7 @@
 import type { JsonObject } from '../domain/json.ts';
 import type { StreamEvent, TextRequest } from './canonical.ts';
 import { collect } from './collect.ts';
+import { withFittingSchemas } from './fit-schemas.ts';
 import { readEvents, type Frame } from './frames.ts';
 import type { JoinedCall } from './join-calls.ts';
 import { limitChoices } from './limit-choices.ts';
@@ -20,6 +21,8 @@ import type { RenderContext, UpstreamOptions, UpstreamHalf, UpstreamRequest, Wir
 /** How one request is converted. */
 export interface Conversion {
   readonly upstreamRequest: UpstreamRequest;
+  /** What the client's schemas have lost, in its own names. */
+  readonly lostFields: readonly string[];
   /**
    * The client's body for an upstream's complete answer; null while further calls of the request are to come.
    *
@@ -66,7 +69,8 @@ export function planConversion(
   const bound = boundToCut(upstream, request);
   const charged = chain(chainIf(cut, bound === null ? null : cutAtBound(bound)), meter.chargeStage());
   const output = planOutput(upstream, sent, options);
-  const named = withFittingNames(output.request, upstream.upstream.toolNames);
+  const fitting = withFittingSchemas(output.request, upstream.upstream.schemaLimits, client.client.schemaNames);
+  const named = withFittingNames(fitting.request, upstream.upstream.toolNames);
   const marked = chain(
     chainIf(chainIf(charged, named.stage), output.stage),
     markSignatures(signatures, client.client.hasCallSignatures === true),
@@ -74,6 +78,7 @@ export function planConversion(
   const shown = chainIf(marked, showReasoning(request));
   const between = chainIf(shown, joined && joined.calls.stage(joined.choice));
   return {
+    lostFields: fitting.lost,
     upstreamRequest: upstream.upstream.buildRequest(named.request, options),
     convertResult: (body, context) => {
       const events = runStage(upstream.upstream.parseResult(body), between);

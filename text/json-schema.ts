@@ -21,6 +21,16 @@ export function mapSubschemas(schema: JsonObject, map: SchemaMapper): JsonObject
   return Object.fromEntries(entries);
 }
 
+/** The direct subschemas of a schema. */
+export function subschemasOf(schema: JsonObject): JsonObject[] {
+  const found: JsonObject[] = [];
+  mapSubschemas(schema, (inner) => {
+    found.push(inner);
+    return inner;
+  });
+  return found;
+}
+
 /** No schema that a model could be given contains longer references. */
 const MAXIMUM_REFERENCE_LENGTH = 1_024;
 

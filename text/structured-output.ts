@@ -38,7 +38,9 @@ export function planOutput(
     return { request: hasNoField ? { ...worded, outputFormat: undefined } : worded, stage: new OutputCheck(format) };
   }
   const check = checkOutput === true ? new OutputCheck(format) : null;
-  if (!hasSchema || structuredOutput !== 'tool') return { request, stage: check };
+  const isRefused =
+    hasSchema && format.schema !== undefined && upstream.schemaLimits.isForAnswer?.(format.schema) === false;
+  if (!hasSchema || (structuredOutput !== 'tool' && !isRefused)) return { request, stage: check };
   return byTool(request, format, check);
 }
 

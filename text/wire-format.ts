@@ -7,6 +7,7 @@ import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
 import type { Setting, StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
+import type { SchemaLimits, SchemaNames } from './fit-schemas.ts';
 import type { SignaturePlaces } from './signatures.ts';
 import type { ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
@@ -66,6 +67,8 @@ export interface ClientFormat extends RequestFormat {
   readonly hasStopSequence: boolean;
   /** This format's names for settings, as far as it has them. */
   readonly settingNames: Readonly<Partial<Record<Setting, string>>>;
+  /** This format's names for schemas. */
+  readonly schemaNames: SchemaNames;
 
   /** The body of an answer that does not stream. */
   renderResult(result: TextResult, context: RenderContext): JsonObject;
@@ -166,6 +169,8 @@ export interface UpstreamFormat {
   readonly isOneAnswerPerCall?: boolean;
   /** The settings that upstreams of this format have no field for; none by default. */
   readonly missingSettings?: readonly Setting[];
+  /** What upstreams of this format refuse in schemas. */
+  readonly schemaLimits: SchemaLimits;
   /** The names of tools that upstreams of this format accept. */
   readonly toolNames: RegExp;
   /** The smallest output bound that upstreams accept; a smaller one is raised to it. 1 by default. */

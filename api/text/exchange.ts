@@ -145,6 +145,7 @@ export function planExchange(
     meter,
     unusedFields: [
       ...findFieldsUnusedAfterConversion(format, upstream, request, upstreamRequest.omitted),
+      ...conversion.lostFields,
       ...upstreamRequest.unused,
     ],
     upstreamRequest,

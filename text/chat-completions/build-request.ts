@@ -178,7 +178,7 @@ function renderToolResults(results: readonly ToolResultPart[]): JsonObject[] {
 
 function renderTool(tool: Tool): JsonObject {
   const { name, description, parameters, strict } = tool;
-  return { type: 'function', function: compact({ name, description, parameters, strict }) };
+  return { type: 'function', function: compact({ name, description, parameters, strict: strict ?? false }) };
 }
 
 /** Upstreams refuse settings for tools in a request without tools. */

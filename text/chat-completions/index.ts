@@ -1,4 +1,5 @@
 /** The chat-completions format: contract 4.8.1. */
+import { OPENAI_SCHEMA_LIMITS } from '../fit-schemas.ts';
 import { COMMENT_FRAME } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
@@ -28,6 +29,7 @@ export const chatCompletions: WireFormat = {
       cacheMarks: 'cache_control',
     },
     hasCallSignatures: true,
+    schemaNames: { tool: 'tools.parameters', answer: 'response_format.json_schema.schema', strictTool: 'tools.strict' },
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
     parseRequest,
@@ -38,6 +40,7 @@ export const chatCompletions: WireFormat = {
   },
   upstream: {
     // https://platform.openai.com/docs/api-reference/chat/create
+    schemaLimits: OPENAI_SCHEMA_LIMITS,
     toolNames: /^[A-Za-z0-9_-]{1,64}$/,
     missingSettings: ['cacheMarks'],
     stopSequences: 'unreported',

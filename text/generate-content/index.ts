@@ -23,6 +23,11 @@ export const generateContent: WireFormat = {
       presencePenalty: 'generationConfig.presencePenalty',
     },
     hasCallSignatures: true,
+    schemaNames: {
+      tool: 'tools.parameters',
+      answer: 'generationConfig.responseJsonSchema',
+      strictTool: 'tools.strict',
+    },
     hasStopSequence: false,
     // The Python SDK mistakes a comment for data.
     keepAliveFrame: null,
@@ -34,6 +39,7 @@ export const generateContent: WireFormat = {
   },
   upstream: {
     // https://ai.google.dev/api/caching#FunctionDeclaration
+    schemaLimits: { notAtTop: [], needsProperties: false },
     toolNames: /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/,
     givesAnyJson: true,
     missingSettings: ['verbosity', 'parallelToolCalls', 'strictTools', 'userId', 'imageDetail', 'cacheMarks'],

@@ -271,7 +271,8 @@ function renderToolResult(result: ToolResultPart): JsonObject {
 
 function renderTool({ name, description, parameters, strict, clientType }: Tool): JsonObject {
   if (clientType !== undefined) return { type: clientType, name };
-  return compact({ name, description, input_schema: { type: 'object', ...parameters }, strict });
+  const schema = { type: 'object', ...parameters };
+  return compact({ name, description, input_schema: strict === true ? answerSchemaOf(schema) : schema, strict });
 }
 
 function renderToolChoice({ tools, toolChoice, parallelToolCalls }: TextRequest): JsonObject | undefined {

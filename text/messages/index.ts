@@ -9,6 +9,7 @@ import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
 import { signaturePlaces } from './signatures.ts';
+import { SCHEMA_LIMITS } from './schema.ts';
 import { parseError, parseResult, parseStream } from './upstream.ts';
 
 export const messages: WireFormat = {
@@ -23,6 +24,7 @@ export const messages: WireFormat = {
       userId: 'metadata.user_id',
       cacheMarks: 'cache_control',
     },
+    schemaNames: { tool: 'tools.input_schema', answer: 'output_config.format.schema', strictTool: 'tools.strict' },
     hasStopSequence: true,
     keepAliveFrame: encodeEvent('{"type":"ping"}', 'ping'),
     parseRequest,
@@ -33,6 +35,7 @@ export const messages: WireFormat = {
   },
   upstream: {
     // https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use
+    schemaLimits: SCHEMA_LIMITS,
     toolNames: /^[A-Za-z0-9_-]{1,64}$/,
     missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'verbosity', 'imageDetail'],
     isOneAnswerPerCall: true,

@@ -4,7 +4,8 @@
  * the vendor's SDKs do.
  */
 import type { JsonObject } from '../../domain/json.ts';
-import { mapSubschemas } from '../json-schema.ts';
+import { holdsForAll, inWords, isOfObject, type SchemaLimits } from '../fit-schemas.ts';
+import { mapSubschemas, subschemasOf } from '../json-schema.ts';
 import { compact } from '../read.ts';
 
 const LIMITS: ReadonlySet<string> = new Set([
@@ -15,21 +16,44 @@ const LIMITS: ReadonlySet<string> = new Set([
   'multipleOf',
   'minLength',
   'maxLength',
+  'minItems',
   'maxItems',
   'uniqueItems',
+  'minProperties',
+  'maxProperties',
 ]);
+
+/** Vendors accept the two smallest limits of this keyword. */
+function isRefused([keyword, limit]: readonly [string, unknown]): boolean {
+  return LIMITS.has(keyword) && !(keyword === 'minItems' && (limit === 0 || limit === 1));
+}
+
+function isMap({ additionalProperties, patternProperties }: JsonObject): boolean {
+  return (additionalProperties !== undefined && additionalProperties !== false) || patternProperties !== undefined;
+}
+
+/** https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations */
+export const SCHEMA_LIMITS: SchemaLimits = {
+  notAtTop: ['oneOf', 'anyOf', 'allOf'],
+  needsProperties: false,
+  isStrict: (schema) => holdsForAll(schema, (inner) => !isMap(inner)),
+  isForAnswer: (schema) => holdsForAll(schema, (inner) => !isMap(inner)),
+  notInAnswer: refusedKeywords,
+};
+
+function refusedKeywords(schema: JsonObject): string[] {
+  const own = Object.entries(schema).filter(isRefused);
+  return [...own.map(([keyword]) => keyword), ...subschemasOf(schema).flatMap(refusedKeywords)];
+}
 
 /** The schema with closed objects, and with its limits in the descriptions. */
 export function answerSchemaOf(schema: JsonObject): JsonObject {
   const fields = Object.entries(mapSubschemas(schema, answerSchemaOf));
-  const limits = fields.filter(([keyword]) => LIMITS.has(keyword));
-  const kept = Object.fromEntries(fields.filter(([keyword]) => !LIMITS.has(keyword)));
-  const words = [kept['description'], ...(limits.length === 0 ? [] : [JSON.stringify(Object.fromEntries(limits))])];
-  const description = words.filter((word) => typeof word === 'string').join('\n\n');
-  const isObject = kept['type'] === 'object' || kept['properties'] !== undefined;
+  const limits = fields.filter(isRefused);
+  const kept = Object.fromEntries(fields.filter((field) => !isRefused(field)));
   return compact({
     ...kept,
-    description: description === '' ? undefined : description,
-    additionalProperties: isObject ? (kept['additionalProperties'] ?? false) : undefined,
+    ...(limits.length > 0 && { description: inWords(kept['description'], Object.fromEntries(limits)) }),
+    additionalProperties: isOfObject(kept) ? (kept['additionalProperties'] ?? false) : undefined,
   });
 }

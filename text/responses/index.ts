@@ -1,4 +1,5 @@
 /** The responses format: contract 4.8.2. */
+import { OPENAI_SCHEMA_LIMITS } from '../fit-schemas.ts';
 import { renderError } from '../chat-completions/errors.ts';
 import { parseError } from '../chat-completions/upstream.ts';
 import { countWith } from '../count-input.ts';
@@ -26,6 +27,7 @@ export const responses: WireFormat = {
       userId: 'user',
       imageDetail: 'input_image.detail',
     },
+    schemaNames: { tool: 'tools.parameters', answer: 'text.format.schema', strictTool: 'tools.strict' },
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
     parseRequest,
@@ -36,6 +38,7 @@ export const responses: WireFormat = {
   },
   upstream: {
     // https://platform.openai.com/docs/api-reference/responses/create
+    schemaLimits: OPENAI_SCHEMA_LIMITS,
     toolNames: /^[A-Za-z0-9_-]{1,64}$/,
     missingSettings: ['topK', 'seed', 'frequencyPenalty', 'presencePenalty', 'cacheMarks'],
     isOneAnswerPerCall: true,

@@ -73,7 +73,7 @@ function expressibleResult(result: TextResult): TextResult {
   return { ...result, choices, usage: { ...result.usage, cacheWrite1h: null } };
 }
 
-/** Each tool result is a message without a name; links have no media type. */
+/** Each tool result is a message without a name, links have no media type, and tools have a strict flag. */
 function expressibleRequest(request: TextRequest): TextRequest {
   const turns = request.turns.flatMap((turn): TextRequest['turns'] => {
     if (turn.role === 'assistant') return [{ role: 'assistant', parts: expressibleParts(turn.parts) }];
@@ -90,7 +90,8 @@ function expressibleRequest(request: TextRequest): TextRequest {
     });
     return [{ role: 'user', parts }];
   });
-  return compact({ ...request, turns, includeUsage: request.stream ? true : undefined });
+  const tools = request.tools.map((tool) => ({ strict: false, ...tool }));
+  return compact({ ...request, turns, tools, includeUsage: request.stream ? true : undefined });
 }
 
 describe('chat completions', () => {

@@ -486,7 +486,11 @@ describe('messages upstream', () => {
       expect(built({ tools, parallelToolCalls: false })).to.deep.include({
         tools: [
           { name: 'look', input_schema: { type: 'object' } },
-          { name: 'listen', input_schema: { type: 'object', properties: {} }, strict: true },
+          {
+            name: 'listen',
+            input_schema: { type: 'object', properties: {}, additionalProperties: false },
+            strict: true,
+          },
         ],
         tool_choice: { type: 'auto', disable_parallel_tool_use: true },
       });

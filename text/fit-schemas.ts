@@ -1,0 +1,101 @@
+/** Schemas of a request as the vendors of a format accept them. What a schema loses is said in words, and named. */
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { TextRequest, Tool } from './canonical.ts';
+import { subschemasOf } from './json-schema.ts';
+import { compact } from './read.ts';
+import { arrayOf } from './upstream-errors.ts';
+
+/** What the vendors of a format document about schemas. */
+export interface SchemaLimits {
+  /** Keywords that they refuse at the top of a tool's schema, which describes an object. */
+  readonly notAtTop: readonly string[];
+  /** Whether a tool without arguments needs a schema, and the schema of an object its properties. */
+  readonly needsProperties: boolean;
+  /** Whether a tool with this schema may be strict. */
+  readonly isStrict?: (schema: JsonObject) => boolean;
+  /** Keywords of an answer's schema that they refuse, and models get in words. */
+  readonly notInAnswer?: (schema: JsonObject) => readonly string[];
+  /** Whether they accept the schema of an answer at all; otherwise the answer is the arguments of a tool. */
+  readonly isForAnswer?: (schema: JsonObject) => boolean;
+}
+
+/** The names of a client's format for what its schemas can lose. */
+export interface SchemaNames {
+  readonly tool: string;
+  readonly answer: string;
+  readonly strictTool: string;
+}
+
+export interface FittingSchemas {
+  readonly request: TextRequest;
+  /** What the schemas have lost, in the client's names. */
+  readonly lost: readonly string[];
+}
+
+/** The request with schemas of tools within the limits. */
+export function withFittingSchemas(request: TextRequest, limits: SchemaLimits, names: SchemaNames): FittingSchemas {
+  const lost = new Set<string>();
+  const tools = request.tools.map((tool) => {
+    const fitting = fittingTool(tool, limits);
+    for (const keyword of fitting.lost) lost.add(`${names.tool}.${keyword}`);
+    if (tool.strict === true && fitting.tool.strict !== true) lost.add(names.strictTool);
+    return fitting.tool;
+  });
+  const { outputFormat } = request;
+  const schema = outputFormat?.type === 'json-schema' ? outputFormat.schema : undefined;
+  for (const keyword of (schema && limits.notInAnswer?.(schema)) ?? []) lost.add(`${names.answer}.${keyword}`);
+  return { request: { ...request, tools }, lost: [...lost] };
+}
+
+function fittingTool(tool: Tool, limits: SchemaLimits): { readonly tool: Tool; readonly lost: readonly string[] } {
+  const { parameters, clientType } = tool;
+  if (clientType !== undefined || (parameters === undefined && !limits.needsProperties)) return { tool, lost: [] };
+  const refused = Object.entries(parameters ?? {}).filter(([keyword]) => limits.notAtTop.includes(keyword));
+  const lost = refused.map(([keyword]) => keyword);
+  const schema = {
+    ...Object.fromEntries(Object.entries(parameters ?? {}).filter(([keyword]) => !lost.includes(keyword))),
+    type: 'object',
+    ...(limits.needsProperties && { properties: isObject(parameters?.['properties']) ? parameters['properties'] : {} }),
+    ...(refused.length > 0 && { description: inWords(parameters?.['description'], Object.fromEntries(refused)) }),
+  };
+  const strict = tool.strict === true && limits.isStrict?.(schema) === false ? false : tool.strict;
+  return { tool: compact({ ...tool, parameters: schema, strict }), lost };
+}
+
+/** A description with keywords that a schema cannot have. */
+export function inWords(description: unknown, keywords: JsonObject): string {
+  return [description, JSON.stringify(keywords)].filter((word) => typeof word === 'string').join('\n\n');
+}
+
+/** Whether a condition holds for a schema and all schemas inside it. */
+export function holdsForAll(schema: JsonObject, holds: (schema: JsonObject) => boolean): boolean {
+  return holds(schema) && subschemasOf(schema).every((inner) => holdsForAll(inner, holds));
+}
+
+/** Whether a schema describes an object. */
+export function isOfObject({ type, properties }: JsonObject): boolean {
+  return type === 'object' || (Array.isArray(type) && type.includes('object')) || properties !== undefined;
+}
+
+const NOT_STRICT = ['oneOf', 'allOf', 'not', 'if', 'patternProperties', 'dependentSchemas', 'dependentRequired'];
+
+/**
+ * Whether OpenAI accepts a schema for a strict tool: objects are closed, and require all their properties
+ * (https://platform.openai.com/docs/guides/structured-outputs#supported-schemas).
+ */
+export function isStrictForOpenai(root: JsonObject): boolean {
+  return holdsForAll(root, (schema) => {
+    if (NOT_STRICT.some((keyword) => keyword in schema)) return false;
+    if (!isOfObject(schema)) return true;
+    const required = arrayOf(schema['required']);
+    const names = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
+    return schema['additionalProperties'] === false && names.every((name) => required.includes(name));
+  });
+}
+
+/** https://platform.openai.com/docs/guides/function-calling: the service names these keywords in its refusal. */
+export const OPENAI_SCHEMA_LIMITS: SchemaLimits = {
+  notAtTop: ['oneOf', 'anyOf', 'allOf', 'enum', 'not'],
+  needsProperties: true,
+  isStrict: isStrictForOpenai,
+};
