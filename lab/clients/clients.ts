@@ -23,6 +23,8 @@ const pypi = (...names: [string, ...string[]]) => ({ from: 'pypi', names }) as c
 const npm = (...names: [string, ...string[]]) => ({ from: 'npm', names }) as const;
 const own = { from: 'none' } as const;
 
+const CODEX = npm('@openai/codex@0.171.0');
+
 export const CLIENTS: readonly Client[] = [
   { name: 'OpenAI SDK, Node', packages: own, program: 'openai-sdk.mjs', model: OVER.messages },
   { name: 'OpenAI SDK, Python', packages: pypi('openai==3.57.0'), program: 'openai_sdk.py', model: OVER.native },
@@ -76,25 +78,30 @@ export const CLIENTS: readonly Client[] = [
     program: 'ai-sdk.mjs',
     model: OVER.messages,
   },
-  {
-    name: 'Codex CLI',
-    packages: npm('@openai/codex@0.169.0'),
+  ...(
+    [
+      ['Codex CLI', 'codex', CODEX],
+      ['Gemini CLI', 'gemini', npm('@google/gemini-cli@0.61.0')],
+      ['Claude Code', 'claude', npm('@anthropic-ai/claude-code@2.1.332'), OVER.responses],
+      ['opencode', 'opencode', npm('opencode-ai@1.18.33')],
+      ['Copilot CLI', 'copilot', npm('@github/copilot@1.0.102')],
+      ['Qwen Code', 'qwen', npm('@qwen-code/qwen-code@0.24.4'), OVER.native],
+      ['Continue', 'cn', npm('@continuedev/cli@1.5.47'), OVER.responses],
+      // The agent needs a newer Node than Genway.
+      ['pi', 'pi', npm('@earendil-works/pi-coding-agent@1.6.0', 'node@24.11.0'), OVER.native],
+    ] as const
+  ).map(([name, agent, packages, model = OVER.messages]) => ({
+    name,
+    packages,
     program: 'agent-cli.mjs',
-    model: OVER.messages,
-    settings: { AGENT: 'codex' },
-  },
+    model,
+    settings: { AGENT: agent },
+  })),
   ...Object.entries(CODEX_NAMES).map(([TOOLS, model]) => ({
     name: `Codex CLI, ${model}`,
-    packages: npm('@openai/codex@0.169.0'),
+    packages: CODEX,
     program: 'agent-cli.mjs',
     model,
     settings: { AGENT: 'codex', TOOLS },
   })),
-  {
-    name: 'Gemini CLI',
-    packages: npm('@google/gemini-cli@0.61.0'),
-    program: 'agent-cli.mjs',
-    model: OVER.messages,
-    settings: { AGENT: 'gemini' },
-  },
 ];

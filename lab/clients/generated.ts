@@ -4,8 +4,8 @@ import { basename, join, resolve } from 'node:path';
 import { nodeWith, pythonWith, run, type Settings } from '../stack/packages.ts';
 import { PROGRAMS, pathWith } from './tools.ts';
 
-const PYTHON_PACKAGES = ['openapi-python-client==0.29.1', 'ruff==0.17.6'];
-const TYPESCRIPT_PACKAGES = [
+export const PYTHON_PACKAGES = ['openapi-python-client==0.29.1', 'ruff==0.17.6'];
+export const TYPESCRIPT_PACKAGES = [
   'openapi-typescript@7.13.0',
   'openapi-fetch@0.17.0',
   'typescript@5.9.3',

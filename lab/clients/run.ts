@@ -9,11 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
 import { openAccount } from '../stack/accounts.ts';
-import { nodeWith, pythonWith, type Settings } from '../stack/packages.ts';
+import { nodeWith, pythonWith } from '../stack/packages.ts';
 import { startStack } from '../stack/stack.ts';
 import { type Client, CLIENTS, CODEX_NAMES } from './clients.ts';
 import { saveDescription, tryGeneratedPython, tryGeneratedTypeScript } from './generated.ts';
-import { runProgram } from './tools.ts';
+import { type Ground, runProgram } from './tools.ts';
 
 const FUNDS_USD = 1_000;
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkZPhfDwAEAAIBdDoGOAAAAABJRU5ErkJggg==';
@@ -33,8 +33,10 @@ try {
   const { apiKey } = await openAccount({ apiUrl, adminToken: stack.adminToken }, FUNDS_USD);
   const picture = join(folder, 'picture.png');
   await writeFile(picture, Buffer.from(PIXEL, 'base64'));
+  const textUrl = stack.textUrls.get('text-1') ?? '';
+  const ground = { apiUrl, textUrl, apiKey, picture };
+  for (const client of CLIENTS) if (client.name.includes(wanted)) await tryClient(client, ground);
   const settings = { BASE_URL: apiUrl, API_KEY: apiKey, PICTURE: picture };
-  for (const client of CLIENTS) if (client.name.includes(wanted)) await tryClient(client, settings);
   const description = join(folder, 'openapi.json');
   await saveDescription(apiUrl, description);
   const generated = [
@@ -58,7 +60,7 @@ function withKnownNames(text: string): string {
   });
 }
 
-async function tryClient(client: Client, settings: Settings): Promise<void> {
+async function tryClient(client: Client, ground: Ground): Promise<void> {
   const { packages } = client;
   try {
     if (packages.from === 'pypi') await pythonWith(packages.names);
@@ -67,7 +69,7 @@ async function tryClient(client: Client, settings: Settings): Promise<void> {
     counts.leftOut += 1;
     return console.log(`${client.name}: left out, its packages cannot be installed: ${String(error)}`);
   }
-  await report(client.name, () => runProgram(client, settings));
+  await report(client.name, () => runProgram(client, ground));
 }
 
 async function report(name: string, attempt: () => Promise<string>): Promise<void> {

@@ -2,17 +2,36 @@
 import { cp } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { childEnvironment } from '../../config.ts';
-import { nodeWith, pythonWith, run, type Settings } from '../stack/packages.ts';
+import { nodeWith, pythonWith, run } from '../stack/packages.ts';
 import type { Client } from './clients.ts';
+import { findDocumented, type Place } from './documented.ts';
 
 export const PROGRAMS = join(import.meta.dirname, 'programs');
 
-/** Runs the program of a client whose packages are installed. @returns the features that worked */
+/** An account and addresses of a running stack, and a picture's file. */
+export type Ground = Omit<Place, 'model'> & { readonly picture: string };
+
+/**
+ * Runs the program of a client whose packages are installed, with the settings of docs/clients.md.
+ *
+ * @returns the features that worked
+ */
 export async function runProgram(
-  { packages, program, settings = {}, model }: Client,
-  given: Settings,
+  { name, packages, program, settings = {}, model }: Client,
+  ground: Ground,
 ): Promise<string> {
-  const env = { ...given, MODEL: model, ...settings };
+  const { env: documented, config } = findDocumented(name, { ...ground, model });
+  const { apiUrl, textUrl, apiKey, picture } = ground;
+  const env = {
+    BASE_URL: textUrl,
+    API_URL: apiUrl,
+    API_KEY: apiKey,
+    PICTURE: picture,
+    MODEL: model,
+    CONFIG: config,
+    ...documented,
+    ...settings,
+  };
   const output = await (async () => {
     if (packages.from === 'pypi') {
       const bin = await pythonWith(packages.names);
@@ -25,6 +44,7 @@ export async function runProgram(
     const bin = join(folder, 'node_modules/.bin');
     return run(process.execPath, [join(folder, 'programs', program)], {
       ...env,
+      PATH: pathWith(bin),
       BIN: join(bin, settings['AGENT'] ?? ''),
     });
   })();

@@ -2,112 +2,168 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { API_KEY, BASE_URL, expect, MODEL, report } from './check.mjs';
+import { API_KEY, expect, MODEL, report } from './check.mjs';
 
-const { AGENT, TOOLS = '', BIN = '' } = process.env;
+const { AGENT, TOOLS = '', BIN = '', CONFIG = '' } = process.env;
 const home = await mkdtemp(join(tmpdir(), 'genway-agent-'));
 const work = join(home, 'work');
 await mkdir(work);
 await writeFile(join(work, 'notes.txt'), 'a lighthouse');
+const notes = join(work, 'notes.txt');
+const written = join(work, 'new.txt');
 
 /** The output of the command is not in its text, which agents print too. */
 const SHELL = "printf '%s-%s' light house";
 
 const CODEX = {
-  prepare: () =>
-    writeFile(
-      join(home, 'config.toml'),
-      [
-        'model_provider = "genway"',
-        '[model_providers.genway]',
-        'name = "Genway"',
-        `base_url = "${BASE_URL}/v1"`,
-        'env_key = "GENWAY_KEY"',
-        'wire_api = "responses"',
-      ].join('\n'),
-    ),
-  env: { CODEX_HOME: home, GENWAY_KEY: API_KEY },
-  args: (prompt) => [
-    'exec',
-    '--skip-git-repo-check',
-    '--dangerously-bypass-approvals-and-sandbox',
-    '-m',
-    MODEL,
-    prompt,
-  ],
+  config: 'config.toml',
+  env: { CODEX_HOME: home },
+  args: ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', '-m', MODEL],
 };
 
 const inCode = (command) => ({ input: `text(await tools.exec_command(${JSON.stringify({ cmd: command })}))` });
 const PATCH = ['*** Begin Patch', '*** Add File: new.txt', '+written', '*** End Patch', ''].join('\n');
 
-/** Codex sends a model that it knows by name other tools than a model that it does not know. */
+/**
+ * The file of each agent's configuration in its home, its arguments, and its tools that read, run and write. Codex sends a
+ * model that it knows by name other tools than a model that it does not know.
+ */
 const AGENTS = {
   'codex-code': {
     ...CODEX,
     isSerial: true,
     calls: [
-      ['read', 'functions__exec', inCode('cat notes.txt'), 'a lighthouse'],
-      ['shell', 'functions__exec', inCode(SHELL), 'light-house'],
-      ['write', 'functions__exec', inCode('echo written > new.txt'), ''],
+      ...calls({
+        read: ['functions__exec', inCode('cat notes.txt')],
+        shell: ['functions__exec', inCode(SHELL)],
+        write: ['functions__exec', inCode('echo written > new.txt')],
+      }),
       ['agents', 'collaboration__list_agents', {}, ''],
     ],
   },
   'codex-patch': {
     ...CODEX,
     calls: [
-      ['read', 'exec_command', { cmd: 'cat notes.txt' }, 'a lighthouse'],
-      ['shell', 'exec_command', { cmd: SHELL }, 'light-house'],
-      ['write', 'apply_patch', { input: PATCH }, ''],
+      ...calls({
+        read: ['exec_command', { cmd: 'cat notes.txt' }],
+        shell: ['exec_command', { cmd: SHELL }],
+        write: ['apply_patch', { input: PATCH }],
+      }),
       ['search', 'tool_search', { query: 'mail' }, ''],
     ],
   },
   codex: {
     ...CODEX,
     calls: [
-      ['read', 'exec_command', { cmd: 'cat notes.txt' }, 'a lighthouse'],
-      ['shell', 'exec_command', { cmd: SHELL }, 'light-house'],
-      ['write', 'exec_command', { cmd: 'echo written > new.txt' }, ''],
+      ...calls({
+        read: ['exec_command', { cmd: 'cat notes.txt' }],
+        shell: ['exec_command', { cmd: SHELL }],
+        write: ['exec_command', { cmd: 'echo written > new.txt' }],
+      }),
       ['plan', 'create_goal', { objective: 'See the lighthouse' }, 'goal_objective'],
     ],
   },
   gemini: {
-    prepare: async () => {
-      await mkdir(join(home, '.gemini'));
-      const settings = { security: { auth: { selectedType: 'gemini-api-key' } } };
-      await writeFile(join(home, '.gemini/settings.json'), JSON.stringify(settings));
-    },
-    env: { HOME: home, GEMINI_API_KEY: API_KEY, GOOGLE_GEMINI_BASE_URL: BASE_URL },
-    args: (prompt) => ['-m', MODEL, '-y', '--skip-trust', '-p', prompt],
-    calls: [
-      ['read', 'read_file', { file_path: 'notes.txt' }, 'a lighthouse'],
-      ['shell', 'run_shell_command', { command: SHELL }, 'light-house'],
-      ['write', 'write_file', { file_path: 'new.txt', content: 'written' }, ''],
-    ],
+    config: '.gemini/settings.json',
+    args: ['-m', MODEL, '-y', '--skip-trust', '-p'],
+    calls: calls({
+      read: ['read_file', { file_path: 'notes.txt' }],
+      shell: ['run_shell_command', { command: SHELL }],
+      write: ['write_file', { file_path: 'new.txt', content: 'written' }],
+    }),
+  },
+  claude: {
+    // Without the variable, Claude Code refuses to run as root without questions.
+    env: { IS_SANDBOX: '1' },
+    args: ['--dangerously-skip-permissions', '-p'],
+    calls: calls({
+      read: ['Read', { file_path: notes }],
+      shell: ['Bash', { command: SHELL }],
+      write: ['Write', { file_path: written, content: 'written' }],
+    }),
+  },
+  opencode: {
+    config: '.config/opencode/opencode.json',
+    env: { XDG_CONFIG_HOME: join(home, '.config'), XDG_DATA_HOME: join(home, '.data') },
+    args: ['run', '-m', `genway/${MODEL}`],
+    // The agent quotes a prompt among its arguments.
+    readsPrompt: true,
+    calls: calls({
+      read: ['read', { filePath: notes }],
+      shell: ['bash', { command: SHELL, description: 'Prints words' }],
+      write: ['write', { filePath: written, content: 'written' }],
+    }),
+  },
+  copilot: {
+    args: ['--allow-all-tools', '-p'],
+    calls: calls({
+      read: ['view', { path: notes }],
+      shell: ['bash', { command: SHELL, description: 'Prints words' }],
+      write: ['create', { path: written, file_text: 'written' }],
+    }),
+  },
+  qwen: {
+    args: ['--auth-type', 'openai', '-y', '-p'],
+    calls: calls({
+      read: ['read_file', { file_path: notes }],
+      shell: ['run_shell_command', { command: SHELL, is_background: false }],
+      write: ['write_file', { file_path: written, content: 'written' }],
+    }),
+  },
+  cn: {
+    config: '.continue/config.yaml',
+    args: ['--config', join(home, '.continue/config.yaml'), '--auto', '-p'],
+    calls: calls({
+      read: ['Read', { filepath: notes }],
+      shell: ['Bash', { command: SHELL }],
+      write: ['Write', { filepath: written, content: 'written' }],
+    }),
+  },
+  pi: {
+    config: '.pi/agent/models.json',
+    args: ['--provider', 'genway', '--model', MODEL, '-p'],
+    calls: calls({
+      read: ['read', { path: notes }],
+      shell: ['bash', { command: SHELL }],
+      write: ['write', { path: written, content: 'written' }],
+    }),
   },
 };
 
+/** Each call with the part of its result that the agent must print. */
+function calls({ read, shell, write }) {
+  return [
+    ['read', ...read, 'a lighthouse'],
+    ['shell', ...shell, 'light-house'],
+    ['write', ...write, ''],
+  ];
+}
+
 const agent = AGENTS[TOOLS || AGENT];
-await agent.prepare();
+if (agent.config) {
+  await mkdir(dirname(join(home, agent.config)), { recursive: true });
+  await writeFile(join(home, agent.config), CONFIG);
+}
 
 async function ask(prompt) {
-  const running = promisify(execFile)(BIN, agent.args(prompt), {
+  const running = promisify(execFile)(BIN, agent.readsPrompt ? agent.args : [...agent.args, prompt], {
     cwd: work,
-    env: { ...process.env, ...agent.env },
+    env: { ...process.env, HOME: home, GENWAY_KEY: API_KEY, ...agent.env },
     timeout: 120_000,
   });
-  running.child.stdin.end();
+  running.child.stdin.end(agent.readsPrompt ? prompt : '');
   const { stdout, stderr } = await running;
   return stdout + stderr;
 }
 
 expect('turn', await ask('Say exactly: lighthouse'), 'lighthouse');
 // An answer has at most one call where the agent wants no parallel calls.
-for (const calls of agent.isSerial ? agent.calls.map((call) => [call]) : [agent.calls]) {
-  const wish = calls.map(([, tool, input]) => `${tool} with ${JSON.stringify(input)}`).join(' and ');
+for (const some of agent.isSerial ? agent.calls.map((call) => [call]) : [agent.calls]) {
+  const wish = some.map(([, tool, input]) => `${tool} with ${JSON.stringify(input)}`).join(' and ');
   const told = await ask(`Call ${wish}`);
-  for (const [feature, , , part] of calls) expect(feature, told, part);
+  for (const [feature, , , part] of some) expect(feature, told, part);
 }
-expect('file', await readFile(join(work, 'new.txt'), 'utf8'), 'written');
+expect('file', await readFile(written, 'utf8'), 'written');
 report();

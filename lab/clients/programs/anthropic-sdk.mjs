@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
-import { API_KEY, BASE_URL, CALL, expect, look, MODEL as model, PIXEL, report, SAY, SCHEMA } from './check.mjs';
+import { CALL, expect, look, MODEL as model, PIXEL, report, SAY, SCHEMA } from './check.mjs';
 
-const client = new Anthropic({ apiKey: API_KEY, baseURL: BASE_URL });
+const client = new Anthropic();
 const max_tokens = 4000;
 const ask = (messages, settings = {}) => client.messages.create({ model, max_tokens, messages, ...settings });
 const said = (content) => [{ role: 'user', content }];

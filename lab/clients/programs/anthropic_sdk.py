@@ -2,7 +2,7 @@ import anthropic
 
 from check import *
 
-client = anthropic.Anthropic(api_key=API_KEY, base_url=BASE_URL)
+client = anthropic.Anthropic()
 
 
 def ask(content, **settings):

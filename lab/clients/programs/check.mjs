@@ -1,5 +1,5 @@
 /** Shared by every program: its settings, and the report of working features. */
-export const { BASE_URL = '', API_KEY = '', MODEL = '' } = process.env;
+export const { BASE_URL = '', API_URL = '', API_KEY = '', MODEL = '' } = process.env;
 export const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkZPhfDwAEAAIBdDoGOAAAAABJRU5ErkJggg==';
 export const SAY = 'Say exactly: lighthouse';
 export const CALL = 'Call look with {"city": "Oslo"}';

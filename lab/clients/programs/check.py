@@ -3,6 +3,7 @@
 import os
 
 BASE_URL = os.environ["BASE_URL"]
+API_URL = os.environ["API_URL"]
 API_KEY = os.environ["API_KEY"]
 MODEL = os.environ["MODEL"]
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkZPhfDwAEAAIBdDoGOAAAAABJRU5ErkJggg=="

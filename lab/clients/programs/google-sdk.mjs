@@ -1,7 +1,7 @@
 import { GoogleGenAI } from '@google/genai';
-import { API_KEY, BASE_URL, CALL, expect, look, MODEL as model, PIXEL, report, SAY, SCHEMA } from './check.mjs';
+import { CALL, expect, look, MODEL as model, PIXEL, report, SAY, SCHEMA } from './check.mjs';
 
-const client = new GoogleGenAI({ apiKey: API_KEY, httpOptions: { baseUrl: BASE_URL } });
+const client = new GoogleGenAI({ apiKey: process.env.GEMINI_API_KEY });
 const ask = (contents, config = {}) => client.models.generateContent({ model, contents, config });
 
 expect('turn', (await ask(SAY)).text, 'lighthouse');

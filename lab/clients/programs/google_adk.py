@@ -1,9 +1,5 @@
 import asyncio
 import base64
-import os
-
-os.environ["GOOGLE_API_KEY"] = os.environ["API_KEY"]
-os.environ["GOOGLE_GEMINI_BASE_URL"] = os.environ["BASE_URL"]
 
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode

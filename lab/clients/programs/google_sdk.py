@@ -5,7 +5,7 @@ from google.genai import types
 
 from check import *
 
-client = genai.Client(api_key=API_KEY, http_options=types.HttpOptions(base_url=BASE_URL))
+client = genai.Client()
 
 
 def ask(contents, **config):

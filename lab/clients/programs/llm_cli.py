@@ -8,10 +8,7 @@ from check import *
 
 folder = tempfile.mkdtemp()
 with open(os.path.join(folder, "extra-openai-models.yaml"), "w") as file:
-    file.write(
-        f"- model_id: genway\n  model_name: {MODEL}\n  api_base: {BASE_URL}/v1\n  api_key_name: genway\n"
-        "  supports_schema: true\n  supports_tools: true\n  vision: true\n"
-    )
+    file.write(os.environ["CONFIG"])
 with open(os.path.join(folder, "keys.json"), "w") as file:
     json.dump({"genway": API_KEY}, file)
 

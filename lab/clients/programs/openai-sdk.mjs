@@ -1,7 +1,8 @@
 import OpenAI from 'openai';
-import { API_KEY, BASE_URL, CALL, expect, look, MODEL as model, PIXEL, report, SAY, SCHEMA } from './check.mjs';
+import { API_URL, CALL, expect, look, MODEL as model, PIXEL, report, SAY, SCHEMA } from './check.mjs';
 
-const client = new OpenAI({ apiKey: API_KEY, baseURL: `${BASE_URL}/v1` });
+const client = new OpenAI();
+const media = new OpenAI({ baseURL: `${API_URL}/v1` });
 const ask = (content) => [{ role: 'user', content }];
 const textOf = (completion) => completion.choices[0].message.content;
 
@@ -28,18 +29,18 @@ const { input_tokens } = await client.responses.inputTokens.count({ model, input
 expect('count', input_tokens > 0, 'true');
 const embedded = await client.embeddings.create({ model: 'textm-embed', input: ['One', 'Two'], dimensions: 3 });
 expect('embeddings', embedded.data.map(({ embedding }) => embedding.length).join(), '3,3');
-const pictures = await client.images.generate({
+const pictures = await media.images.generate({
   model: 'imagea-2.5-sunburst',
   prompt: 'A fox',
   n: 2,
   response_format: 'b64_json',
 });
 expect('pictures', pictures.data.map(({ b64_json }) => b64_json.length > 100).join(), 'true,true');
-let video = await client.videos.create({ model: 'vidone-3.0', prompt: 'A fox', seconds: '4', size: '720x1280' });
+let video = await media.videos.create({ model: 'vidone-3.0', prompt: 'A fox', seconds: '4', size: '720x1280' });
 while (video.status === 'queued' || video.status === 'in_progress') {
   await new Promise((resolve) => setTimeout(resolve, 500));
-  video = await client.videos.retrieve(video.id);
+  video = await media.videos.retrieve(video.id);
 }
-const content = await (await client.videos.downloadContent(video.id)).arrayBuffer();
+const content = await (await media.videos.downloadContent(video.id)).arrayBuffer();
 expect('video', [video.status, content.byteLength > 1_000].join(), 'completed,true');
 report();

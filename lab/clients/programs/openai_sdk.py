@@ -5,7 +5,8 @@ from pydantic import BaseModel
 
 from check import *
 
-client = OpenAI(api_key=API_KEY, base_url=f"{BASE_URL}/v1")
+client = OpenAI()
+media = OpenAI(base_url=f"{API_URL}/v1")
 
 
 class Place(BaseModel):
@@ -35,9 +36,9 @@ response = client.responses.parse(model=MODEL, input="Name a city.", text_format
 expect("responses", type(response.output_parsed), "Place")
 embedded = client.embeddings.create(model="textm-embed", input=["One", "Two"], dimensions=3)
 expect("embeddings", [len(vector.embedding) for vector in embedded.data], "[3, 3]")
-pictures = client.images.generate(model="imagea-2.5-sunburst", prompt="A fox", n=2, response_format="b64_json")
+pictures = media.images.generate(model="imagea-2.5-sunburst", prompt="A fox", n=2, response_format="b64_json")
 expect("pictures", [bool(one.b64_json) for one in pictures.data], "[True, True]")
-video = client.videos.create_and_poll(model="vidone-3.0", prompt="A fox", seconds="4", size="720x1280")
-content = client.videos.download_content(video.id).read()
-expect("video", (video.status, len(content) > 1_000, client.videos.delete(video.id).deleted), "('completed', True, True)")
+video = media.videos.create_and_poll(model="vidone-3.0", prompt="A fox", seconds="4", size="720x1280")
+content = media.videos.download_content(video.id).read()
+expect("video", (video.status, len(content) > 1_000, media.videos.delete(video.id).deleted), "('completed', True, True)")
 report()

@@ -15,7 +15,10 @@ describe('a coding agent', () => {
     models: [model, ...known].map((id) => textModel(id, [{ format: 'messages' }], { compatibility: 'full' })),
   });
 
-  const agents = [['Codex CLI', model], ...known.map((id) => [`Codex CLI, ${id}`, id]), ['Gemini CLI', model]] as const;
+  const agents = [
+    ...['Codex CLI', 'Gemini CLI', 'Claude Code'].map((name) => [name, model]),
+    ...known.map((id) => [`Codex CLI, ${id}`, id]),
+  ];
   for (const [name = '', id = ''] of agents) {
     it(`reads a file, runs a shell command and writes a file: ${name}`, async function () {
       this.timeout(INSTALL_MS);
@@ -29,7 +32,7 @@ describe('a coding agent', () => {
       }
       const worked = await runProgram(
         { ...client, model: id },
-        { BASE_URL: text.baseUrl, API_KEY: text.apiKey, PICTURE: '' },
+        { apiUrl: text.baseUrl, textUrl: text.baseUrl, apiKey: text.apiKey, picture: '' },
       );
       expect(worked.split(', ')).to.include.members(['turn', 'read', 'shell', 'write', 'file']);
     });
