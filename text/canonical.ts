@@ -96,7 +96,7 @@ export interface Tool extends Cacheable {
   readonly clientType?: string | undefined;
   /** Responses only: the client knows the tool by this name, in a namespace. */
   readonly inNamespace?: { readonly namespace: string; readonly name: string } | undefined;
-  /** Responses only: the client's tool takes free text, which is the argument `input` here. */
+  /** The client's tool takes free text, which is the argument `input` here. */
   readonly isFreeText?: boolean | undefined;
   /** Responses only: the client's search for further tools, which become tools of the request. */
   readonly isToolSearch?: boolean | undefined;
@@ -178,6 +178,8 @@ export interface TextRequest extends Cacheable {
   readonly includeUsage?: boolean | undefined;
   /** Chat completions only: the request uses functions, the predecessor of tools; `answers`: so must the answer. */
   readonly functions?: { readonly answers: boolean } | undefined;
+  /** Chat completions only: the request has forms of tools that only the format's vendor knows. Upstreams get functions. */
+  readonly hasVendorTools?: boolean | undefined;
   /** Responses only: the fields that the answer repeats from the request. */
   readonly echo?:
     | { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined }

@@ -2,7 +2,7 @@
 import { hasFormat, type Catalogue } from '../../catalogue/types.ts';
 import { type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
 import type { RequestFormatName } from '../../domain/wire-format-name.ts';
-import { readRequest as readChatRequest } from '../../text/chat-completions/request-shape.ts';
+import { READ_REQUEST as READ_CHAT_REQUEST } from '../../text/chat-completions/request-shape.ts';
 import { readRequest as readEmbeddingsRequest } from '../../text/embeddings/request-shape.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../text/generate-content/request-shape.ts';
 import { REQUEST_SCHEMA as MESSAGES_REQUEST } from '../../text/messages/request-shape.ts';
@@ -12,7 +12,7 @@ import { READ_REQUEST as READ_RESPONSES_REQUEST } from '../../text/responses/req
 export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string, JsonSchema>> {
   const messagesRequest = withModels(MESSAGES_REQUEST, modelOn('messages', catalogue));
   return {
-    ChatCompletionRequest: withModels(readChatRequest.schema, modelOn('chat-completions', catalogue)),
+    ChatCompletionRequest: withModels(READ_CHAT_REQUEST.full.schema, modelOn('chat-completions', catalogue)),
     ResponsesRequest: withModels(READ_RESPONSES_REQUEST.full.schema, modelOn('responses', catalogue)),
     MessagesRequest: messagesRequest,
     MessagesCount: { ...messagesRequest, required: ['model', 'messages'] },

@@ -191,8 +191,8 @@ function isPassedOn(
   { reasoning }: Pick<TextModel, 'reasoning'>,
 ): boolean {
   const { name } = format;
-  const { model, turns, functions } = request;
-  if (name !== route.format || functions !== undefined) return false;
+  const { model, turns, functions, hasVendorTools = false } = request;
+  if (name !== route.format || functions !== undefined || hasVendorTools) return false;
   if (isOutputConverted(request, route)) return false;
   if (name === 'responses') return true;
   if (reasoning && request.reasoningDisplay === 'none') return false;

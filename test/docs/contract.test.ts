@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { endpointsFor } from '../../api/endpoints.ts';
 import { REFUSED_FOR_MS } from '../../api/services/image-links.ts';
-import { readRequest as readChat } from '../../text/chat-completions/request-shape.ts';
+import { READ_REQUEST as READ_CHAT } from '../../text/chat-completions/request-shape.ts';
 import { readRequest as readEmbeddings } from '../../text/embeddings/request-shape.ts';
 import { ignored, forwarded } from '../../text/fields.ts';
 import { GENERATION_CONFIG, READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
@@ -330,7 +330,7 @@ describe('docs/contract.md', () => {
   });
 
   for (const [section, { shape }] of [
-    ['4.8.1', readChat],
+    ['4.8.1', READ_CHAT.specification],
     ['4.8.2', READ_RESPONSES.specification],
     ['4.8.3', READ_MESSAGES.specification],
     ['4.8.5', readEmbeddings],

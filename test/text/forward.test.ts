@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
 import { type StreamEvent, UNREPORTED_USAGE } from '../../text/canonical.ts';
-import { readRequest as readChat } from '../../text/chat-completions/request-shape.ts';
+import { READ_REQUEST as READ_CHAT } from '../../text/chat-completions/request-shape.ts';
 import { ignored, forwarded } from '../../text/fields.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
@@ -80,7 +80,7 @@ describe('the identity path', () => {
   }
 
   for (const [name, { shape }] of [
-    ['chat-completions', readChat],
+    ['chat-completions', READ_CHAT.full],
     ['responses', READ_RESPONSES.specification],
     ['messages', READ_MESSAGES.specification],
     ['generate-content', READ_NATIVE.specification],

@@ -20,8 +20,8 @@ import { compact } from '../read.ts';
 import { pairToolResults, textOf } from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
-import { renderToolCall } from './render-result.ts';
-import { readRequest } from './request-shape.ts';
+import { renderFunctionCall } from './render-result.ts';
+import { READ_REQUEST } from './request-shape.ts';
 
 const PATH = '/chat/completions';
 
@@ -82,7 +82,7 @@ const DECIDED_HERE: ReadonlySet<string> = new Set([
   'audio',
   'web_search_options',
 ]);
-const FORWARDED = { forwarded: new Set([...readRequest.forwarded].filter((name) => !DECIDED_HERE.has(name))) };
+const FORWARDED = { forwarded: new Set([...READ_REQUEST.full.forwarded].filter((name) => !DECIDED_HERE.has(name))) };
 
 /** The fields with a cost beyond tokens that the operator lets through to an upstream. */
 function fieldsTaken({ chatFields }: TextRequest, { chatFields: taken = [] }: UpstreamOptions): JsonObject {
@@ -157,7 +157,7 @@ function renderAnswer(parts: readonly AnswerPart[]): JsonObject {
     role: 'assistant',
     content: text === '' && calls.length > 0 ? null : text,
     reasoning_content: reasoning === '' ? undefined : reasoning,
-    tool_calls: calls.length === 0 ? undefined : calls.map(renderToolCall),
+    tool_calls: calls.length === 0 ? undefined : calls.map(renderFunctionCall),
   });
 }
 

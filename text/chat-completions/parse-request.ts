@@ -5,15 +5,16 @@ import type { AnswerPart, TextRequest, Turn } from '../canonical.ts';
 import { NamedCalls } from '../named-calls.ts';
 import { compact, readArray, readId, readName } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
+import { arrayOf as arrayOfAnything, objectOf } from '../upstream-errors.ts';
 import type { ParseContext } from '../wire-format.ts';
-import { CONTENT, readMessage, readRequest } from './request-shape.ts';
+import { CONTENT, isCustom, READ_REQUEST, readMessage } from './request-shape.ts';
 
-type Request = ReturnType<typeof readRequest>;
+type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 type Message = ReturnType<typeof readMessage>;
 type Content = (typeof CONTENT)['full'];
 
 export function parseRequest(body: unknown, { compatibility = 'specification' }: ParseContext = {}): TextRequest {
-  const request = readRequest(body, '');
+  const request = READ_REQUEST[compatibility](body, '');
   request.get('modalities');
   const calls = new NamedCalls();
   const turns = request.getAs('messages', (value, path) =>
@@ -40,20 +41,28 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
 function toolsOf(
   request: Request,
   hasFunctionCalls: boolean,
-): Pick<TextRequest, 'tools' | 'toolChoice' | 'parallelToolCalls' | 'functions'> {
+): Pick<TextRequest, 'tools' | 'toolChoice' | 'parallelToolCalls' | 'functions' | 'hasVendorTools'> {
   const tools = request.get('tools');
   const functions = request.get('functions');
-  const toolChoice = request.get('tool_choice');
+  const { toolChoice, allowed } = request.get('tool_choice') ?? {};
   const functionChoice = request.get('function_call');
   const parallel = request.get('parallel_tool_calls');
   const answers = functions !== undefined && tools === undefined;
+  const all = [...(tools ?? []), ...(functions ?? [])];
   return {
-    tools: [...(tools ?? []), ...(functions ?? [])],
+    tools: allowed === undefined ? all : all.filter(({ name }) => allowed.has(name)),
     toolChoice: toolChoice ?? functionChoice,
     // An answer that uses functions has room for one call only.
     parallelToolCalls: answers ? false : parallel,
     functions: functions !== undefined || functionChoice !== undefined || hasFunctionCalls ? { answers } : undefined,
+    hasVendorTools: allowed !== undefined || hasCustomTools(request.object) || undefined,
   };
+}
+
+/** Whether tools, or calls in the conversation, take free text. */
+function hasCustomTools({ tools, messages }: JsonObject): boolean {
+  const calls = arrayOfAnything(messages).flatMap((message) => arrayOfAnything(objectOf(message)['tool_calls']));
+  return [...arrayOfAnything(tools), ...calls].some(isCustom);
 }
 
 function chatFieldsOf(request: Request): JsonObject | undefined {

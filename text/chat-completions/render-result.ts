@@ -1,10 +1,11 @@
 /** A canonical answer as a chat.completion object: contract 4.8.1. */
 import type { JsonObject } from '../../domain/json.ts';
-import type { AnswerPart, Choice, FinishReason, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import type { AnswerPart, Choice, FinishReason, TextRequest, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import { takesFreeText, textOfArguments } from '../free-text-tools.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { extraContentOf } from './signatures.ts';
-import type { ChatFinishReason, ChatToolCall, ChatUsage } from './types.ts';
+import type { ChatFinishReason, ChatFunctionToolCall, ChatToolCall, ChatUsage } from './types.ts';
 
 /** The format has three reasons, and cannot say which stop sequence hit. */
 export const FINISH_REASONS: Readonly<Record<FinishReason, ChatFinishReason>> = {
@@ -52,8 +53,8 @@ function renderCalls(calls: readonly ToolCallPart[], context: RenderContext): Js
   if (first === undefined) return {};
   // A function call has no id, and there is room for only one.
   return hasLegacyFunctions(context)
-    ? { function_call: renderToolCall(first).function }
-    : { tool_calls: calls.map(renderToolCall) };
+    ? { function_call: renderFunctionCall(first).function }
+    : { tool_calls: calls.map((call) => renderToolCall(call, context.request)) };
 }
 
 /** Whether calls are written as function calls, because the request used `functions`. */
@@ -69,7 +70,13 @@ function joined(parts: readonly AnswerPart[], type: 'text' | 'reasoning'): strin
   return parts.map((part) => (part.type === type ? part.text : '')).join('');
 }
 
-export function renderToolCall(call: ToolCallPart): ChatToolCall {
+function renderToolCall(call: ToolCallPart, { tools }: Pick<TextRequest, 'tools'>): ChatToolCall {
+  if (!takesFreeText(tools, call.name)) return renderFunctionCall(call);
+  const called = { name: call.name, input: textOfArguments(call.arguments) };
+  return { id: call.callId, type: 'custom', custom: called, ...extraContentOf(call.signature) };
+}
+
+export function renderFunctionCall(call: ToolCallPart): ChatFunctionToolCall {
   const called = { name: call.name, arguments: call.arguments };
   return { id: call.callId, type: 'function', function: called, ...extraContentOf(call.signature) };
 }

@@ -1,6 +1,7 @@
 /** Canonical events as chat.completion.chunk frames: contract 4.8.1. */
 import type { JsonObject } from '../../domain/json.ts';
 import { UNREPORTED_USAGE, type StreamEvent, type Usage } from '../canonical.ts';
+import { takesFreeText, textOfArguments } from '../free-text-tools.ts';
 import { DONE, encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
@@ -27,6 +28,8 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   readonly #choices = new Map<number, ChoiceState>();
   readonly #choiceOfPart = new Map<string, number>();
   readonly #toolIndexOfPart = new Map<string, number>();
+  /** The arguments so far of calls that take free text, which is known once the arguments around it are complete. */
+  readonly #openArguments = new Map<string, string>();
   #usage: Usage = UNREPORTED_USAGE;
 
   constructor(context: RenderContext) {
@@ -57,7 +60,9 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
       case 'tool-input-start':
         return this.#startToolCall(event, emit);
       case 'tool-input-delta':
-        return this.#emitCall(event.id, {}, { arguments: event.text }, emit);
+        return this.#takeDelta(event.id, event.text, emit);
+      case 'tool-input-end':
+        return this.#endToolCall(event.id, emit);
       case 'usage':
         this.#usage = event.usage;
         return;
@@ -94,9 +99,26 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
     const index = choice.toolCallCount;
     choice.toolCallCount += 1;
     this.#toolIndexOfPart.set(event.id, index);
-    const called = { name: event.name, arguments: '' };
-    const head = { id: event.callId, type: 'function', ...extraContentOf(event.signature) };
-    this.#emitCall(event.id, head, called, emit);
+    const head = { id: event.callId, ...extraContentOf(event.signature) };
+    if (takesFreeText(this.#context.request.tools, event.name)) {
+      this.#openArguments.set(event.id, '');
+      const called = { ...head, type: 'custom', custom: { name: event.name, input: '' } };
+      return this.#emitDelta(event.id, JSON.stringify({ tool_calls: [{ index, ...called }] }), emit);
+    }
+    this.#emitCall(event.id, { ...head, type: 'function' }, { name: event.name, arguments: '' }, emit);
+  }
+
+  #takeDelta(partId: string, text: string, emit: Emit<string>): void {
+    const open = this.#openArguments.get(partId);
+    if (open === undefined) return this.#emitCall(partId, {}, { arguments: text }, emit);
+    this.#openArguments.set(partId, open + text);
+  }
+
+  #endToolCall(partId: string, emit: Emit<string>): void {
+    const open = this.#openArguments.get(partId);
+    if (open === undefined) return;
+    const call = { index: this.#toolIndexOfPart.get(partId) ?? 0, custom: { input: textOfArguments(open) } };
+    this.#emitDelta(partId, JSON.stringify({ tool_calls: [call] }), emit);
   }
 
   /** Emits a piece of a call. A function call has no id, and there is room for only one. */

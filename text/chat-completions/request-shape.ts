@@ -12,7 +12,18 @@ import type {
   ToolChoice,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { byCompatibility, fields, ignored, object, forwarded, record, refused, typed } from '../fields.ts';
+import {
+  byCompatibility,
+  fields,
+  ignored,
+  object,
+  forwarded,
+  type ReaderSelector,
+  record,
+  refused,
+  typed,
+} from '../fields.ts';
+import { argumentsOfText, freeTextTool } from '../free-text-tools.ts';
 import {
   arrayOf,
   compact,
@@ -51,6 +62,15 @@ import { reasoningText } from './content.ts';
 import { signatureOf } from './signatures.ts';
 
 const MAXIMUM_CHOICES = 128;
+
+/** The type of tools that take free text, and of their calls. */
+const CUSTOM = 'custom';
+
+/** Whether a tool, a call or a choice is of a tool that takes free text. */
+export function isCustom(value: unknown): boolean {
+  return isObject(value) && value['type'] === CUSTOM;
+}
+
 const WHERE_OFFERED = 'Accepted; has an effect only if the model’s upstream offers it without extra charge';
 
 const textPartOf = (marks: CacheMarks) =>
@@ -120,17 +140,31 @@ const functionCall = reader(called.schema, (value, path) =>
   isObject(value) && value['name'] === '' ? undefined : called(value, path),
 );
 
+const callHead = { id: readId, extra_content: optional(described(readObject, 'As in the answer with the call')) };
+
+const callOfFunction = object(
+  { ...callHead, type: optional(oneOf(['function'])), function: called },
+  ({ id: callId, function: { name, arguments: text }, extra_content }): ToolCallPart =>
+    compact({ type: 'tool-call', callId, name, arguments: text, signature: signatureOf({ extra_content }) }),
+);
+
+/** The call of a tool that takes free text. */
+const callOfCustom = object(
+  { ...callHead, type: oneOf([CUSTOM]), custom: record({ name: readName, input: readString }) },
+  ({ id: callId, custom: { name, input }, extra_content }): ToolCallPart =>
+    compact({
+      type: 'tool-call',
+      callId,
+      name,
+      arguments: argumentsOfText(input),
+      signature: signatureOf({ extra_content }),
+    }),
+);
+
 const toolCall = named(
   'ChatToolCall',
-  object(
-    {
-      type: optional(oneOf(['function'])),
-      function: called,
-      id: readId,
-      extra_content: optional(described(readObject, 'As in the answer with the call')),
-    },
-    ({ id: callId, function: { name, arguments: text }, extra_content }): ToolCallPart =>
-      compact({ type: 'tool-call', callId, name, arguments: text, signature: signatureOf({ extra_content }) }),
+  reader({ oneOf: [callOfFunction.schema, callOfCustom.schema] }, (value, path) =>
+    isCustom(value) ? callOfCustom(value, path) : callOfFunction(value, path),
   ),
 );
 
@@ -165,14 +199,49 @@ const readFunction = object(
   (definition): Tool => compact(definition),
 );
 
-const readTool = typed<Tool>({ function: object({ function: readFunction }, (tool) => tool.function) });
-
-const toolByName = object({ name: readName }, ({ name }): ToolChoice => ({ type: 'tool', name }));
-
-const toolChoice = textOr<ToolChoice>(
-  mapped(oneOf(['auto', 'none', 'required']), (type) => ({ type })),
-  typed({ function: object({ function: toolByName }, (choice) => choice.function) }),
+const customTool = object(
+  { name: readName, description: optional(readString), format: optional(readObject) },
+  freeTextTool,
 );
+
+const functionTool = { function: object({ function: readFunction }, (tool) => tool.function) };
+const TOOL = {
+  full: typed<Tool>({ ...functionTool, [CUSTOM]: object({ custom: customTool }, (tool) => tool.custom) }),
+  specification: typed<Tool>(functionTool),
+};
+
+const reference = object({ name: readName }, ({ name }) => name);
+const toolByName = mapped(reference, (name): ToolChoice => ({ type: 'tool', name }));
+
+/** A choice among the tools, and the names of those that may be called. */
+interface ChosenTools {
+  readonly toolChoice: ToolChoice;
+  readonly allowed?: ReadonlySet<string> | undefined;
+}
+
+const plainChoice = mapped(oneOf(['auto', 'none', 'required']), (type): ChosenTools => ({ toolChoice: { type } }));
+const functionByName = {
+  function: object({ function: toolByName }, (choice): ChosenTools => ({ toolChoice: choice.function })),
+};
+const references = typed<string>({
+  function: object({ function: reference }, (tool) => tool.function),
+  [CUSTOM]: object({ custom: reference }, (tool) => tool.custom),
+});
+const allowedTools = record({ mode: oneOf(['auto', 'required']), tools: arrayOf(references) });
+const TOOL_CHOICE = {
+  full: textOr<ChosenTools>(
+    plainChoice,
+    typed<ChosenTools>({
+      ...functionByName,
+      [CUSTOM]: object({ custom: toolByName }, (choice) => ({ toolChoice: choice.custom })),
+      allowed_tools: object({ allowed_tools: allowedTools }, ({ allowed_tools: { mode, tools } }) => ({
+        toolChoice: { type: mode },
+        allowed: new Set(tools),
+      })),
+    }),
+  ),
+  specification: textOr<ChosenTools>(plainChoice, typed<ChosenTools>(functionByName)),
+};
 
 const functionChoice = textOr<ToolChoice>(
   mapped(oneOf(['auto', 'none']), (type) => ({ type })),
@@ -195,62 +264,68 @@ const outputFormat = typed<OutputFormat | undefined>({
   ),
 });
 
-export const readRequest = fields(
-  {
-    model: readName,
-    messages: constrained(arrayOf(readMessage), { minItems: 1 }),
-    max_tokens: optional(outputTokens()),
-    max_completion_tokens: optional(
-      described(outputTokens(), 'Same as `max_tokens`; the larger of both counts. The default depends on the balance'),
-    ),
-    stream: optional(STREAM),
-    stream_options: optional(
-      record({ include_usage: optional(described(readBoolean, 'Whether the last chunk reports the usage')) }),
-    ),
-    temperature: optional(TEMPERATURE),
-    top_p: optional(TOP_P),
-    top_k: optional(TOP_K),
-    stop: optional(readStops),
-    tools: optional(arrayOf(readTool)),
-    tool_choice: optional(toolChoice),
-    parallel_tool_calls: optional(readBoolean),
-    n: optional(described(integerBetween(1, MAXIMUM_CHOICES), 'Number of answers')),
-    seed: optional(integerBetween(null, null)),
-    frequency_penalty: optional(PENALTY),
-    presence_penalty: optional(PENALTY),
-    response_format: optional(outputFormat),
-    reasoning_effort: optional(EFFORT),
-    verbosity: optional(VERBOSITY),
-    user: optional(described(readString, 'Identifies the end user')),
-    modalities: optional(arrayOf(oneOf(['text']))),
-    logit_bias: forwarded,
-    logprobs: forwarded,
-    top_logprobs: forwarded,
-    metadata: ignored,
-    moderation: ignored,
-    prediction: ignored,
-    prompt_cache_key: forwarded,
-    prompt_cache_options: ignored,
-    prompt_cache_retention: ignored,
-    safety_identifier: forwarded,
-    service_tier: ignored,
-    store: ignored,
-    // Not standard, but sent by many clients of compatible services.
-    chat_template_kwargs: forwarded,
-    enable_thinking: forwarded,
-    min_p: forwarded,
-    reasoning: forwarded,
-    reasoning_split: forwarded,
-    repetition_penalty: forwarded,
-    thinking: forwarded,
-    // No effect unless the route passes them on.
-    audio: optional(described(readObject, WHERE_OFFERED)),
-    web_search_options: optional(described(readObject, WHERE_OFFERED)),
-    // The earlier names of tools and their choice.
-    functions: optional(
-      described(arrayOf(readFunction), 'The earlier name of `tools`; the answer then uses `function_call`'),
-    ),
-    function_call: optional(functionChoice),
-  },
-  { unknown: 'refuse' },
-);
+const requestOf = (select: ReaderSelector) =>
+  fields(
+    {
+      model: readName,
+      messages: constrained(arrayOf(readMessage), { minItems: 1 }),
+      max_tokens: optional(outputTokens()),
+      max_completion_tokens: optional(
+        described(
+          outputTokens(),
+          'Same as `max_tokens`; the larger of both counts. The default depends on the balance',
+        ),
+      ),
+      stream: optional(STREAM),
+      stream_options: optional(
+        record({ include_usage: optional(described(readBoolean, 'Whether the last chunk reports the usage')) }),
+      ),
+      temperature: optional(TEMPERATURE),
+      top_p: optional(TOP_P),
+      top_k: optional(TOP_K),
+      stop: optional(readStops),
+      tools: select(optional(arrayOf(TOOL.full)), optional(arrayOf(TOOL.specification))),
+      tool_choice: select(optional(TOOL_CHOICE.full), optional(TOOL_CHOICE.specification)),
+      parallel_tool_calls: optional(readBoolean),
+      n: optional(described(integerBetween(1, MAXIMUM_CHOICES), 'Number of answers')),
+      seed: optional(integerBetween(null, null)),
+      frequency_penalty: optional(PENALTY),
+      presence_penalty: optional(PENALTY),
+      response_format: optional(outputFormat),
+      reasoning_effort: optional(EFFORT),
+      verbosity: optional(VERBOSITY),
+      user: optional(described(readString, 'Identifies the end user')),
+      modalities: optional(arrayOf(oneOf(['text']))),
+      logit_bias: forwarded,
+      logprobs: forwarded,
+      top_logprobs: forwarded,
+      metadata: ignored,
+      moderation: ignored,
+      prediction: ignored,
+      prompt_cache_key: forwarded,
+      prompt_cache_options: ignored,
+      prompt_cache_retention: ignored,
+      safety_identifier: forwarded,
+      service_tier: ignored,
+      store: ignored,
+      // Not standard, but sent by many clients of compatible services.
+      chat_template_kwargs: forwarded,
+      enable_thinking: forwarded,
+      min_p: forwarded,
+      reasoning: forwarded,
+      reasoning_split: forwarded,
+      repetition_penalty: forwarded,
+      thinking: forwarded,
+      // No effect unless the route passes them on.
+      audio: optional(described(readObject, WHERE_OFFERED)),
+      web_search_options: optional(described(readObject, WHERE_OFFERED)),
+      // The earlier names of tools and their choice.
+      functions: optional(
+        described(arrayOf(readFunction), 'The earlier name of `tools`; the answer then uses `function_call`'),
+      ),
+      function_call: optional(functionChoice),
+    },
+    { unknown: 'refuse' },
+  );
+
+export const READ_REQUEST = byCompatibility(requestOf);

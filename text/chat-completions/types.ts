@@ -1,16 +1,27 @@
 /** The shapes of chat completions that the gateway writes. */
 import type { JsonObject } from '../../domain/json.ts';
 
-export interface ChatToolCall {
+interface CallHead {
   readonly id: string;
-  readonly type: 'function';
-  readonly function: { readonly name: string; readonly arguments: string };
   /** A signature, as Google's service has it. */
   readonly extra_content?: JsonObject;
 }
 
+export interface ChatFunctionToolCall extends CallHead {
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+/** The call of a tool that takes free text. */
+export interface ChatCustomToolCall extends CallHead {
+  readonly type: 'custom';
+  readonly custom: { readonly name: string; readonly input: string };
+}
+
+export type ChatToolCall = ChatFunctionToolCall | ChatCustomToolCall;
+
 /** A call, for clients that use `functions`. */
-export type ChatFunctionCall = ChatToolCall['function'];
+export type ChatFunctionCall = ChatFunctionToolCall['function'];
 
 export interface ChatUsage {
   readonly prompt_tokens: number;

@@ -19,6 +19,7 @@ import { withPortableCallIds } from '../call-ids.ts';
 import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
 import { argumentsOf, checkArguments, hasCacheMarks, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
+import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { READ_REQUEST } from './request-shape.ts';
 import { answerSchemaOf } from './schema.ts';
@@ -79,13 +80,13 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   const {
     tool_choice,
     output_config: outputConfig,
+    output_format: outputFormat,
     ...fields
   } = forwardedFields(body, READ_REQUEST[options.compatibility ?? 'specification']);
   const bounded = {
     ...fields,
     tool_choice: request.tools.length === 0 ? undefined : tool_choice,
-    // The effort is one that the model has.
-    output_config: isObject(outputConfig) ? compact({ ...outputConfig, effort: request.reasoningEffort }) : undefined,
+    output_config: forwardedOutputConfig(outputConfig, outputFormat, request),
     ...(options.reasons !== true && { thinking: undefined }),
     model: options.model,
     max_tokens: request.sampling.maxOutputTokens,
@@ -94,6 +95,12 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   const sent = compact(cacheMarksOf(request, options) === 'auto' ? withMarks(bounded) : bounded);
   const isFull = options.compatibility === 'full';
   return { path: PATH, headers: headersOf(options), body: isFull ? sent : withUsualCache(sent) };
+}
+
+/** The client's settings under their current name, with an effort that the model has. */
+function forwardedOutputConfig(config: unknown, format: unknown, request: TextRequest): JsonObject | undefined {
+  if (!isObject(config) && !isObject(format)) return undefined;
+  return compact({ ...(isObject(format) && { format }), ...objectOf(config), effort: request.reasoningEffort });
 }
 
 /** A client's body with the marks of {@link buildRequest}. */

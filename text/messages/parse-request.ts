@@ -36,7 +36,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     // Vendors think only where they are asked to; with the compatibility of the specification, models always do.
     ...(compatibility === 'full' && { reasoningDisplay: 'none' as const, ...request.get('thinking') }),
     reasoningEffort: outputConfig?.get('effort'),
-    outputFormat: outputConfig?.get('format'),
+    outputFormat: outputConfig?.get('format') ?? request.get('output_format'),
     unused: unusedFields(request.unused(), outputConfig?.unused(), metadata?.unused()),
     userId: userId && cutText(userId, MAXIMUM_USER_ID_LENGTH),
   });

@@ -65,20 +65,28 @@ const imageBlockOf = (marks: CacheMarks) =>
     ({ source, cache_control: cacheBreakpoint }): ImagePart => compact({ type: 'image', source, cacheBreakpoint }),
   );
 
-/** A document is a file, or plain text. Links can only lead to PDF. */
-const documentSource = typed<FilePart | TextPart>({
-  base64: mapped(bytes, (source) => ({ type: 'file', source })),
-  url: mapped(link, (source) => ({ type: 'file', source: { mediaType: 'application/pdf', ...source } })),
-  text: object({ data: readString }, ({ data }) => ({ type: 'text', text: data })),
-});
+/** A document is a file, plain text, or blocks. Links can only lead to PDF. */
+const documentSourceOf = (marks: CacheMarks) =>
+  typed<FilePart | TextPart | readonly (TextPart | ImagePart)[]>({
+    base64: mapped(bytes, (source) => ({ type: 'file', source })),
+    url: mapped(link, (source) => ({ type: 'file', source: { mediaType: 'application/pdf', ...source } })),
+    text: object({ data: readString }, ({ data }) => ({ type: 'text', text: data })),
+    content: object(
+      { content: contentOf(typed<TextPart | ImagePart>({ text: textBlockOf(marks), image: imageBlockOf(marks) })) },
+      ({ content }) => content,
+    ),
+  });
 
 const documentBlockOf = (marks: CacheMarks) =>
   object(
-    { ...marks, title: optional(readString), source: documentSource },
-    ({ title, source, cache_control: cacheBreakpoint }): FilePart | TextPart =>
-      compact(
-        source.type === 'file' ? { ...source, filename: title, cacheBreakpoint } : { ...source, cacheBreakpoint },
-      ),
+    { ...marks, title: optional(readString), source: documentSourceOf(marks) },
+    ({ title, source, cache_control: cacheBreakpoint }): readonly InputPart[] => {
+      const parts: readonly InputPart[] = 'type' in source ? [source] : source;
+      return parts.map((part, index) => {
+        const named = part.type === 'file' ? { ...part, filename: title } : part;
+        return index === parts.length - 1 && cacheBreakpoint ? compact({ ...named, cacheBreakpoint }) : compact(named);
+      });
+    },
   );
 
 /** Search results of the client. Other formats have no citations, so the model gets the text. */
@@ -101,7 +109,7 @@ const inputBlocksOf = (marks: CacheMarks) => ({
 
 function userBlockOf(marks: CacheMarks) {
   const inputBlocks = inputBlocksOf(marks);
-  const inputBlock = named('MessagesInputBlock', typed<InputPart>(inputBlocks));
+  const inputBlock = named('MessagesInputBlock', typed<InputPart | readonly InputPart[]>(inputBlocks));
   const toolResultBlock = object(
     {
       ...marks,
@@ -113,7 +121,7 @@ function userBlockOf(marks: CacheMarks) {
       compact({
         type: 'tool-result',
         callId: result.tool_use_id,
-        content: result.content ?? [],
+        content: (result.content ?? []).flat(),
         isError: result.is_error,
         cacheBreakpoint: result.cache_control,
       }),
@@ -122,7 +130,7 @@ function userBlockOf(marks: CacheMarks) {
     'MessagesUserBlock',
     reader(
       { oneOf: [inputBlock.schema, typed({ tool_result: toolResultBlock }).schema] },
-      typed<InputPart | ToolResultPart>({ ...inputBlocks, tool_result: toolResultBlock }),
+      typed<InputPart | readonly InputPart[] | ToolResultPart>({ ...inputBlocks, tool_result: toolResultBlock }),
     ),
   );
 }
@@ -156,7 +164,7 @@ const systemOf = (marks: CacheMarks) => contentOf(typed<TextPart>({ text: textBl
 export const CONTENT = byCompatibility((select) => {
   const marks = cacheMarks(select);
   return {
-    user: contentOf(userBlockOf(marks)),
+    user: mapped(contentOf(userBlockOf(marks)), (parts) => parts.flat()),
     assistant: contentOf(answerBlockOf(marks)),
     system: systemOf(marks),
   };
@@ -266,6 +274,7 @@ const requestOf = (select: ReaderSelector) =>
           format: optional(outputFormat),
         }),
       ),
+      output_format: optional(described(outputFormat, 'The earlier name of `output_config.format`')),
       metadata: optional(fields({ user_id: optional(described(readString, 'Identifies the end user')) })),
       thinking: select(optional(thinking)),
       cache_control: select(cacheMarks(select).cache_control, forwarded),
@@ -278,7 +287,6 @@ const requestOf = (select: ReaderSelector) =>
       container: refused('hosted tools and skills are not offered; send tools with a name and an input_schema'),
       inference_geo: refused('the region of processing cannot be chosen'),
       mcp_servers: refused('hosted tools are not offered; send tools with a name and an input_schema'),
-      output_format: refused('send "output_config.format" instead'),
       // The vendor's SDK reads these details, and sends the whole conversation without `thread`.
       thread: refused('conversations are not stored; send all messages', {
         error_code: 'thread_unsupported_request',

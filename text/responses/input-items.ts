@@ -14,6 +14,7 @@ import type {
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
 import { fields, object, refused, typed } from '../fields.ts';
+import { argumentsOfText } from '../free-text-tools.ts';
 import {
   anything,
   arrayOf,
@@ -34,7 +35,7 @@ import {
   readText,
 } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
-import { argumentsOfText, flatName, TOOL_SEARCH, TOOLS } from './tools.ts';
+import { flatName, TOOL_SEARCH, TOOLS } from './tools.ts';
 import { ITEM_ID_PREFIXES } from './types.ts';
 
 const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));

@@ -1,10 +1,11 @@
 /** A canonical answer as a response object: contract 4.8.2. */
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart, Finish, FinishReason, TextPart, TextRequest, TextResult, Usage } from '../canonical.ts';
+import { textOfArguments } from '../free-text-tools.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { renderTextConfig, renderTool, renderToolChoice } from './build-request.ts';
-import { callKindOf, objectOfText, ownToolOf, textOfArguments } from './tools.ts';
+import { callKindOf, objectOfText, ownToolOf } from './tools.ts';
 import {
   ITEM_ID_PREFIXES,
   type IncompleteReason,

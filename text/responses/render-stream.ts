@@ -7,6 +7,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { UNREPORTED_USAGE, type AnswerPart, type Finish, type StreamEvent, type Usage } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
+import { textOfArguments } from '../free-text-tools.ts';
 import type { RenderContext } from '../wire-format.ts';
 import {
   EMPTY_TEXT,
@@ -19,7 +20,7 @@ import {
   renderText,
   renderUnfinished,
 } from './render-result.ts';
-import { callKindOf, ownToolOf, textOfArguments } from './tools.ts';
+import { callKindOf, ownToolOf } from './tools.ts';
 import type { ItemStatus, OutputItem } from './types.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {

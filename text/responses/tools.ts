@@ -22,6 +22,7 @@ import {
   type Reader,
   textOr,
 } from '../read.ts';
+import { freeTextTool } from '../free-text-tools.ts';
 import { JSON_SCHEMA } from '../settings.ts';
 import { arrayOf as arrayOfAnything } from '../upstream-errors.ts';
 
@@ -36,20 +37,9 @@ const functionFields = {
 };
 const functionTool = object(functionFields, (tool): Tool => compact(tool));
 
-/** The argument that is the text for a tool that takes free text. */
-const INPUT = 'input';
-
 const customTool = object(
   { name: readName, description: optional(readString), format: optional(readObject) },
-  ({ name, description, format }): Tool => {
-    const form = format && `The form of "${INPUT}": ${JSON.stringify(format)}`;
-    return compact({
-      name,
-      description: [description, form].filter((text) => text !== undefined).join('\n\n') || undefined,
-      parameters: { type: 'object', properties: { [INPUT]: { type: 'string' } }, required: [INPUT] },
-      isFreeText: true,
-    });
-  },
+  freeTextTool,
 );
 
 const namespaceTool = object(
@@ -206,22 +196,6 @@ export const TOOL_CHOICE = {
 /** The name of the function that stands for a tool in a namespace. */
 export function flatName(namespace: string, name: string): string {
   return namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`;
-}
-
-/** The arguments of a function for the text of a tool that takes free text. */
-export function argumentsOfText(text: string): string {
-  return JSON.stringify({ [INPUT]: text });
-}
-
-/** The text for a tool that takes free text; arguments that are not of the expected form are the text themselves. */
-export function textOfArguments(text: string): string {
-  try {
-    const value: unknown = JSON.parse(text);
-    const input = isObject(value) ? value[INPUT] : undefined;
-    return typeof input === 'string' ? input : text;
-  } catch {
-    return text;
-  }
 }
 
 /** The arguments of a call as an object; arguments that are none, as when the output bound cuts them, are empty. */

@@ -150,7 +150,7 @@ if (agent.config) {
 async function ask(prompt) {
   const running = promisify(execFile)(BIN, agent.readsPrompt ? agent.args : [...agent.args, prompt], {
     cwd: work,
-    env: { ...process.env, HOME: home, GENWAY_KEY: API_KEY, ...agent.env },
+    env: { ...process.env, HOME: home, PWD: work, GENWAY_KEY: API_KEY, ...agent.env },
     timeout: 120_000,
   });
   running.child.stdin.end(agent.readsPrompt ? prompt : '');

@@ -15,7 +15,7 @@ import { createVideoRequestParser } from '../../../api/routes/videos/schema.ts';
 import { createEndpointSchema, redeliverSchema, updateEndpointSchema } from '../../../api/routes/webhooks/schema.ts';
 import { createValidator } from '../../../api/validation.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
-import { readRequest as readChatRequest } from '../../../text/chat-completions/request-shape.ts';
+import { READ_REQUEST as READ_CHAT_REQUEST } from '../../../text/chat-completions/request-shape.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../../text/generate-content/request-shape.ts';
 import { READ_REQUEST as READ_MESSAGES_REQUEST } from '../../../text/messages/request-shape.ts';
@@ -194,7 +194,7 @@ const textRequests = [
   {
     schema: 'ChatCompletionRequest',
     format: FORMATS['chat-completions'],
-    fields: readChatRequest.shape,
+    fields: READ_CHAT_REQUEST.full.shape,
     body: { model: 'textc-M3', messages: [{ role: 'user', content: 'Hi' }] },
   },
   {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../domain/json.ts';
 import { parseRequest } from '../../../text/chat-completions/parse-request.ts';
-import { readRequest } from '../../../text/chat-completions/request-shape.ts';
+import { READ_REQUEST } from '../../../text/chat-completions/request-shape.ts';
 import { itDecidesEveryField } from '../support.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
@@ -42,7 +42,7 @@ function turnsOf(...messages: readonly JsonObject[]) {
 }
 
 describe('chat completions request', () => {
-  const { modalities: _, ...shape } = readRequest.shape;
+  const { modalities: _, ...shape } = READ_REQUEST.full.shape;
   itDecidesEveryField(parseRequest, { shape }, base, EXAMPLES);
 
   it('accepts only text as the kind of answer', () => {

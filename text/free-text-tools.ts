@@ -1,0 +1,45 @@
+/** Tools that take free text instead of JSON. Upstreams get functions with one argument, which is the text. */
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { Tool } from './canonical.ts';
+import { compact } from './read.ts';
+
+const INPUT = 'input';
+
+export interface FreeTextTool {
+  readonly name: string;
+  readonly description?: string | undefined;
+  /** The form of the text, such as a grammar. */
+  readonly format?: JsonObject | undefined;
+}
+
+/** The function that stands for a tool that takes free text. */
+export function freeTextTool({ name, description, format }: FreeTextTool): Tool {
+  const form = format && `The form of "${INPUT}": ${JSON.stringify(format)}`;
+  return compact({
+    name,
+    description: [description, form].filter((text) => text !== undefined).join('\n\n') || undefined,
+    parameters: { type: 'object', properties: { [INPUT]: { type: 'string' } }, required: [INPUT] },
+    isFreeText: true,
+  });
+}
+
+/** The arguments of a function for the text of a tool that takes free text. */
+export function argumentsOfText(text: string): string {
+  return JSON.stringify({ [INPUT]: text });
+}
+
+/** The text for a tool that takes free text; arguments that are not of the expected form are the text themselves. */
+export function textOfArguments(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    const input = isObject(value) ? value[INPUT] : undefined;
+    return typeof input === 'string' ? input : text;
+  } catch {
+    return text;
+  }
+}
+
+/** Whether the client's tool with this name takes free text. */
+export function takesFreeText(tools: readonly Tool[], name: string): boolean {
+  return tools.find((tool) => tool.name === name)?.isFreeText === true;
+}
