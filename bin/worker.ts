@@ -69,7 +69,7 @@ const calls = createCallRecorder(database, log);
 const encryption = createEncryption(...config.secrets.encryptionKeys);
 const checkStarted = startWithRetries(log, async () => {
   await checkSecrets(database, { encryption, keyPeppers: config.secrets.keyPeppers });
-  await files.recordStart();
+  await files.confirmStart();
 });
 const activities = {
   media: createMediaTaskActivities({

@@ -7,6 +7,7 @@ import { listUnknownWords, type UnknownWord } from '../../db/queries/unknown-wor
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
 import { type JudgedCalls, judgedCalls } from '../../domain/call-sum.ts';
 import type { Readiness } from '../../telemetry/health.ts';
+import { readRefusal } from './configuration-control.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
 import type { SoldBelowCost } from '../../catalogue/below-cost.ts';
 import { findSalesBelowCost } from './price-lists.ts';
@@ -36,7 +37,7 @@ export type Concern =
   | { readonly kind: 'endpoints' | 'approvals' | 'findings'; readonly count: number }
   /** Prices below an upstream's cost, in the catalogue (`list` is null) or in a version of a price list. */
   | { readonly kind: 'belowCost'; readonly list: string | null; readonly count: number; readonly first: SoldBelowCost }
-  /** This process refused the operator's files. */
+  /** A process refused the operator's files. */
   | { readonly kind: 'files'; readonly reason: string }
   /** An operator disabled a model. */
   | ({ readonly kind: 'disabled'; readonly model: string } & Authorship);
@@ -59,7 +60,7 @@ export async function readState(services: Services): Promise<State> {
     services.checkHealth(),
     readConcerns(services).catch(() => ({ backlog: null, concerns: [] })),
   ]);
-  const { refusal } = services.configuration.show();
+  const refusal = await readRefusal(services).catch(() => null);
   return {
     readiness,
     backlog: fromDatabase.backlog,

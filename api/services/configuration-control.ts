@@ -1,4 +1,6 @@
 import type { OfferChange } from '../../catalogue/offer.ts';
+import type { Database } from '../../db/database.ts';
+import { findRefusal } from '../../db/queries/configurations.ts';
 
 /** The operator's files (catalogue and upstreams) as this process uses them. */
 export interface ConfigurationControl {
@@ -30,4 +32,18 @@ export interface ConfigurationPreview {
   readonly catalogueVersion: string;
   /** Changes of models and prices; empty if only the upstreams changed. */
   readonly changes: readonly OfferChange[];
+}
+
+/** Returns why this process or another refused the files on disk; null if no process did. */
+export async function readRefusal({
+  configuration,
+  database,
+}: {
+  readonly configuration: ConfigurationControl;
+  readonly database: Database;
+}): Promise<string | null> {
+  const { refusal } = configuration.show();
+  if (refusal !== null) return refusal;
+  const elsewhere = await findRefusal(database);
+  return elsewhere && `${elsewhere.process}: ${elsewhere.refusal}`;
 }

@@ -2,11 +2,14 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { ConfigurationPreview, ConfigurationState } from '../../api/services/configuration-control.ts';
-import { compareOffers, offerOf } from '../../catalogue/offer.ts';
+import { compareOffers, mediaRateCardsOf, offerOf, textCostsOf } from '../../catalogue/offer.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { FilesConfig } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
 import { recordConfiguration } from '../../db/queries/configurations.ts';
+import { recordRateCards } from '../../db/queries/rate-cards.ts';
+import { recordTextCosts } from '../../db/queries/text-costs.ts';
+import { rateCardsOf } from '../../db/text-money/create-billing.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { checkFiles, configuredPaths, loadFiles, type OperatorFiles } from './operator-files.ts';
 
@@ -16,8 +19,6 @@ export interface FilesOptions {
   readonly log: Logger;
   /** For example `api`. */
   readonly kind: string;
-  /** Prepares the use of a catalogue. @throws OperatorError if the process must not use the catalogue */
-  readonly prepare?: (catalogue: Catalogue) => Promise<void>;
 }
 
 export type ConfigurationListener = (files: OperatorFiles) => void | Promise<void>;
@@ -79,13 +80,25 @@ export class ActiveConfiguration {
    */
   async apply(digest: string): Promise<void> {
     if (digest !== this.#current.digest) await this.#replace(digest).catch((error) => this.#refuse(digest, error));
+    else if (this.#refused !== null) await this.recordCurrent();
     this.#refused = null;
   }
 
+  /**
+   * Stores the prices of the files with which the process started, and records the use of the files.
+   *
+   * @throws OperatorError if the process must not use the files; the refusal is recorded
+   */
+  async confirmStart(): Promise<void> {
+    const { files, digest } = this.#current;
+    await recordPrices(this.#options.database, files.catalogue).catch((error) => this.#refuse(digest, error));
+    await this.recordCurrent();
+  }
+
   async #replace(digest: string): Promise<void> {
-    const { config, log, prepare } = this.#options;
+    const { config, database, log } = this.#options;
     const files = loadFiles(config, log);
-    await prepare?.(files.catalogue);
+    await recordPrices(database, files.catalogue);
     for (const listener of this.#listeners) await listener(files);
     this.#current = { files, digest, since: new Date() };
     log.info({ catalogue: files.catalogue.version, digest }, 'another configuration is in force');
@@ -113,4 +126,14 @@ export class ActiveConfiguration {
       (error: unknown) => log.debug({ err: error }, 'cannot record the configuration'),
     );
   }
+}
+
+/**
+ * Stores the prices and costs of a version. The stored ones decide for every process whether it uses a catalogue.
+ *
+ * @throws OperatorError if prices or costs were changed without a new version
+ */
+async function recordPrices(database: Database, catalogue: Catalogue): Promise<void> {
+  await recordRateCards(database, [...rateCardsOf(catalogue), ...mediaRateCardsOf(catalogue)]);
+  await recordTextCosts(database, textCostsOf(catalogue));
 }

@@ -18,8 +18,12 @@ export interface WatchedFiles extends ConfigurationControl {
   current(): OperatorFiles;
   /** @param listener called with the new files before the process uses them */
   onChange(listener: ConfigurationListener): void;
-  /** Records the version with which the process started. */
-  recordStart(): Promise<void>;
+  /**
+   * Stores the prices of the version with which the process started, and records its use.
+   *
+   * @throws OperatorError if prices or costs were changed without a new version
+   */
+  confirmStart(): Promise<void>;
   stop(): void;
 }
 
@@ -71,7 +75,7 @@ export function watchOperatorFiles(options: WatchOptions): WatchedFiles {
   return {
     current: () => active.files,
     onChange: (listener) => active.onChange(listener),
-    recordStart: () => inOrder(() => active.recordCurrent()),
+    confirmStart: () => inOrder(() => active.confirmStart()),
     show: () => active.state,
     preview: async () => active.preview(await digestOf(config)),
     apply,

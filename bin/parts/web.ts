@@ -7,16 +7,11 @@ import { createJobAnnouncer } from '../../temporal/job-announcer.ts';
 import { createReconciliationStarter } from '../../temporal/reconciliation-starter.ts';
 import { createTaskStarter } from '../../temporal/task-starter.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
-import { mediaRateCardsOf, textCostsOf } from '../../catalogue/offer.ts';
-import type { Catalogue } from '../../catalogue/types.ts';
 import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
-import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { checkSecrets } from '../../db/queries/secrets.ts';
-import { recordTextCosts } from '../../db/queries/text-costs.ts';
-import { rateCardsOf } from '../../db/text-money/create-billing.ts';
 import { createEncryption } from '../../db/encryption.ts';
 import { startModelControl } from '../../api/services/model-control.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
@@ -70,14 +65,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
   const clock = createDatabaseClock(database);
   const encryption = createEncryption(...config.secrets.encryptionKeys);
   const starter = createTaskStarter({ client, database, metrics, log, clock });
-  const files = watchOperatorFiles({
-    config,
-    database,
-    log,
-    registry: metrics.registry,
-    kind,
-    prepare: (catalogue) => recordPrices(database, catalogue),
-  });
+  const files = watchOperatorFiles({ config, database, log, registry: metrics.registry, kind });
   const callbackReaders = openCallbackReaders(config, clock);
   callbackReaders.renew(files.current().upstreams.media);
   files.onChange(({ upstreams }) => callbackReaders.renew(upstreams.media));
@@ -112,9 +100,8 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
     deliveryStarter: createDeliveryStarter({ client, database, log }),
     ready: async () => {
       await checkSecrets(database, { encryption, keyPeppers: config.secrets.keyPeppers });
-      await recordPrices(database, files.current().catalogue);
+      await files.confirmStart();
       await models.applyOverrides();
-      await files.recordStart();
     },
     close: async () => {
       files.stop();
@@ -142,12 +129,6 @@ async function openStripe(secretKey: string | undefined): Promise<CheckoutPages 
   if (secretKey === undefined) return null;
   const { createStripeCheckout } = await import('../../providers/stripe-checkout.ts');
   return createStripeCheckout({ secretKey });
-}
-
-/** @throws OperatorError if prices or costs were changed without a new version */
-async function recordPrices(database: Database, catalogue: Catalogue): Promise<void> {
-  await recordRateCards(database, [...rateCardsOf(catalogue), ...mediaRateCardsOf(catalogue)]);
-  await recordTextCosts(database, textCostsOf(catalogue));
 }
 
 function temporalClient({ temporal }: Config, tracing: Tracing): Client {

@@ -121,6 +121,7 @@ CREATE TABLE configurations (
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT configurations_have_a_version CHECK (catalogue_version IS NOT NULL OR refusal IS NOT NULL)
 );
+CREATE INDEX configurations_by_digest ON configurations (digest, id);
 ${appendOnly('configurations')}
 
 CREATE TABLE upstream_calls (

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { findRefusal } from '../../db/queries/configurations.ts';
 import { connectGenway, type Genway } from '../support/genway.ts';
 import { call, useTestStack } from '../support/stack.ts';
 import { useTestFolder } from '../support/started.ts';
@@ -141,14 +142,20 @@ text:
     expect([...(await end())]).to.deep.equal([200]);
   });
 
-  it('refuses other prices under a version that has charged', async () => {
+  it('is refused by every process when it has other prices under a version that has charged', async () => {
     // contract 4.11:37
     const right = catalogue;
+    const reason = 'catalogue doubled was already used with different prices for textd-v2.6-flash';
     await write((text) => text.replace(DOUBLED, PRICES));
-    expect(await genway('config', 'apply')).to.match(
-      /catalogue doubled was already used with different prices for textd-v2.6-flash/,
-    );
+    expect(await genway('config', 'apply')).to.include(reason);
+    await waitUntil(async () => {
+      expectEveryKind(await stack.database('configurations').whereLike('refusal', `${reason}%`).pluck('process'));
+    }, WAIT);
+    expect((await findRefusal(stack.database))?.refusal).to.include(reason);
+    const worker = stack.database('configurations').whereLike('process', 'worker%').orderBy('id', 'desc');
+    expect(await worker.first('catalogue_version')).to.deep.equal({ catalogue_version: null });
     await write(() => right);
+    await waitUntil(async () => expect(await findRefusal(stack.database)).to.equal(null), WAIT);
   });
 
   it('reaches every process at SIGHUP, although the file changes between any two checks', async () => {

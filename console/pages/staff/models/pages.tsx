@@ -1,6 +1,10 @@
 /** Models and prices in force, pending changes in the files, and the history of the configuration. */
 import { CONFIGURATION_RECORD } from '../../../../api/routes/admin/configuration.ts';
-import type { ConfigurationPreview, ConfigurationState } from '../../../../api/services/configuration-control.ts';
+import {
+  type ConfigurationPreview,
+  type ConfigurationState,
+  readRefusal,
+} from '../../../../api/services/configuration-control.ts';
 import { overrideModel } from '../../../../api/services/override-model.ts';
 import type { ApiServices } from '../../../../api/api-services.ts';
 import { listSoldModels, type SoldModel } from '../../../../api/services/sold-models.ts';
@@ -43,9 +47,10 @@ export const staffModelPages = [
   ),
 ];
 
-function showModels({ texts }: UserVisit, services: ApiServices): PageResult {
+async function showModels({ texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const { staffModels: words, models, fields, titles, common } = texts;
-  const { catalogueVersion, refusal } = services.configuration.show();
+  const { catalogueVersion } = services.configuration.show();
+  const refusal = await readRefusal(services);
   return showPage(
     titles.models,
     <p>
@@ -110,8 +115,13 @@ function showModel(visit: UserVisit, services: ApiServices): PageResult {
   );
 }
 
-async function showConfiguration(visit: UserVisit, { configuration, database }: ApiServices): Promise<PageResult> {
-  const [preview, records] = await Promise.all([configuration.preview(), listConfigurations(database, LATEST_RECORDS)]);
+async function showConfiguration(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const { configuration, database } = services;
+  const [preview, records, refusal] = await Promise.all([
+    configuration.preview(),
+    listConfigurations(database, LATEST_RECORDS),
+    readRefusal(services),
+  ]);
   const { staffModels: words, fields, common } = visit.texts;
   const state = configuration.show();
   return showPage(
@@ -124,16 +134,16 @@ async function showConfiguration(visit: UserVisit, { configuration, database }: 
           [fields.process, state.process],
         ]}
       />
-      {state.refusal === null ? null : (
+      {refusal === null ? null : (
         <>
           <p class="problem">{words.refused}</p>
-          <pre>{state.refusal}</pre>
+          <pre>{refusal}</pre>
         </>
       )}
     </Card>,
     <Card title={words.wouldChange}>
       <Changes preview={preview} state={state} />
-      {hasPermission(visit, 'operate') && (preview !== null || state.refusal !== null) ? (
+      {hasPermission(visit, 'operate') && (preview !== null || refusal !== null) ? (
         <FormButton action="/console/staff/models/configuration" label={words.apply} look="" />
       ) : null}
     </Card>,
