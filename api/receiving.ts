@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { badRequest, ServiceError } from '../domain/errors.ts';
+import { afterReading } from '../net/after-reading.ts';
 import { BodyBytes } from '../net/body-bytes.ts';
 
 export const PACE_CHECK_MS = 10_000;
@@ -113,13 +114,14 @@ function watchPace(request: IncomingMessage, paceCheckMs: number): { readonly to
   let seenBytes = request.socket.bytesRead;
   let timer: NodeJS.Timeout | undefined;
   const tooSlow = new Promise<never>((_resolve, reject) => {
-    timer = setInterval(() => {
+    const check = (): void => {
       const { bytesRead } = request.socket;
       // If data is waiting to be read, the process is slow, not the client.
       const isSlow = bytesRead - seenBytes < (SLOWEST_BYTES_PER_SECOND * paceCheckMs) / 1000;
       seenBytes = bytesRead;
       if (isSlow && !request.complete && request.readableLength === 0) reject(bodyTooSlow());
-    }, paceCheckMs);
+    };
+    timer = setInterval(() => afterReading(check), paceCheckMs);
   });
   tooSlow.catch(() => {});
   return { tooSlow, stop: () => clearInterval(timer) };

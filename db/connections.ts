@@ -7,6 +7,7 @@
  */
 import { Socket } from 'node:net';
 import { type Client, type ClientConfig, DatabaseError } from 'pg';
+import { afterReading } from '../net/after-reading.ts';
 
 export interface ConnectionLimits {
   /** The server cancels a statement after this; 0 for never. */
@@ -103,10 +104,6 @@ export function watchConnection(client: Client, silenceMs: number): void {
 /** Whether a statement is unanswered or a transaction is open. */
 function isBusy(client: Client): boolean {
   return ('readyForQuery' in client && client.readyForQuery === false) || client.getTransactionStatus() !== 'I';
-}
-
-function afterReading(then: () => void): void {
-  setImmediate(() => setImmediate(then));
 }
 
 /** A statement was lost with its connection, and its repetition failed, so that its outcome is unknown. */

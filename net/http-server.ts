@@ -11,6 +11,7 @@ import type { Socket } from 'node:net';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { presentError } from '../domain/error-envelope.ts';
+import { afterReading } from './after-reading.ts';
 
 export interface RunningServer {
   readonly port: number;
@@ -76,7 +77,13 @@ export async function listen(
   );
   const use = trackUse(server);
   endUnread(server, use, unreadMs);
-  server.on('clientError', refuseGarbage);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const isHeadersTimeout = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && use.underWay(socket) === 0;
+    if (!isHeadersTimeout) return refuseGarbage(error, socket);
+    afterReading(() => {
+      if (use.underWay(socket) === 0) refuseGarbage(error, socket);
+    });
+  });
   // Node refuses unknown expectations without an envelope; RFC 9110 lets a server ignore them.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   await new Promise<void>((resolve, reject) => {
@@ -136,8 +143,15 @@ function endUnread(server: Server, use: Use, unreadMs: number): void {
   server.timeout = unreadMs;
   // Also fires for connections that wait for their next request or their answer.
   server.on('timeout', (socket: Socket) => {
-    if (use.underWay(socket) > 0 && socket.writableLength === 0) socket.setTimeout(unreadMs);
-    else socket.destroy();
+    if (use.underWay(socket) > 0 && socket.writableLength === 0) {
+      socket.setTimeout(unreadMs);
+      return;
+    }
+    const { bytesRead, writableLength } = socket;
+    afterReading(() => {
+      if (socket.bytesRead > bytesRead || socket.writableLength < writableLength) socket.setTimeout(unreadMs);
+      else socket.destroy();
+    });
   });
 }
 

@@ -169,6 +169,37 @@ describe('an HTTP server with clients that occupy connections', () => {
     expect(handled).to.equal(0);
   });
 
+  describe('after the process stood still for longer than its limits', () => {
+    /** Blocks this process, as SIGSTOP does. */
+    const standStill = (): void => {
+      // The server looks for late headers every second.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+    };
+    /** Sends a request that waits in the kernel, and reads its answer. */
+    async function askWhileStill(): Promise<string> {
+      socket.write(requestTo('/').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+      standStill();
+      return read();
+    }
+
+    it('answers a request that arrived meanwhile, on a new connection', async () => {
+      expect(await askWhileStill()).to.match(/^HTTP\/1\.1 200 [^]*an answer$/);
+    });
+
+    it('answers a request that arrived meanwhile, on a connection that was used before', async () => {
+      socket.write(requestTo('/'));
+      await once(socket, 'data');
+      expect(await askWhileStill()).to.match(/^HTTP\/1\.1 200 [^]*an answer$/);
+    });
+
+    it('still refuses headers that are incomplete', async () => {
+      socket.write('GET / HTTP/1.1\r\n');
+      standStill();
+      expect(await read()).to.match(/^HTTP\/1\.1 4\d\d /);
+      expect(handled).to.equal(0);
+    });
+  });
+
   it('treats a client that closes its sending side as disconnected', async () => {
     // contract 8.2:10
     const whole = read();
