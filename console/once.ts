@@ -104,11 +104,13 @@ export async function once(
   if (!(await insertSentForm(database, form.id, form.digest))) {
     return (await findEarlierOutcome(visit, services, form)) ?? once(visit, services, { form, draw, act });
   }
-  const keep = async (kept: StoredResult): Promise<void> => {
+  const keep = async (kept: StoredResult, contentOf: string | null = null): Promise<void> => {
     const userId = kept.session === null ? (visit.session?.user.id ?? null) : null;
     const encryptedAnswer = encryption.encrypt(JSON.stringify(kept), form.id);
     // If this write fails, the missing answer also means that the outcome is unknown.
-    const completed = retryOnLostConnection(() => completeSentForm(database, form.id, { userId, encryptedAnswer }));
+    const completed = retryOnLostConnection(() =>
+      completeSentForm(database, form.id, { userId, encryptedAnswer, contentOf }),
+    );
     await (kept.kind === 'unknown' ? completed.catch(() => undefined) : completed);
   };
   const result = await Promise.resolve()
@@ -123,7 +125,7 @@ export async function once(
     return result;
   }
   const kept = toKept(result, draw);
-  await keep(kept);
+  await keep(kept, 'contentOf' in result ? result.contentOf : null);
   return kept.kind === 'page' ? toResult(kept, form.id, true) : result;
 }
 

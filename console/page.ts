@@ -111,6 +111,8 @@ export type PageResult =
       readonly status?: number;
       /** Hides the navigation, for visitors who have not signed in. */
       readonly bare?: boolean;
+      /** The account whose content the answer to a form shows: see `db/queries/content.ts`. */
+      readonly contentOf?: string;
       /** The visit of a refused form, whose page is shown again. */
       readonly refused?: Visit;
     })
@@ -118,6 +120,7 @@ export type PageResult =
   | {
       readonly kind: 'part';
       readonly content: Child;
+      readonly contentOf?: string;
       readonly status?: number;
       readonly refused?: Visit;
     }

@@ -1,4 +1,5 @@
 /** Claims a result that was rendered after the refund: a new task at the same price, which succeeds at once. */
+import { lockAccount } from '../../db/queries/accounts.ts';
 import { eventOf, finishTasks } from '../../db/queries/finish-task.ts';
 import { findLateResult, lockLateResult, markLateResultClaimed } from '../../db/queries/late-results.ts';
 import { createTasks, findAccountTask, type NewTask } from '../../db/queries/tasks.ts';
@@ -35,6 +36,8 @@ export async function claimLateResult(services: Services, { task, key, requestId
   const outcome = await withAllowances(database, accountId, () =>
     withPartitions(database, () =>
       database.transaction(async (transaction) => {
+        // Before the result, as an erasure of the account's content does.
+        await lockAccount(transaction, accountId);
         const offered = await lockLateResult(transaction, { accountId, taskId: task.id });
         if (offered === null) throw nothingToClaim();
         if (offered.claimedTaskId !== null) return 'created';

@@ -3,9 +3,12 @@ import { createHash } from 'node:crypto';
 import { retryOnLostConnection } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { claimIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
+import { findAccountTask } from '../../db/queries/tasks.ts';
 import type { Encryption } from '../../db/encryption.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { notFoundError } from '../../domain/not-found.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
+import { TASK } from '../../domain/task-object.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 
 /** A claim on a key, which the create call must complete in the transaction that creates the resource. */
@@ -77,6 +80,13 @@ export async function createOnce(
     case 'replay':
       context.set('Idempotent-Replayed', 'true');
       return { status: claim.status, body: encryption.decrypt(claim.encryptedBody) };
+    case 'erased': {
+      const task = await findAccountTask(database, accountId, claim.taskId);
+      if (!task) throw notFoundError('task');
+      context.set('Idempotent-Replayed', 'true');
+      // The row has the name until the sweep.
+      return { status: claim.status, body: JSON.stringify({ data: TASK.present({ ...task, endUser: null }) }) };
+    }
     default:
       return createUnder({ accountId, key, claimToken: claim.claimToken }, { database, encryption }, create);
   }

@@ -7,10 +7,12 @@
  * @param again the tasks were sent before with an unknown outcome: existing tasks count as `created`
  */
 export const CREATE_TASKS = /* sql */ `
-CREATE OR REPLACE FUNCTION complete_idempotency_claim(owner_id text, claim jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION complete_idempotency_claim(owner_id text, claim jsonb, created_task_id text)
+RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE idempotency_keys SET completed_at = now(), expires_at = now() + interval '24 hours',
-    status = (claim->>'status')::integer, encrypted_body = decode(claim->>'encrypted_body', 'base64')
+    status = (claim->>'status')::integer, encrypted_body = decode(claim->>'encrypted_body', 'base64'),
+    task_id = created_task_id
   WHERE account_id = owner_id AND key = claim->>'key' AND claim_token = (claim->>'claim_token')::uuid
     AND completed_at IS NULL;
   RETURN FOUND;
@@ -84,7 +86,7 @@ BEGIN
     outcome := coalesce(task_refusal(owner, used_key, budget.usage_limit - budget.used, running, task.price,
       (item->>'max_concurrent_tasks')::integer), 'created');
     IF outcome = 'created' AND jsonb_typeof(item->'idempotency') IS NOT DISTINCT FROM 'object'
-      AND NOT complete_idempotency_claim(owner.id, item->'idempotency') THEN
+      AND NOT complete_idempotency_claim(owner.id, item->'idempotency', task.id) THEN
       outcome := 'claim_lost';
     END IF;
     IF outcome = 'created' THEN

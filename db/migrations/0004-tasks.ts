@@ -14,7 +14,8 @@ import { forbidDelete } from './0001-foundations.ts';
  *   that the ledger needs stay.
  * - An idempotency key (contract 4.1) is a claim while `completed_at` is null: it belongs to the holder of
  *   `claim_token` until `lease_until`, after which another request may take it over. Completed rows hold the first
- *   response, encrypted, and are valid until `expires_at`.
+ *   response, encrypted, and are valid until `expires_at`. The response of a task whose content is erased is erased,
+ *   too; the task itself is the response from then on.
  * - A submission is committed before its first byte is sent, so that no task is rendered twice because a submission was
  *   lost. A task gets no other submission while one has an open outcome, or after one was accepted. The outcome changes
  *   once; the upstream's charge may arrive later.
@@ -33,9 +34,12 @@ CREATE TABLE idempotency_keys (
   expires_at timestamptz,
   status integer CHECK (status BETWEEN 200 AND 299),
   encrypted_body bytea,
+  -- The task that the request created.
+  task_id text COLLATE "C",
   PRIMARY KEY (account_id, key),
   CONSTRAINT idempotency_complete_or_not CHECK (
-    num_nulls(completed_at, expires_at, status, encrypted_body) IN (0, 4))
+    num_nulls(completed_at, expires_at, status) IN (0, 3)
+    AND (completed_at IS NULL) = (encrypted_body IS NULL AND task_id IS NULL))
 );
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (coalesce(expires_at, lease_until));
 

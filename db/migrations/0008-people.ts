@@ -86,9 +86,12 @@ CREATE TABLE sent_forms (
   request_digest bytea NOT NULL CHECK (length(request_digest) = 32),
   sent_at timestamptz NOT NULL DEFAULT now(),
   user_id text REFERENCES users (id) ON DELETE CASCADE,
-  encrypted_answer bytea
+  encrypted_answer bytea,
+  -- The account whose content the answer shows; null for no content.
+  content_of text COLLATE "C"
 );
 CREATE INDEX sent_forms_by_age ON sent_forms (sent_at);
+CREATE INDEX sent_forms_with_content ON sent_forms (content_of) WHERE content_of IS NOT NULL;
 CREATE INDEX sent_forms_of_user ON sent_forms (user_id);
 
 CREATE TABLE sign_in_attempts (

@@ -1,6 +1,16 @@
-/** Erases customers' content: prompts, inputs, results, and upstreams' messages about them. */
+/**
+ * Erases customers' content: prompts, inputs, results, upstreams' messages about them, and the names of end users.
+ *
+ * {@link CONTENT_COPIES} lists every place that has a copy. An erasure counts at once: whatever returns a copy or makes
+ * another one checks {@link isDueTask} or {@link isDue}. The sweeps delete the copies themselves.
+ *
+ * A new copy joins the list, with the table and the columns that have it. If the copy belongs to a task, `eraseTasks` erases it,
+ * otherwise a line of `CONTENT_SWEEPS`. `test/temporal/erasure.test.ts` searches all tables, files and
+ * histories for a marker after an erasure: let it make a copy there.
+ */
 import type { Database } from '../database.ts';
 import type { Sweep } from '../sweeps.ts';
+import { lockAccount } from './accounts.ts';
 import { deleteEndUserBudgets } from './end-user-budgets.ts';
 
 /** A final task whose content must be erased. */
@@ -21,6 +31,34 @@ export interface RemainingContent {
 
 export const MAX_COUNTED = 10_000;
 const ERASED_MESSAGE = 'The words of this failure were erased.';
+
+/** Every place with a copy of content, and what erases the copy. Encrypted columns count: nobody can search them. */
+export const CONTENT_COPIES = {
+  'end_user_budgets.end_user': 'eraseContent',
+  'tasks.request, output, error_message, end_user': 'eraseTasks',
+  'submissions.detail, files': 'eraseTasks',
+  'upstream_failures.message': 'eraseTasks',
+  'late_results.output': 'eraseTasks',
+  'events.payload': 'eraseTasks',
+  'delivery_attempts.error': 'eraseTasks',
+  'files of results, late results and uploads': 'the sweep of files',
+  'histories of tasks and deliveries': 'the sweep of files',
+  'uploads.filename': 'the sweep of files',
+  'idempotency_keys.encrypted_body': 'responses of create calls',
+  'sent_forms.encrypted_answer': 'answers to forms',
+  'text_attempts.message': 'words about text requests',
+  'text_requests.end_user': 'end users of text requests',
+} as const;
+
+/** SQL for whether the content that was made at a time is erased, or must be. `owner` is a row of `accounts`. */
+export function isDue(time: string): string {
+  return `(${time} < erase_content_before(owner)) IS TRUE`;
+}
+
+/** As {@link isDue}, for the content of a task. @param taskId SQL for the id of the task */
+export function isDueTask(taskId: string): string {
+  return `(${taskId} < first_id_at('task_', erase_content_before(owner))) IS TRUE`;
+}
 
 /** SQL for the content of a row `owner` of `accounts` that must be erased, including tasks and uploads in use. */
 const DUE_TASKS = /* sql */ `
@@ -43,6 +81,8 @@ export const CONTENT_TO_ERASE = /* sql */ `
 
 /** Requests the erasure of the account's current content once it is not in use. Deletes end users' budgets at once. */
 export async function eraseContent(transaction: Database, accountId: string): Promise<void> {
+  // A claim of a late result copies content under this lock, so that it comes before the erasure or sees it.
+  await lockAccount(transaction, accountId);
   await deleteEndUserBudgets(transaction, accountId);
   await transaction('accounts')
     .where({ id: accountId })
@@ -159,8 +199,38 @@ async function eraseEndUsers(database: Database, limit: number): Promise<number>
   return rowCount;
 }
 
+/**
+ * Makes a sweep that changes rows with content.
+ *
+ * @param change `DELETE FROM table`, or `UPDATE table SET …` @param rows SQL for the rows of the account `owner` to change
+ */
+function changeDueRows(table: string, change: string, rows: string): Sweep {
+  return async (database, limit) => {
+    const { rowCount } = await database.raw<{ rowCount: number }>(
+      /* sql */ `
+      ${change} WHERE ctid = ANY (ARRAY(
+        SELECT due.ctid FROM accounts AS owner CROSS JOIN LATERAL (
+          SELECT ctid FROM ${table} WHERE ${rows} LIMIT :limit) AS due
+        WHERE owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL
+        LIMIT :limit))`,
+      { limit },
+    );
+    return rowCount;
+  };
+}
+
 /** The sweeps that change only rows. `temporal/activities/sweep.ts` erases tasks together with their files. */
 export const CONTENT_SWEEPS = {
+  'responses of create calls': changeDueRows(
+    'idempotency_keys',
+    'UPDATE idempotency_keys SET encrypted_body = NULL',
+    `account_id = owner.id AND encrypted_body IS NOT NULL AND ${isDueTask('task_id')}`,
+  ),
+  'answers to forms': changeDueRows(
+    'sent_forms',
+    'UPDATE sent_forms SET encrypted_answer = NULL, content_of = NULL',
+    `content_of = owner.id AND ${isDue('sent_at')}`,
+  ),
   'expired uploads': expireUploads,
   'words about text requests': eraseTextAttempts,
   'end users of text requests': eraseEndUsers,

@@ -2,6 +2,7 @@
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { retryOnLostConnection } from '../connections.ts';
 import type { Database } from '../database.ts';
+import { isDueTask } from './content.ts';
 
 /** The result of claiming a key. */
 export type Claim =
@@ -9,6 +10,8 @@ export type Claim =
   | { readonly outcome: 'claimed'; readonly claimToken: string }
   /** The same request was answered before, with this encrypted response. */
   | ({ readonly outcome: 'replay' } & StoredResponse)
+  /** The same request created a task, whose content is erased. */
+  | { readonly outcome: 'erased'; readonly status: number; readonly taskId: string }
   /** The same request is still being processed. */
   | { readonly outcome: 'in_progress' }
   /** The key belongs to another request. */
@@ -43,6 +46,7 @@ interface KeyRow {
   completed_at: Date | null;
   status: number | null;
   encrypted_body: Buffer | null;
+  task_id: string | null;
 }
 
 /**
@@ -55,11 +59,20 @@ export async function claimIdempotencyKey(database: Database, claim: NewClaim): 
   if (await retryOnLostConnection(() => takeKey(database, { ...claim, claimToken })))
     return { outcome: 'claimed', claimToken };
 
-  const row = await database<KeyRow>('idempotency_keys').where({ account_id: accountId, key }).first();
+  const { rows } = await database.raw<{ rows: (KeyRow & { readonly is_erased: boolean })[] }>(
+    /* sql */ `
+    SELECT held.*, encrypted_body IS NULL OR ${isDueTask('task_id')} AS is_erased
+    FROM idempotency_keys AS held JOIN accounts AS owner ON owner.id = account_id
+    WHERE account_id = ? AND key = ?`,
+    [accountId, key],
+  );
+  const [row] = rows;
   // The holder failed and released the key between the two statements. The caller can retry.
   if (!row) return { outcome: 'in_progress' };
   if (!row.request_digest.equals(requestDigest)) return { outcome: 'different_request' };
-  if (row.status === null || row.encrypted_body === null) return { outcome: 'in_progress' };
+  if (row.status === null) return { outcome: 'in_progress' };
+  if (row.is_erased && row.task_id !== null) return { outcome: 'erased', status: row.status, taskId: row.task_id };
+  if (row.encrypted_body === null) return { outcome: 'in_progress' };
   return { outcome: 'replay', status: row.status, encryptedBody: row.encrypted_body };
 }
 
@@ -71,7 +84,7 @@ async function takeKey(database: Database, claim: NewClaim & ClaimedKey): Promis
     VALUES (:accountId, :key, :requestDigest, :claimToken, now() + make_interval(secs => :leaseSeconds))
     ON CONFLICT (account_id, key) DO UPDATE SET
       request_digest = EXCLUDED.request_digest, claim_token = EXCLUDED.claim_token, lease_until = EXCLUDED.lease_until,
-      completed_at = NULL, expires_at = NULL, status = NULL, encrypted_body = NULL
+      completed_at = NULL, expires_at = NULL, status = NULL, encrypted_body = NULL, task_id = NULL
     WHERE held.expires_at <= now()
       OR (held.completed_at IS NULL AND (held.lease_until <= now() OR held.claim_token = EXCLUDED.claim_token))
     RETURNING 1`,

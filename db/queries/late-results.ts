@@ -5,6 +5,7 @@ import type { LateResult } from '../../domain/task-object.ts';
 import { LATE_RESULT_EVENT, renderLateResultEvent } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
+import { isDueTask } from './content.ts';
 import { insertEvent } from './events.ts';
 
 /** A late result with its files. */
@@ -27,8 +28,10 @@ export async function storeLateResult(
     const { rows } = await transaction.raw<{ rows: (RowOf<StoredLateResult> & { readonly created_at: Date })[] }>(
       /* sql */ `
       INSERT INTO late_results (task_id, account_id, output, expires_at)
-      SELECT :taskId, :accountId, CAST(:output AS jsonb), now() + interval '${KEPT_HOURS} hours' FROM tasks
-      WHERE id = :taskId AND created_at = id_created_at(:taskId) AND erased_at IS NULL
+      SELECT :taskId, :accountId, CAST(:output AS jsonb), now() + interval '${KEPT_HOURS} hours'
+      FROM tasks JOIN accounts AS owner ON owner.id = tasks.account_id
+      WHERE tasks.id = :taskId AND tasks.created_at = id_created_at(:taskId) AND erased_at IS NULL
+        AND NOT ${isDueTask('tasks.id')}
       ON CONFLICT (task_id) DO NOTHING RETURNING *`,
       { taskId, accountId, output: JSON.stringify(output) },
     );
@@ -99,9 +102,12 @@ export async function deleteLateResults(database: Database, taskIds: readonly st
   await database('late_results').whereIn('task_id', taskIds).delete();
 }
 
-/** Includes claimed results, and excludes expired ones. */
+/** Includes claimed results, and excludes expired ones and those of erased content. */
 function lateResults(database: Database, accountId: string, taskId: string) {
   return database<RowOf<StoredLateResult> & { readonly account_id: string }>('late_results')
     .where({ account_id: accountId, task_id: taskId })
-    .whereRaw('(claimed_task_id IS NOT NULL OR expires_at > now())');
+    .whereRaw(
+      `(claimed_task_id IS NOT NULL OR expires_at > now() AND NOT EXISTS (
+        SELECT FROM accounts AS owner WHERE owner.id = account_id AND ${isDueTask('task_id')}))`,
+    );
 }

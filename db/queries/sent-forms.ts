@@ -1,5 +1,7 @@
 /** Submitted forms of the console, by the id that the page gave them: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
+import { columnsOf } from '../row.ts';
+import { isDue } from './content.ts';
 
 /** How long a secret that is shown once stays readable, so that a reload does not lose it. */
 export const ANSWER_SHOWN_SECONDS = 15 * 60;
@@ -10,7 +12,7 @@ export interface SentForm {
   readonly digest: Buffer;
   /** The user who was signed in; null if nobody was. */
   readonly userId: string | null;
-  /** Encrypted with the form's id; null while the outcome is unknown. */
+  /** Encrypted with the form's id; null while the outcome is unknown, and once the content that it shows is erased. */
   readonly encryptedAnswer: Buffer | null;
   /** Whether the answer may still show its secret. */
   readonly isRecent: boolean;
@@ -19,9 +21,10 @@ export interface SentForm {
 export async function findSentForm(database: Database, formId: string): Promise<SentForm | null> {
   const { rows } = await database.raw<{ rows: SentForm[] }>(
     /* sql */ `
-    SELECT request_digest AS digest, user_id AS "userId", encrypted_answer AS "encryptedAnswer",
+    SELECT request_digest AS digest, user_id AS "userId",
+      CASE WHEN NOT ${isDue('sent_at')} THEN encrypted_answer END AS "encryptedAnswer",
       sent_at > now() - ? * interval '1 second' AS "isRecent"
-    FROM sent_forms WHERE form_id = ?`,
+    FROM sent_forms LEFT JOIN accounts AS owner ON owner.id = content_of WHERE form_id = ?`,
     [ANSWER_SHOWN_SECONDS, formId],
   );
   return rows[0] ?? null;
@@ -37,15 +40,18 @@ export async function insertSentForm(database: Database, formId: string, digest:
   return inserted.length === 1;
 }
 
-/** Records the answer to a form. @param userId the user who may see the answer; null if nobody was signed in */
+/**
+ * Records the answer to a form.
+ *
+ * @param answer `userId` may see the answer, null if nobody was signed in; `contentOf` is the account whose content the
+ *   answer shows, null for none
+ */
 export async function completeSentForm(
   database: Database,
   formId: string,
-  { userId, encryptedAnswer }: { readonly userId: string | null; readonly encryptedAnswer: Buffer },
+  answer: { readonly userId: string | null; readonly encryptedAnswer: Buffer; readonly contentOf: string | null },
 ): Promise<void> {
-  await database('sent_forms')
-    .where({ form_id: formId })
-    .update({ user_id: userId, encrypted_answer: encryptedAnswer });
+  await database('sent_forms').where({ form_id: formId }).update(columnsOf(answer));
 }
 
 /** Lets a form that changed nothing be submitted again. */

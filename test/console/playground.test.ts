@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { CONTENT_SWEEPS, eraseContent } from '../../db/queries/content.ts';
+import { findSentForm } from '../../db/queries/sent-forms.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createTaskRow, keyOf, type TestCaller } from '../support/factories.ts';
@@ -57,6 +59,18 @@ describe('the playground', () => {
     const text = await owner.get(`${path}?model=textc-M3`);
     expect(text.text).to.include('System instructions').and.include('per million tokens in');
     expect((await owner.get(`${path}?model=%27--&model=x`)).status).to.equal(200);
+  });
+
+  it('keeps answers that show content for the account, until its content is erased', async () => {
+    const fields = { model: 'textc-M3', prompt: PROMPT };
+    expect((await owner.send(path, fields)).status).to.equal(200);
+    const kept = () => app.database('sent_forms').where({ content_of: customer.accountId }).pluck('form_id');
+    const [formId = ''] = await kept();
+    expect((await findSentForm(app.database, formId))?.encryptedAnswer).to.be.instanceOf(Buffer);
+    await app.database.transaction((transaction) => eraseContent(transaction, customer.accountId));
+    expect((await findSentForm(app.database, formId))?.encryptedAnswer).to.equal(null);
+    expect(await CONTENT_SWEEPS['answers to forms'](app.database, 10)).to.equal(1);
+    expect(await kept()).to.deep.equal([]);
   });
 
   it('shows the price, and the same call for programs, which works unchanged', async () => {

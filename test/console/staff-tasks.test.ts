@@ -100,6 +100,7 @@ describe('tasks of all accounts in the console of the staff', () => {
     const task = await createTask();
     expect((await operator.send(`${pathOf(task)}/prompt`, { reason: '' })).text).not.to.include(PROMPT);
     const shown = await operator.send(`${pathOf(task)}/prompt`, { reason: 'reported by a customer' });
+    expect(await app.database('sent_forms').where({ content_of: task.accountId })).to.have.length(1);
     expect(shown.text).to.include(PROMPT);
     const [action] = await app.database('operator_actions').where({ task_id: task.id });
     expect(action).to.include({ kind: 'read_prompt', author: 'op@example.com', reason: 'reported by a customer' });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { isNotFound } from '../../temporal/not-found.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { CONTENT_SWEEPS } from '../../db/queries/content.ts';
+import { CONTENT_COPIES, CONTENT_SWEEPS } from '../../db/queries/content.ts';
 import type { Sweep } from '../../db/sweeps.ts';
 import { recordCalls } from '../../db/queries/upstream-calls.ts';
 import { eventually } from '../support/eventually.ts';
@@ -26,6 +26,7 @@ interface ContentBody {
 }
 
 const MARKER = 'zebrafish';
+const NAMED = { model: 'vidone-3.0', prompt: `A ${MARKER}`, duration: 5, user: MARKER };
 const TARGET = { upstream: 'u', format: 'f', model: 'm', key: 'k' };
 
 describe('the content of an account', function () {
@@ -36,11 +37,27 @@ describe('the content of an account', function () {
   /** A task that contains the marker, with an upload that contains it. */
   async function order(key: string, script = ''): Promise<TaskBody> {
     const images = [(await uploadImage(stack, key, MARKER)).url];
-    const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {
-      key,
-      body: { model: 'vidone-3.0', prompt: `A ${MARKER} ${script}`, duration: 5, images, user: MARKER },
-    });
+    const { body } = await create(key, { ...NAMED, prompt: `A ${MARKER} ${script}`, images });
     return taskWhenFinal(stack, key, body.data.id);
+  }
+
+  const create = (key: string, body: object, headers: Record<string, string> = {}) =>
+    call<{ data: TaskBody & { readonly end_user?: string } }>(`${stack.baseUrl}/v1/videos/tasks`, {
+      key,
+      body,
+      headers,
+    });
+
+  /** The rows with an encrypted copy, which the marker does not find. */
+  async function findEncrypted(accountId: string): Promise<readonly string[]> {
+    const responses = stack
+      .database('idempotency_keys')
+      .where({ account_id: accountId })
+      .whereNotNull('encrypted_body');
+    return [
+      ...(await responses.pluck('key')),
+      ...(await stack.database('sent_forms').where({ content_of: accountId })),
+    ];
   }
 
   /** A text request that names an end user. */
@@ -78,12 +95,17 @@ describe('the content of an account', function () {
       .where({ table_schema: 'public', table_type: 'BASE TABLE' })
       .pluck<string[]>('table_name');
     const found: string[] = [];
+    const known = new Set(Object.keys(CONTENT_COPIES).map((copy) => copy.split(/[. ]/)[0]));
     for (const table of tables) {
       const { rows } = await stack.database.raw(`SELECT FROM ?? AS row WHERE row::text ILIKE ? LIMIT 1`, [
         table,
         `%${MARKER}%`,
       ]);
-      if (rows.length > 0) found.push(`table ${table}`);
+      if (rows.length === 0) continue;
+      found.push(`table ${table}`);
+      expect(known, `CONTENT_COPIES in db/queries/content.ts lacks ${table}`).to.include(
+        table.replace(/_\d{4}_\d\d$/, ''),
+      );
     }
     for (const file of await readdir(filesFolderOf(stack), { recursive: true, withFileTypes: true })) {
       const path = join(file.parentPath, file.name);
@@ -171,6 +193,41 @@ describe('the content of an account', function () {
     expect(succeeded?.usage).to.deep.equal(tasks[0]?.usage);
     expect(failed).to.include({ status: 'failed', error_message: 'The words of this failure were erased.' });
     expect((await fetch(tasks[0]?.output?.r2_url ?? '')).status).to.equal(404);
+  });
+
+  it('is in no answer from the moment of its erasure, and a repeated create makes no other task', async () => {
+    // contract 4.11:61
+    const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
+    const once = { 'idempotency-key': 'once' };
+    const first = await create(apiKey, NAMED, once);
+    await taskWhenFinal(stack, apiKey, first.body.data.id);
+    expect((await create(apiKey, NAMED, once)).body.data.end_user).to.equal(MARKER);
+    expect(await findEncrypted(accountId)).to.deep.equal(['once']);
+    await content(accountId, 'DELETE');
+    for (const isSwept of [false, true]) {
+      if (isSwept) await sweep();
+      const again = await create(apiKey, NAMED, once);
+      expect([again.status, again.headers.get('idempotent-replayed')]).to.deep.equal([201, 'true']);
+      expect(again.body.data.id).to.equal(first.body.data.id);
+      expect(JSON.stringify(again.body)).not.to.include(MARKER);
+    }
+    expect(await findEncrypted(accountId)).to.deep.equal([]);
+    const later = { 'idempotency-key': 'later' };
+    await create(apiKey, NAMED, later);
+    expect((await create(apiKey, NAMED, later)).body.data.end_user).to.equal(MARKER);
+    const conflict = await create(apiKey, { ...NAMED, duration: 6 }, once);
+    expect(conflict.status).to.equal(409);
+  });
+
+  it('is encrypted in listed columns only, apart from secrets', async () => {
+    const columns = await stack
+      .database('information_schema.columns')
+      .where({ table_schema: 'public', data_type: 'bytea' })
+      .select<{ table_name: string; column_name: string }[]>('table_name', 'column_name');
+    const unlisted = columns
+      .map(({ table_name: table, column_name: column }) => `${table}.${column}`)
+      .filter((name) => !(name in CONTENT_COPIES) && !/digest|secret|mark$/.test(name));
+    expect(unlisted).to.deep.equal([]);
   });
 
   it('disappears when its lifetime has passed, and newer content stays', async () => {

@@ -45,7 +45,8 @@ export const playgroundPages = [
     if (isStreamRequested(visit)) return stream(visit, services, model);
     try {
       if (!model) throw new FormError(visit.texts.playground.noModel);
-      return await (isMedia(model) ? place(visit, services, model) : ask(visit, services, model));
+      const result = await (isMedia(model) ? place(visit, services, model) : ask(visit, services, model));
+      return 'content' in result ? { ...result, contentOf: visit.account.accountId } : result;
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
       const refused = { ...visit, problem: error };

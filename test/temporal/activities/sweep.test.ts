@@ -65,6 +65,7 @@ describe('the sweep of files', () => {
     await storeLateResult(database, { ...late, output: [VIDEO] });
     expect(await findLateResult(database, late)).not.to.equal(null);
     await database.transaction((transaction) => eraseContent(transaction, key.accountId));
+    expect(await findLateResult(database, late)).to.equal(null);
     const claimable: unknown[] = [];
     const claim = await database.transaction();
     await claim.raw('SELECT now()');

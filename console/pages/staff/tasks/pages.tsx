@@ -43,9 +43,9 @@ export const staffTaskPages = [
     '/prompt',
     'operate',
     async (visit, services) => {
-      const { id } = await taskOf(visit, services);
+      const { id, accountId } = await taskOf(visit, services);
       await recordPromptsRead(services.database, [id], authorshipOf(visit));
-      return showTask(visit, services, true);
+      return { ...(await showTask(visit, services, true)), contentOf: accountId };
     },
     (_visit, shown) => shown,
   ),
