@@ -23,9 +23,14 @@ export function presentError(error: ServiceError, requestId: string): ErrorEnvel
   };
 }
 
-/** The common envelope, with the fields that clients of OpenAI's API read; for moderation (contract 7.1). */
+/** The common envelope, with the fields that clients of OpenAI's API read: contract 7.1. */
 export function presentTypedError(error: ServiceError, requestId: string): object {
   return { error: { ...presentError(error, requestId).error, type: 'svc_error', param: null } };
+}
+
+/** The common envelope, with the fields that clients of Anthropic's API read: contract 7.1. */
+export function presentMessagesError(error: ServiceError, requestId: string): object {
+  return { type: 'error', error: { type: error.code, ...presentError(error, requestId).error } };
 }
 
 /** The headers of an error response, including `Retry-After`. */

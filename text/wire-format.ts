@@ -51,6 +51,8 @@ export interface RequestFormat {
   parseRequest(body: unknown, context: ParseContext): TextRequest;
   /** The body of an error: contract 7.1. */
   renderError(error: ServiceError, requestId: string): JsonObject;
+  /** The body of a refusal before the model is called: the common envelope, with the fields that SDKs of the format read. */
+  renderRefusal(error: ServiceError, requestId: string): object;
   /**
    * The frame for an error after the first byte, which ends the stream; null to break the connection off instead.
    *
@@ -224,6 +226,11 @@ export interface WireFormat extends UpstreamHalf {
 export interface EmbeddingsFormat {
   readonly name: 'embeddings';
   readonly client: RequestFormat;
+}
+
+/** The wait before a retry, where it is known. */
+export function waitOf({ retryAfterSeconds }: ServiceError): JsonObject {
+  return retryAfterSeconds === undefined ? {} : { retry_after_seconds: retryAfterSeconds };
 }
 
 /** An error's message, with the request id at its end: contract 7.1. */

@@ -27,6 +27,8 @@ const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_
 const stopReasons: readonly MessagesStopReason[] = ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use'];
 const finishReasons: readonly FinishReasonOnWire[] = ['STOP', 'MAX_TOKENS'];
 
+const WAIT = optional(integer('The time to wait, in seconds, as in `Retry-After`'));
+
 export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ChatCompletion: object({
     id: text(),
@@ -194,7 +196,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     usage: object({ prompt_tokens: integer(), total_tokens: integer() }),
   }),
   SvcError: object(
-    { error: object({ message, type: exactly('svc_error'), code }) },
+    { error: object({ message, type: exactly('svc_error'), code, retry_after_seconds: WAIT }) },
     'The error envelope of the chat-completions, responses and native formats, and of embeddings.',
   ),
   MessagesError: object(
@@ -203,6 +205,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       error: object({
         type: code,
         message,
+        retry_after_seconds: WAIT,
         details: optional({
           ...ANY_OBJECT,
           description: 'Details for SDKs of the format. Only if `thread` is refused',

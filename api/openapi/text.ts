@@ -44,7 +44,7 @@ export const TEXT_RESPONSES: Readonly<Record<string, JsonSchema>> = Object.fromE
     [responseName(schema, 400), refusalOf(400, ref(schema), exampleOf)],
     ...STATUSES_IN_BOTH.map((status) => [
       responseName(schema, status),
-      refusalOf(status, { oneOf: [ref('CommonError'), ref(schema)] }, exampleError),
+      refusalOf(status, { anyOf: [ref('CommonError'), ref(schema)] }, exampleError),
     ]),
   ]),
 );

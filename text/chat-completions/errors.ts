@@ -2,11 +2,12 @@
 import type { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { encodeEvent } from '../sse.ts';
-import { messageWithRequestId } from '../wire-format.ts';
+import { messageWithRequestId, waitOf } from '../wire-format.ts';
 
 export function renderError(error: ServiceError, requestId: string): JsonObject {
   const { code, formatCode = code } = error;
-  return { error: { message: messageWithRequestId(error, requestId), type: 'svc_error', code: formatCode } };
+  const message = messageWithRequestId(error, requestId);
+  return { error: { message, type: 'svc_error', code: formatCode, ...waitOf(error) } };
 }
 
 export function renderStreamError(error: ServiceError, requestId: string): string {

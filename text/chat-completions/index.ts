@@ -1,4 +1,5 @@
 /** The chat-completions format: contract 4.8.1. */
+import { presentTypedError } from '../../domain/error-envelope.ts';
 import { OPENAI_SCHEMA_LIMITS } from '../fit-schemas.ts';
 import { COMMENT_FRAME } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
@@ -36,6 +37,7 @@ export const chatCompletions: WireFormat = {
     renderResult,
     renderStream,
     renderError,
+    renderRefusal: presentTypedError,
     renderStreamError,
   },
   upstream: {

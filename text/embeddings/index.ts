@@ -1,4 +1,5 @@
 /** Embeddings, as clients ask for them, and the requests to upstreams that speak chat completions: contract 4.8.5. */
+import { presentTypedError } from '../../domain/error-envelope.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { TextRequest } from '../canonical.ts';
 import { headersOf } from '../chat-completions/build-request.ts';
@@ -13,6 +14,7 @@ export const embeddings: EmbeddingsFormat = {
     keepAliveFrame: null,
     parseRequest,
     renderError,
+    renderRefusal: presentTypedError,
     // Half of a JSON document has no place for an error.
     renderStreamError: () => null,
   },

@@ -1,4 +1,5 @@
 /** The native format: contract 4.8.4. */
+import { presentTypedError } from '../../domain/error-envelope.ts';
 import { renderError } from '../chat-completions/errors.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
@@ -35,6 +36,7 @@ export const generateContent: WireFormat = {
     renderResult,
     renderStream,
     renderError,
+    renderRefusal: presentTypedError,
     renderStreamError,
   },
   upstream: {

@@ -2,12 +2,12 @@
 import type { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { encodeEvent } from '../sse.ts';
-import { messageWithRequestId } from '../wire-format.ts';
+import { messageWithRequestId, waitOf } from '../wire-format.ts';
 
 export function renderError(error: ServiceError, requestId: string): JsonObject {
   const { code: type, details } = error;
   const message = messageWithRequestId(error, requestId);
-  return { type: 'error', error: { type, message, ...(details !== undefined && { details }) } };
+  return { type: 'error', error: { type, message, ...(details !== undefined && { details }), ...waitOf(error) } };
 }
 
 export function renderStreamError(error: ServiceError, requestId: string): string {

@@ -1,4 +1,5 @@
 /** The messages format: contract 4.8.3. The endpoint checks its version header. */
+import { presentMessagesError } from '../../domain/error-envelope.ts';
 import { countWith } from '../count-input.ts';
 import { encodeEvent } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
@@ -31,6 +32,7 @@ export const messages: WireFormat = {
     renderResult,
     renderStream,
     renderError,
+    renderRefusal: presentMessagesError,
     renderStreamError,
   },
   upstream: {

@@ -1,4 +1,5 @@
 /** The responses format: contract 4.8.2. */
+import { presentTypedError } from '../../domain/error-envelope.ts';
 import { OPENAI_SCHEMA_LIMITS } from '../fit-schemas.ts';
 import { renderError } from '../chat-completions/errors.ts';
 import { parseError } from '../chat-completions/upstream.ts';
@@ -34,6 +35,7 @@ export const responses: WireFormat = {
     renderResult,
     renderStream,
     renderError,
+    renderRefusal: presentTypedError,
     renderStreamError,
   },
   upstream: {

@@ -1,5 +1,4 @@
 /** Counts the input tokens of a request: contract 4.8. */
-import { presentError } from '../../../domain/error-envelope.ts';
 import { exactly, integer, object, ref } from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { BODIES } from '../../../domain/policy.ts';
@@ -47,7 +46,9 @@ function countEndpoint({ request, format, schema, defaults, object: kind }: Coun
     },
     refusals: ['bad_request', 'not_found'],
     presentError: (error, requestId) =>
-      error.code === 'bad_request' ? format.client.renderError(error, requestId) : presentError(error, requestId),
+      error.code === 'bad_request'
+        ? format.client.renderError(error, requestId)
+        : format.client.renderRefusal(error, requestId),
     handle: async ({ caller, body: sent, context }, { catalogue, text }) => {
       const compatibility = compatibilityOf(sent['model'], catalogue);
       const body = { ...defaults, ...sent };

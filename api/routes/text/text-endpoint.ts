@@ -1,5 +1,4 @@
 /** Shared parts of the text endpoints: contract 4.8. */
-import { presentError } from '../../../domain/error-envelope.ts';
 import { ref } from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { EmbeddingsFormat, WireFormat } from '../../../text/wire-format.ts';
@@ -60,7 +59,9 @@ export function textEndpoint<const Path extends RequestLine, Query extends objec
       refusalsInFormat: refusalsIn(format.name),
       serve: (context, services) => {
         context.state.presentError = (error, requestId) =>
-          error.code === 'bad_request' ? format.client.renderError(error, requestId) : presentError(error, requestId);
+          error.code === 'bad_request'
+            ? format.client.renderError(error, requestId)
+            : format.client.renderRefusal(error, requestId);
         return services.text.track(countIfRefused(context, named.serve(context, services)));
       },
     };

@@ -367,6 +367,8 @@ describe('an upstream of a text model', () => {
       script = (_request, response) => response.writeHead(429, { 'retry-after': given }).end('{}');
       const response = await text.ask('responses', 'texta-scripted', 'Hi');
       expect(response.headers.get('retry-after')).to.equal(told);
+      // contract 7.1:9
+      expect(await response.clone().json()).to.have.nested.property('error.retry_after_seconds', Number(told));
       await expectFailure(response, 'responses', 429, ['rate_limit_exceeded']);
     }
   });
