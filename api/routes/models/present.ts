@@ -194,7 +194,7 @@ function clockTime(minute: number): string {
 }
 
 /** The day of an edition that is named after its date, the start of 1970 for any other. */
-function dateOf(version: string): Date {
+export function dateOf(version: string): Date {
   const date = new Date(/^\d{4}-\d{2}-\d{2}$/.test(version) ? version : 0);
   return Number.isNaN(date.getTime()) ? new Date(0) : date;
 }

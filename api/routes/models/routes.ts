@@ -4,11 +4,12 @@ import { isAllowedModel } from '../../../domain/api-key.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { flagParameter } from '../../endpoint/query.ts';
+import { flagParameter, textParameter } from '../../endpoint/query.ts';
 import { arrayOf, exactly, object } from '../../../domain/json-schema.ts';
 import { withPrices } from '../../services/customer-prices.ts';
 import { findUnavailableReason } from '../../services/unavailable-model.ts';
 import { isNativeClient, presentNativeModel, presentNativeModels } from './native.ts';
+import { isMessagesClient, presentMessagesModel, presentMessagesModels } from './messages.ts';
 import { MODEL_SCHEMA, presentModel } from './present.ts';
 
 export const listModels = endpoint({
@@ -17,16 +18,22 @@ export const listModels = endpoint({
   summary: 'List the callable models, at the prices of the account',
   description:
     'The text address serves this call too. Send the key in the header of any format. With `x-goog-api-key` and no bearer token, ' +
-    'the answer is that of `/v1beta/models`.',
-  query: { all: flagParameter('True: also models that the key cannot call, each with the reason') },
+    'the answer is that of `/v1beta/models`; with `anthropic-version`, the list of that API.',
+  query: {
+    all: flagParameter('True: also models that the key cannot call, each with the reason'),
+    limit: textParameter('With `anthropic-version`: the number of models in a page, 1 to 1,000'),
+    after_id: textParameter('With `anthropic-version`: only models after this one'),
+    before_id: textParameter('With `anthropic-version`: only models before this one'),
+  },
   answers: {
     200: {
       description: 'The models, as a list that common SDKs can read',
       content: json(object({ object: exactly('list'), data: arrayOf(MODEL_SCHEMA) })),
     },
   },
-  handle: async ({ caller, query: { all = false }, context }, services) => {
+  handle: async ({ caller, query: { all = false, ...page }, context }, services) => {
     if (isNativeClient(context)) return presentNativeModels(caller, services);
+    if (isMessagesClient(context)) return presentMessagesModels(caller, page, services);
     const { catalogue, clock } = services;
     const prices = await services.findPrices(caller.account, clock.nowMs());
     const judged = allModels(catalogue).map((model) => ({
@@ -46,6 +53,7 @@ export const getModel = endpoint({
   answers: { 200: { description: 'The model', content: json(MODEL_SCHEMA) } },
   handle: async ({ caller, params, context }, services) => {
     if (isNativeClient(context)) return presentNativeModel(params.model_id, caller, services);
+    if (isMessagesClient(context)) return presentMessagesModel(params.model_id, caller, services);
     const { catalogue, clock } = services;
     const model = allModels(catalogue).find(({ id }) => id === params.model_id);
     if (!model || !isAllowedModel(caller.key, model.id)) {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import { presentModel } from '../../../../api/routes/models/present.ts';
@@ -180,6 +181,33 @@ describe('GET /v1/models', () => {
       expect(other.status).to.equal(404);
     });
   }
+
+  it('lists the models of the messages format to its SDK, page by page, and shows each', async () => {
+    // contract 4.6:7
+    const client = new Anthropic({ apiKey, baseURL: app.baseUrl, maxRetries: 0 });
+    const expected = [...CATALOGUE.textModels.values()].flatMap(({ id, formats }) =>
+      formats.includes('messages') ? [id] : [],
+    );
+    const ids: string[] = [];
+    for await (const { id } of client.models.list({ limit: 3 })) ids.push(id);
+    expect(ids).to.deep.equal(expected);
+    const last = await client.models.list({ before_id: expected[4] ?? '', limit: 2 });
+    expect(last.data.map(({ id }) => id)).to.deep.equal(expected.slice(2, 4));
+    expect(last).to.include({ has_more: true, first_id: expected[2], last_id: expected[3] });
+    expect(await client.models.retrieve('texti-k3')).to.include({
+      type: 'model',
+      id: 'texti-k3',
+      display_name: 'texti-k3',
+      created_at: '2026-10-01T00:00:00.000Z',
+    });
+    const headers = { 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' };
+    for (const [path, status] of [
+      ['?limit=0', 400],
+      ['/vidone-3.0', 404],
+    ] as const) {
+      expect((await fetch(`${app.baseUrl}/v1/models${path}`, { headers })).status).to.equal(status);
+    }
+  });
 
   it('shows the limits and prices of a video model', async () => {
     // contract 2.8:2 4.6:2
