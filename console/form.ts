@@ -17,10 +17,13 @@ export class Form {
   readonly #fields: URLSearchParams;
   /** The text of the form's file; empty if there is none. */
   readonly file: string;
+  /** Whether the file is text in UTF-8. Its page refuses any other file, and keeps the entries. */
+  readonly isFileText: boolean;
 
-  constructor(fields: URLSearchParams = new URLSearchParams(), file = '') {
+  constructor(fields: URLSearchParams = new URLSearchParams(), file: string | null = '') {
     this.#fields = fields;
-    this.file = file;
+    this.file = file ?? '';
+    this.isFileText = file !== null;
   }
 
   /** Returns the trimmed text of a field, or an empty text if the field was not sent. */
@@ -53,7 +56,7 @@ export class Form {
   with(name: string, value: string): Form {
     const fields = new URLSearchParams(this.#fields);
     fields.set(name, value);
-    return new Form(fields, this.file);
+    return new Form(fields, this.isFileText ? this.file : null);
   }
 
   /** Encodes the fields of the form as browsers do. */
@@ -105,9 +108,8 @@ export async function readFormWithFile(request: IncomingMessage, maxFileBytes: n
   await finished(parser, { readable: false }).catch(toRefusal);
   const file = Buffer.concat(pieces);
   if (file.byteLength > maxFileBytes) throw fileTooLarge(maxFileBytes);
-  if (!isUtf8(file)) throw badRequest('The file is not UTF-8. Save it as CSV in UTF-8.');
   if (![...fields.values()].every(isStorable)) throw badRequest(UNSTORABLE);
-  return new Form(fields, file.toString());
+  return new Form(fields, isUtf8(file) ? file.toString() : null);
 }
 
 function isTooLarge(error: unknown): boolean {

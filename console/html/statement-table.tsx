@@ -1,5 +1,7 @@
 /** The opening balance of an account in a month, the changes, and the closing balance; holds in another table. */
 import { STATEMENT_LINE, type StatementLine } from '../../api/routes/admin/present-finance.ts';
+import type { Party } from '../../domain/billing-document.ts';
+import { PartyLines } from './printed.tsx';
 import { ResourceTable } from './resource-table.tsx';
 import { useTexts } from './page-context.ts';
 
@@ -8,13 +10,21 @@ interface StatementTableProps {
   readonly label: string;
   /** The words for each line; a line without words shows its name. */
   readonly names: Readonly<Record<string, string>>;
+  /** For the statement of a customer; the seller is null if none is set. */
+  readonly parties?: { readonly seller: Party | null; readonly customer: Party };
 }
 
-export function StatementTable({ lines, label, names }: StatementTableProps) {
+export function StatementTable({ lines, label, names, parties }: StatementTableProps) {
   const { billing: words, fields, common } = useTexts();
   const what = [common.what, ({ line }: StatementLine) => names[line] ?? line] as const;
   return (
     <>
+      {parties === undefined ? null : (
+        <div class="parties">
+          {parties.seller === null ? null : <PartyLines title={words.seller} party={parties.seller} />}
+          <PartyLines title={common.customer} party={parties.customer} />
+        </div>
+      )}
       <ResourceTable
         of={STATEMENT_LINE}
         label={label}

@@ -175,6 +175,7 @@ export const en = {
     content_days: 'Content retention in days',
     cost_usd: 'Cost',
     created_at: 'Created',
+    csv: 'File',
     description: 'Description',
     difference: 'Difference',
     duration: 'Seconds',
@@ -249,9 +250,11 @@ export const en = {
     transfers: 'Transfers',
     until: 'Until',
     upstream: 'Upstream',
+    upstreams: 'Upstreams',
     upstream_format: 'Upstream format',
     upstream_model: 'Upstream model',
     url: 'URL',
+    usd_per_unit: 'Exchange rate to USD',
     usage_limit_usd: 'Spending limit in USD',
     valid_from: 'Valid from',
     vendor: 'Vendor',
@@ -902,14 +905,16 @@ export const en = {
     usdPerUnitHint: 'Leave empty for a bill in US dollars. Example for yuan: 0.14',
     billFile: 'File',
     billFileHint: (megabytes: number) => `CSV in UTF-8, at most ${megabytes} MB`,
+    notUtf8:
+      'This file is not UTF-8 text. Save the file as “CSV UTF-8” in your spreadsheet program, and choose the file again.',
+    recorded: 'Recorded',
     billTooLarge: (megabytes: number) =>
       `The file is larger than ${megabytes} MB. Sum the lines of each job or model, or remove columns.`,
     forgetBill: 'Delete bill',
     forgetBillQuestion: 'You can then close the month without the bill, unless somebody imports the bill again.',
     toReconciliation: 'Open reconciliation',
     billTitle: (vendor: string, month: string) => `Bill of ${vendor}, ${month}`,
-    billOf: (lines: number, upstreams: string) =>
-      `in ${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}, for the upstreams ${upstreams}. Imported`,
+    importedBy: 'Imported by',
     differences: 'Differences',
     noDifferences: 'The bill matches our records.',
     differencesExplained: (count: number) =>

@@ -79,6 +79,15 @@ export async function issueDocument(transaction: Database, due: DueDocument): Pr
   });
 }
 
+/** The parties of a statement, as documents issued now would name them. The seller is null if none is set. */
+export async function findParties(
+  database: Database,
+  accountId: string,
+): Promise<{ readonly seller: Party | null; readonly customer: Party }> {
+  const [seller, customer] = await Promise.all([findSeller(database), findCustomer(database, accountId)]);
+  return { seller, customer };
+}
+
 async function findCustomer(database: Database, accountId: string): Promise<Party> {
   const account = await findAccount(database, accountId);
   if (!account) throw new Error(`account ${accountId} cannot have disappeared`);

@@ -130,6 +130,7 @@ describe('the billing pages', () => {
     expect(file.text).to.equal(statement);
     expect(file.headers['content-disposition']).to.include(`statement-${THIS_MONTH}.csv`);
     const { text } = await owner.get(`${path}/statements/${THIS_MONTH}`);
+    expect(text, 'the customer').to.match(/<address>[^<]+<br/);
     expect(text).to.include('Opening balance').and.include('$985.999999999999').and.include('can still change');
   });
 

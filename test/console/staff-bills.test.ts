@@ -64,6 +64,11 @@ describe('the import of a bill in the console', () => {
     expect([sent.status, sent.headers['location']]).to.deep.equal([303, compared]);
     const { text } = await finance.get(compared);
     expect(text).to.include('Different price').and.include('Billed without a record');
+    expect(text.match(/<dd><span class="money">[^<]*/g)?.map((sum) => sum.replace(/.*>/, ''))).to.deep.equal([
+      '$2.70',
+      '$0.50',
+      '+$2.20',
+    ]);
     expect(text).to.include(`/console/staff/tasks/${task}`).and.include('href="/console/staff/reconciliations"');
     const [bill] = await bills();
     expect(bill).to.deep.include({ vendor: 'fal', upstreams: ['fal'], lines: 2, author: 'fin@example.com' });
@@ -106,6 +111,23 @@ describe('the import of a bill in the console', () => {
     const { status, text } = await importFile('a,b\n1,2\n', { job: 'nothing' });
     expect(status).to.equal(400);
     expect(text).to.include('No line at the start of the file has the columns').and.include('value="nothing"');
+  });
+
+  it('is refused with the input kept, and says what to do, where the file has another encoding', async () => {
+    const entries = { usd_per_unit: '1', ...ENTRIES, upstreams: 'fal other' };
+    const { status, text } = await finance.sendFile(path, entries, { name: 'csv', content: Buffer.from([0xb1, 0xd2]) });
+    expect(status).to.equal(400);
+    expect(text)
+      .to.match(/field-csv-fault[^>]*>This file is not UTF-8 text/)
+      .and.include('value="fal other"');
+  });
+
+  it('is refused in words without names of the API, where an entry is missing', async () => {
+    const { status, text } = await importFile(`${TITLES}job-1,veo,0.7\n`, { amount: '' });
+    expect(status).to.equal(400);
+    expect(text)
+      .to.match(/field-amount-fault[^>]*>Fill this in/)
+      .and.not.include('columns.amount');
   });
 
   it('is refused with the exchange rate of a currency, where the file names another one', async () => {

@@ -90,7 +90,7 @@ export async function newPasswordLink(
 export interface FormFile {
   /** The name of the form field. */
   readonly name: string;
-  readonly content: string;
+  readonly content: string | Buffer<ArrayBuffer>;
 }
 
 /** The hidden inputs of a form that shows stored fields. */
@@ -164,7 +164,8 @@ export class Visitor {
     for (const [field, value] of Object.entries({ ...tokens, ...fields })) form.append(field, value);
     form.append(name, new Blob([content], { type: 'text/csv' }), 'file.csv');
     const sent = new Response(form);
-    return this.#ask('POST', path, { 'content-type': sent.headers.get('content-type') ?? '' }, await sent.text());
+    const body = Buffer.from(await sent.arrayBuffer());
+    return this.#ask('POST', path, { 'content-type': sent.headers.get('content-type') ?? '' }, body);
   }
 
   /** Reads the token of a new session: from the sign-in while a second factor is pending, otherwise from the profile. */
@@ -174,7 +175,12 @@ export class Visitor {
     if (status === 303) await this.get('/console/profile');
   }
 
-  async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string): Promise<Shown> {
+  async #ask(
+    method: 'GET' | 'POST',
+    path: string,
+    headers: Record<string, string>,
+    body?: string | Buffer,
+  ): Promise<Shown> {
     const response = await request(this.#app.baseUrl + path, {
       method,
       headers: { ...(this.cookie && { cookie: this.cookie }), ...headers },

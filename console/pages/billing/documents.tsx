@@ -8,9 +8,10 @@ import type { ApiServices } from '../../../api/api-services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { type BillingDocument, findDocument, listDocuments } from '../../../db/queries/billing-documents.ts';
-import { DOCUMENT_KINDS, netAmount, type Party } from '../../../domain/billing-document.ts';
+import { DOCUMENT_KINDS, netAmount } from '../../../domain/billing-document.ts';
 import { formatDollars } from '../../../domain/money.ts';
 import type { Form as SentForm } from '../../form.ts';
+import { PartyLines, PrintButton } from '../../html/printed.tsx';
 import { Card, Facts, Field, Form, Pages, Time, useRefusal } from '../../html/components.tsx';
 import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
@@ -150,28 +151,9 @@ async function showDocument({ params, texts }: UserVisit, { database }: ApiServi
       <p class="soft">{kind === 'invoice' ? words.paidInAdvance : null}</p>
       <p class="soft">{taxes.length === 0 ? words.noTaxesHere : words.taxesIncluded}</p>
       <p class="row">
-        <button type="button" class="quiet" data-print>
-          {common.print}
-        </button>
+        <PrintButton />
       </p>
     </Card>,
-  );
-}
-
-function PartyLines({ title, party: { name, address, taxId } }: { title: string; party: Party }) {
-  const { fields } = useTexts();
-  return (
-    <div>
-      <h2>{title}</h2>
-      <address>
-        {[name, ...address, ...(taxId === null ? [] : [`${fields.tax_id}: ${taxId}`])].map((line) => (
-          <>
-            {line}
-            <br />
-          </>
-        ))}
-      </address>
-    </div>
   );
 }
 

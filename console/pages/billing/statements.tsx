@@ -4,6 +4,8 @@ import type { ApiServices } from '../../../api/api-services.ts';
 import type { Month } from '../../../domain/month.ts';
 import { exportFile } from '../../export.ts';
 import { ButtonLink, Card } from '../../html/components.tsx';
+import { findParties } from '../../../db/queries/billing-documents.ts';
+import { PrintButton } from '../../html/printed.tsx';
 import { Downloads } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
 import { StatementTable } from '../../html/statement-table.tsx';
@@ -24,8 +26,10 @@ export const statementPages = [
           lines={await statementLines(visit, services)}
           label={words.statement(month.name)}
           names={names}
+          parties={await findParties(services.database, visit.account.accountId)}
         />
         <p class="row">
+          <PrintButton />
           <Downloads />
           <ButtonLink href={`${billing}/ledger?${daysOf(month)}`} label={words.ledger} look="quiet" />
         </p>

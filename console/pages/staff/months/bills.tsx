@@ -6,7 +6,7 @@ import { findClosedMonth } from '../../../../db/queries/closed-months.ts';
 import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { exportFile } from '../../../export.ts';
-import { ButtonLink, Card, FormButton, Money, Time } from '../../../html/components.tsx';
+import { ButtonLink, Card, ExactMoney, Facts, FormButton, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { monthName } from '../../../html/months.ts';
 import { useTexts } from '../../../html/page-context.ts';
@@ -45,15 +45,23 @@ async function askedBill(visit: UserVisit, services: ApiServices): Promise<Compa
 async function showBill(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const bill = await askedBill(visit, services);
   const canForget = hasPermission(visit, 'moveMoney') && !(await findClosedMonth(services.reports, bill.month));
-  const { months: words, language } = visit.texts;
+  const { months: words, fields, language } = visit.texts;
   const { differences } = bill;
+  const difference = differences.reduce((sum, { billed, cost }) => sum + (billed ?? 0n) - (cost ?? 0n), 0n);
   return showPage(
     words.billTitle(bill.vendor, monthName(bill.month, language)),
     <Card>
-      <p>
-        <Money amount={bill.amount} /> {words.billOf(bill.lines, bill.upstreams.join(', '))}{' '}
-        <Time at={bill.importedAt} />, {bill.author}
-      </p>
+      <Facts
+        facts={[
+          [fields.billed_usd, <ExactMoney amount={bill.amount} />],
+          [words.recorded, <ExactMoney amount={bill.amount - difference} />],
+          [fields.difference, <ExactMoney amount={difference} isSigned />],
+          [fields.lines, bill.lines.toLocaleString(language)],
+          [fields.upstreams, bill.upstreams.join(', ')],
+          [fields.imported_at, <Time at={bill.importedAt} />],
+          [words.importedBy, bill.author],
+        ]}
+      />
       <div class="row actions">
         <Downloads />
         <ButtonLink href={`/console/staff/months/${bill.month}`} label={words.backToMonth} look="quiet" />

@@ -8,6 +8,7 @@ import { KNOWN_BILLS } from '../../../../domain/known-bills.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { BODIES } from '../../../../domain/policy.ts';
 import type { BillColumns } from '../../../../domain/vendor-bill.ts';
+import { FormError } from '../../../form-problem.ts';
 import { ButtonLink, Card, Field, FileField, Form } from '../../../html/components.tsx';
 import { ChoiceLinks } from '../../../html/filters.tsx';
 import { monthName } from '../../../html/months.ts';
@@ -88,9 +89,14 @@ async function showImport(visit: UserVisit, services: ApiServices): Promise<Page
   );
 }
 
+const REQUIRED = ['vendor', 'upstreams', 'model', 'amount'] as const;
+
 /** @returns the vendor */
 async function receiveBill(visit: UserVisit, { database }: ApiServices): Promise<string> {
-  const { form, user } = visit;
+  const { form, user, texts } = visit;
+  if (!form.isFileText) throw new FormError(texts.months.notUtf8, { field: 'csv' });
+  const empty = REQUIRED.find((name) => form.text(name) === '');
+  if (empty !== undefined) throw new FormError(texts.faults.kinds['string.empty'], { field: empty });
   const vendor = form.text('vendor');
   const usdPerUnit = form.text('usd_per_unit');
   const columns = { model: form.text('model'), amount: form.text('amount'), job: form.optional('job') };

@@ -6,6 +6,8 @@ import type { ApiServices } from '../../../../api/api-services.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
 import { exportFile } from '../../../export.ts';
 import { ButtonLink, Card } from '../../../html/components.tsx';
+import { findParties } from '../../../../db/queries/billing-documents.ts';
+import { PrintButton } from '../../../html/printed.tsx';
 import { Downloads, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { monthName } from '../../../html/months.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
@@ -54,16 +56,18 @@ async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promis
 
 async function showStatement(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { month, account, lines } = await askedStatement(visit, services);
+  const parties = await findParties(services.reports, account.id);
   const { months: words, fields, language } = visit.texts;
   return showPage(
     words.statementOf(account.name, monthName(month.name, language)),
     <div class="row actions">
+      <PrintButton />
       <Downloads />
       <ButtonLink href={`/console/staff/accounts/${account.id}`} label={fields.account_id} look="quiet" />
       <ButtonLink href={`/console/staff/months/${month.name}`} label={words.backToMonth} look="quiet" />
     </div>,
     <Card>
-      <StatementTable lines={lines} label={words.statements} names={words.lines} />
+      <StatementTable lines={lines} label={words.statements} names={words.lines} parties={parties} />
     </Card>,
   );
 }
