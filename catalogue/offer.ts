@@ -1,4 +1,5 @@
 /** Describes the models of a catalogue in words and decimals, and the changes between two catalogues. */
+import type { ModelParameters, ParameterSchema } from '../domain/model-parameters.ts';
 import type { RouteCost } from '../domain/media-route.ts';
 import { formatUsd } from '../domain/money.ts';
 import type { MediaPricing, PriceModifier, PricePeak, TextCost, TextPricing } from '../domain/pricing.ts';
@@ -184,9 +185,48 @@ function mediaTerms(model: MediaModel): Terms {
     aspect_ratios: `${model.aspectRatios.join(', ')}, default ${model.defaultAspectRatio}`,
     default_resolution: model.defaultResolution,
     result_check: model.resultCheck,
-    parameters: JSON.stringify(model.parameters.properties),
+    ...parameterTerms(model.parameters),
     routes: describeRoutes(model.routes),
   };
+}
+
+function parameterTerms({ properties, required }: ModelParameters): Terms {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [
+      `field ${name}`,
+      `${describeParameter(schema)}${required.includes(name) ? ', required' : ''}`,
+    ]),
+  );
+}
+
+/** Describes the values of a parameter, such as "one of a, b, default a". */
+function describeParameter(schema: ParameterSchema): string {
+  const usual = schema.default === undefined ? '' : `, default ${String(schema.default)}`;
+  return `${describeValues(schema)}${usual}`;
+}
+
+function describeValues(schema: ParameterSchema): string {
+  switch (schema.type) {
+    case 'string':
+      if (schema.enum) return `one of ${schema.enum.join(', ')}`;
+      if (schema.format === 'uri') return 'a link';
+      return `${schema.minLength} to ${schema.maxLength} characters`;
+    case 'integer':
+    case 'number': {
+      if (schema.enum) return `one of ${schema.enum.join(', ')}`;
+      const kind = schema.type === 'integer' ? 'a whole number' : 'a number';
+      const from = schema.minimum === undefined ? '' : ` from ${schema.minimum}`;
+      return `${kind}${from}${schema.maximum === undefined ? '' : ` to ${schema.maximum}`}`;
+    }
+    case 'boolean':
+      return 'true or false';
+    case 'array':
+      return `${schema.minItems} to ${schema.maxItems} of (${describeParameter(schema.items)})`;
+    default:
+      return Object.entries(parameterTerms(schema))
+        .map(([name, words]) => `${name.replace('field ', '')}: ${words}`)
+        .join('; ');
+  }
 }
 
 function offerText(model: TextModel): OfferedModel {

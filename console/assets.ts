@@ -14,13 +14,18 @@ const FILES: Readonly<Record<string, { readonly file: string; readonly type: str
   'console.css': { file: join(folder, 'console.css'), type: 'text/css; charset=utf-8' },
   'console.js': { file: join(folder, 'console.js'), type: 'text/javascript; charset=utf-8' },
   'icon.svg': { file: join(folder, 'icon.svg'), type: 'image/svg+xml' },
+  'inter.woff2': {
+    file: require.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'),
+    type: 'font/woff2',
+  },
   'htmx.js': { file: require.resolve('htmx.org/dist/htmx.min.js'), type: 'text/javascript; charset=utf-8' },
 };
 
 export function assets(router: Router<RequestState>): void {
   for (const [name, { file, type }] of Object.entries(FILES)) {
     const content = readFileSync(file);
-    const compressed = gzipSync(content, { level: 9 });
+    // Fonts are compressed already.
+    const compressed = type === 'font/woff2' ? null : gzipSync(content, { level: 9 });
     // Weak, because the compressed and the uncompressed form have the same tag.
     const tag = `W/"${createHash('sha256').update(content).digest('base64url')}"`;
     router.get(`/console/assets/${name}`, (context) => {
@@ -29,7 +34,7 @@ export function assets(router: Router<RequestState>): void {
       context.set({ ETag: tag, 'Cache-Control': 'public, max-age=300', 'X-Content-Type-Options': 'nosniff' });
       context.type = type;
       context.status = 200;
-      const isCompressed = context.acceptsEncodings('gzip', 'identity') === 'gzip';
+      const isCompressed = compressed !== null && context.acceptsEncodings('gzip', 'identity') === 'gzip';
       if (isCompressed) context.set('Content-Encoding', 'gzip');
       if (context.fresh) context.status = 304;
       else context.body = isCompressed ? compressed : content;

@@ -27,6 +27,8 @@ const LICENCES: ReadonlySet<string> = new Set([
   'ISC',
   'MIT',
   'MIT-0',
+  // Of fonts: they may be passed on with a program, but not sold by themselves.
+  'OFL-1.1',
   'Unlicense',
 ]);
 /** Packages whose package.json names no licence, with the licence in their file LICENSE. */

@@ -6,6 +6,7 @@ import type { Membership, User } from '../../db/queries/users.ts';
 import { hasMemberPermission, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Form, Problem, usd } from './components.tsx';
+import { AnyId } from './linked-ids.tsx';
 import { Icon, type IconName } from './icon.tsx';
 import { type Done, partsOfDone, type Visit } from '../page.ts';
 import { CurrentPage, usePage, useTexts } from './page-context.ts';
@@ -116,8 +117,12 @@ export function renderPart(content: Child, visit: Visit, title = ''): string {
   return renderToString(<CurrentPage.Provider value={{ ...visit, title }}>{content}</CurrentPage.Provider>);
 }
 
+/** The pages below an account's page for operators, which name the customer. */
+const PAGE_OF_CUSTOMER = /^\/console\/staff\/accounts\/(acc_[0-9a-z]{32})\/./;
+
 function Document({ title, content, signedIn, done }: Frame) {
-  const { texts, problem } = usePage();
+  const { texts, problem, path } = usePage();
+  const customer = PAGE_OF_CUSTOMER.exec(path)?.[1];
   return (
     <html lang={texts.language}>
       <head>
@@ -136,13 +141,28 @@ function Document({ title, content, signedIn, done }: Frame) {
           {texts.navigation.skip}
         </a>
         {signedIn === null ? null : <Navigation signedIn={signedIn} />}
+        {signedIn === null ? (
+          <header class="masthead">
+            <Brand />
+          </header>
+        ) : null}
         <main id="content" class={signedIn === null ? 'stranger' : ''} tabIndex={-1}>
+          {customer === undefined ? null : (
+            <p class="soft">
+              <AnyId id={customer} />
+            </p>
+          )}
           <h1>{title}</h1>
           {done === null ? null : (
             <p class="done" role="status">
               {doneText(done, texts)}
             </p>
           )}
+          {signedIn?.account?.isSuspended && path.startsWith('/console/accounts/') ? (
+            <p class="problem" role="note">
+              {texts.errors.suspended}
+            </p>
+          ) : null}
           <Problem of={problem} />
           {content}
         </main>
@@ -152,6 +172,15 @@ function Document({ title, content, signedIn, done }: Frame) {
 }
 
 /** What a form did, in the language of the reader. */
+function Brand() {
+  const { product } = useTexts();
+  return (
+    <a class="brand" href="/console">
+      {product}
+    </a>
+  );
+}
+
 export function doneText(done: Done, texts: Texts): string {
   const { name, amount } = partsOfDone(done);
   return texts.done[name].replace('{usd}', usd(amount));
@@ -163,9 +192,7 @@ function Navigation({ signedIn }: { signedIn: SignedIn }) {
   const { navigation: words } = texts;
   return (
     <header class="side">
-      <a class="brand" href="/console">
-        {texts.product}
-      </a>
+      <Brand />
       <Form action="/console/search" class="search" role="search">
         <input
           type="search"

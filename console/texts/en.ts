@@ -458,6 +458,8 @@ export const en = {
     notFound: 'The page does not exist, or belongs to another account.',
     forbiddenTitle: 'No permission',
     forbidden: 'Your role does not allow this page or action. Ask an owner of the account.',
+    suspended:
+      'This account is suspended: its API keys and the playground do not work. Write to the operator of this gateway to reopen the account.',
     formTitle: 'Please try again',
     failedTitle: 'Something went wrong on our side',
     failed:
@@ -641,6 +643,8 @@ export const en = {
     noModel: 'The model does not exist. Choose another model.',
     kinds: { video: 'Videos', image: 'Pictures', text: 'Text' },
     openTask: 'Open the task',
+    disabled: (model: string) => `${model} is disabled at the moment. Choose another model.`,
+    disabledOption: (model: string) => `${model} (disabled)`,
     unanswered:
       'No answer arrived. Check your connection and send the request again: Genway runs the request only once.',
     send: 'Send',
@@ -1111,6 +1115,7 @@ export const en = {
     restHint: 'New requests do not use the upstream, even if no other upstream is left. Running requests continue.',
     minutes: 'Duration in minutes',
     minutesFrom: (min: number, max: number) => `Enter a whole number of minutes from ${min} to ${max}.`,
+    until: 'until',
     resume: 'Resume',
     resumeHint: 'Genway also closes the circuit of the upstream and clears its failures.',
     fiveMinutes: '5 minutes',

@@ -34,8 +34,8 @@ export type SearchScope = (kind: MatchKind) => readonly string[] | null;
 /** Shorter parts match too many rows, and no index finds them. */
 export const MIN_SEARCH_LENGTH = 3;
 const MIN_ID_PART_LENGTH = 6;
-/** The last characters of a key, as lists show them. */
-const KEY_TAIL = /^(?:sk-)?…?([0-9a-z]{4})$/;
+/** The end of a key, of which lists show the last four characters. */
+const KEY_TAIL = /^(?:sk-)?…?[0-9a-z]{0,8}([0-9a-z]{4})$/;
 const MAX_MATCHES_OF_KIND = 8;
 const MAX_COLLECTED = 1_000;
 const TIMEOUT_MS = 2_000;

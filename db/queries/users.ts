@@ -56,6 +56,7 @@ export interface Membership {
   readonly accountId: string;
   readonly accountName: string;
   readonly role: MemberRole;
+  readonly isSuspended: boolean;
 }
 
 export interface Member extends Pick<User, 'id' | 'email' | 'name' | 'hasPassword' | 'hasSecondFactor'> {
@@ -210,7 +211,12 @@ export async function listMemberships(database: Database, userId: string): Promi
     .join('accounts', 'accounts.id', 'account_members.account_id')
     .where({ user_id: userId })
     .orderBy(['accounts.name', 'accounts.id'])
-    .select<RowOf<Membership>[]>('account_id', 'accounts.name as account_name', 'role');
+    .select<RowOf<Membership>[]>(
+      'account_id',
+      'accounts.name as account_name',
+      'role',
+      database.raw('suspended_at IS NOT NULL AS is_suspended'),
+    );
   return rows.map(camelCased);
 }
 

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { CONTENT_SWEEPS, eraseContent } from '../../db/queries/content.ts';
 import { findSentForm } from '../../db/queries/sent-forms.ts';
+import { suspendAccount } from '../../db/queries/accounts.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createTaskRow, keyOf, type TestCaller } from '../support/factories.ts';
@@ -52,6 +53,35 @@ describe('the playground', () => {
     };
     return fetch(`${app.baseUrl}${at}/files`, { method: 'POST', headers, body });
   }
+
+  it('says on the pages of a suspended account that it is suspended, and to whom to write', async () => {
+    const suspended = await app.createAccount({ fundedUsd: 1 });
+    const member = await Visitor.invited(app, { email: 'late@example.com', account_id: suspended.accountId });
+    const page = `/console/accounts/${suspended.accountId}/playground`;
+    expect((await member.get(page)).text).not.to.include('This account is suspended');
+    await suspendAccount(app.database, suspended.accountId);
+    expect((await member.get(page)).text)
+      .to.include('This account is suspended')
+      .and.include('Write to the operator');
+  });
+
+  it('shows the price beside the button, before a picture or video is created', async () => {
+    const { text } = await owner.get(`/console/accounts/${customer.accountId}/playground?model=vidone-3.0`);
+    expect(text).to.match(
+      /<button type="submit">Create<\/button><span id="order-price"><span class="money"[^>]*>\$0\.\d+/,
+    );
+  });
+
+  it('offers no form for a disabled model, and marks the model in the list', async () => {
+    const page = `/console/accounts/${customer.accountId}/playground?model=imageb-2`;
+    const operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
+    await operator.send('/console/staff/models/imageb-2/disable', { reason: 'a test' });
+    const { text } = await owner.get(page);
+    await operator.send('/console/staff/models/imageb-2/enable', { reason: 'a test' });
+    expect(text).to.include('imageb-2 is disabled at the moment').and.include('imageb-2 (disabled)');
+    expect(text).not.to.include('id="playground"');
+    expect((await owner.get(page)).text).to.include('id="playground"');
+  });
 
   it('shows every model that can be tried, with its own fields', async () => {
     const video = await owner.get(`${path}?model=vidone-3.0`);

@@ -36,6 +36,14 @@ describe('accounts in the console of the staff', () => {
     });
   }
 
+  it('name the customer on the pages below the account, such as keys, end users and documents', async () => {
+    const account = `/console/staff/accounts/${customer.accountId}`;
+    const name = `<a href="${account}"><span title="${customer.accountId}">`;
+    for (const page of ['keys', `keys/${customer.keyId}`, 'end-users', 'documents', 'ledger']) {
+      expect((await operator.get(`${account}/${page}`)).text, page).to.include(name);
+    }
+  });
+
   it('are found by the id of any of their objects, with its timeline', async () => {
     const task = await createTaskRow(app.database, keyOf(customer));
     for (const id of [customer.accountId, customer.keyId, task.id, task.reservationId, task.requestId]) {
@@ -125,7 +133,7 @@ describe('accounts in the console of the staff', () => {
       .to.match(/Suspended – op@example\.com a stolen card/)
       .and.match(/Correction -\$0\.50 ada a wrong price/);
     const found = await operator.get(`/console/staff/accounts?search=${accountId}`);
-    expect(found.text).to.include('adjustment of -0.5 USD by ada: a wrong price');
+    expect(found.text).to.include('adjustment of -$0.50 by ada: a wrong price');
   });
 
   it('have a ledger with the author and reason of each correction, which links each entry to its cause', async () => {

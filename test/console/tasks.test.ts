@@ -92,6 +92,12 @@ describe('pages of tasks', () => {
     expect((await owner.get(again.replace(task.id, foreign.id))).status).to.equal(404);
   });
 
+  it('show in the list why a task failed', async () => {
+    const task = await taskOf(customer);
+    await finishAsFailed(app.database, task, 'content_policy_violation');
+    expect((await owner.get(path)).text).to.match(/<span class="soft" title="It failed[^"]*">Content policy<\/span>/);
+  });
+
   it('offer a late result after the refund, and link to the task that it becomes', async () => {
     const task = await taskOf(customer);
     const failure = { code: 'processing_timeout', message: 'It took too long.' } as const;

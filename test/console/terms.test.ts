@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { mediaPrices } from '../../catalogue/offer.ts';
+import { loadCatalogue } from '../../catalogue/load.ts';
+import { mediaPrices, offerOf } from '../../catalogue/offer.ts';
 import { priceName, priceText } from '../../console/html/terms.tsx';
 import { textsIn } from '../../console/texts/texts.ts';
 import { parseUsd } from '../../domain/money.ts';
@@ -30,4 +31,15 @@ describe('prices in words', () => {
       expect(shown).to.deep.equal(expected);
     });
   }
+});
+
+describe('the terms of a model', () => {
+  it('have no JSON, and name each further field with its values', () => {
+    const { models } = offerOf(loadCatalogue('catalogue/vendors.yaml'));
+    const terms = models.flatMap((model) => Object.entries(model.terms));
+    expect(terms.filter(([, words]) => /[{}"[\]]/.test(words))).to.deep.equal([]);
+    expect(terms.filter(([name]) => name.startsWith('field ')).map(([, words]) => words)).to.include(
+      'true or false, default false',
+    );
+  });
 });

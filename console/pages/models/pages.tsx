@@ -4,6 +4,7 @@ import type { Terms } from '../../../catalogue/offer.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import { hasMemberPermission } from '../../../domain/roles.ts';
+import { Badge } from '../../html/components.tsx';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
@@ -52,7 +53,15 @@ export const modelPages = [
           'kind',
           [common.prices, (model) => <InlinePrices prices={model.prices} />],
           hasMemberPermission(account.role, 'develop')
-            ? ['', ({ id }) => <a href={playground + encodeURIComponent(id)}>{words.tryIt}</a>]
+            ? [
+                '',
+                ({ id }) =>
+                  services.models.disabledBy(id) === null ? (
+                    <a href={playground + encodeURIComponent(id)}>{words.tryIt}</a>
+                  ) : (
+                    <Badge tone="bad">{texts.values.state.disabled}</Badge>
+                  ),
+              ]
             : null,
         ]}
       />,

@@ -14,6 +14,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { FormError, problemWords } from '../../form-problem.ts';
+import { Problem } from '../../html/components.tsx';
 import { requireFound, member, type MemberVisit, type PageResult, showPage, showPart } from '../../page.ts';
 import { findOwnTask, findOwnPriceList } from '../own-account.ts';
 import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
@@ -22,7 +23,7 @@ import { AnswerCard, QuestionList, contentOf, Cost, type WholeAnswer } from './c
 import { filePages } from './files.tsx';
 import { findPlaygroundModel, isMedia, modelsByKind, type PlaygroundModel } from './models.ts';
 import { PriceAndCalls, PriceCard, type Priced } from './price.tsx';
-import { LatestRuns, ModelChoice, pathOf, PLACED, TaskResult, TryForm } from './view.tsx';
+import { LatestRuns, ModelChoice, OrderPrice, pathOf, PLACED, TaskResult, TryForm } from './view.tsx';
 
 const PATH = '/accounts/{account_id}/playground';
 /** A page sends at most one request per 600 ms while the user types. */
@@ -59,7 +60,13 @@ export const playgroundPages = [
       await countAction(services.database, visit.account.accountId, PRICES);
       const model = findPlaygroundModel(services.catalogue, visit.form.text('model'));
       if (!visit.isPartRequest || !model) return show(visit, services, model);
-      return showPart(<PriceAndCalls priced={await price(visit, services, model)} />);
+      const priced = await price(visit, services, model);
+      return showPart(
+        <>
+          <PriceAndCalls priced={priced} />
+          <OrderPrice price={priced.price} isUpdate />
+        </>,
+      );
     }),
     changesNothing: true as const,
   },
@@ -81,7 +88,7 @@ export const playgroundPages = [
 /** Renders the refused form in its own place, not in the place of the result, which may belong to an earlier task. */
 function showFormAgain(visit: MemberVisit, model: PlaygroundModel): PageResult {
   visit.context.set({ 'HX-Retarget': '#order', 'HX-Reswap': 'outerHTML' });
-  return showPart(<TryForm model={model} visit={visit} path={pathOf(visit)} />);
+  return showPart(<TryForm model={model} visit={visit} path={pathOf(visit)} price={null} />);
 }
 
 /** Finds the usage of a request. Retries, because a stream ends a moment before its charge is recorded. */
@@ -100,19 +107,24 @@ async function show(
   answer: WholeAnswer | null = null,
 ): Promise<PageResult> {
   const groups = modelsByKind(services.catalogue);
-  const model = chosen ?? groups.flatMap(([, models]) => models)[0] ?? null;
+  const isDisabled = (id: string): boolean => services.models.disabledBy(id) !== null;
+  const enabled = groups.flatMap(([, models]) => models).find(({ id }) => !isDisabled(id)) ?? null;
+  const model = chosen ?? enabled;
+  const { playground: words, titles } = visit.texts;
   const [priced, latest] = await Promise.all([
     model && price(visit, services, model),
     listLatestTasks(visit, services),
   ]);
   const path = pathOf(visit);
   return showPage(
-    visit.texts.titles.playground,
-    <ModelChoice groups={groups} model={model} path={path} />,
+    titles.playground,
+    <ModelChoice groups={groups} model={model} path={path} isDisabled={isDisabled} />,
     <div id="tried" class="grid">
-      {model === null || priced === null ? null : (
+      {model === null || priced === null ? null : isDisabled(model.id) ? (
+        <Problem of={words.disabled(model.id)} />
+      ) : (
         <>
-          <TryForm model={model} visit={visit} path={path} />
+          <TryForm model={model} visit={visit} path={path} price={priced.price} />
           <div>
             {isMedia(model) ? null : <AnswerCard answer={answer} />}
             {/* Keeps its content when the model changes. Screen readers announce new content. */}

@@ -1,4 +1,5 @@
 /** The parts of the playground. Choosing another model replaces the fields, but keeps the prompt. */
+import type { PicoUsd } from '../../../domain/money.ts';
 import { isFinal, type Task } from '../../../domain/task.ts';
 import { Card, Field, Form, Money, Polled, Problem } from '../../html/components.tsx';
 import { usePage, useTexts } from '../../html/page-context.ts';
@@ -36,10 +37,11 @@ interface ModelChoiceProps {
   readonly groups: ModelGroups;
   readonly model: PlaygroundModel | null;
   readonly path: string;
+  readonly isDisabled: (id: string) => boolean;
 }
 
 /** @param model null if no model is enabled */
-export function ModelChoice({ groups, model, path }: ModelChoiceProps) {
+export function ModelChoice({ groups, model, path, isDisabled }: ModelChoiceProps) {
   const texts = useTexts();
   return (
     <form method="get" action={path} class="filters">
@@ -58,8 +60,8 @@ export function ModelChoice({ groups, model, path }: ModelChoiceProps) {
           {groups.map(([kind, models]) => (
             <optgroup label={texts.playground.kinds[kind]}>
               {models.map(({ id }) => (
-                <option value={id} selected={id === model?.id}>
-                  {id}
+                <option value={id} selected={id === model?.id} disabled={isDisabled(id)}>
+                  {isDisabled(id) ? texts.playground.disabledOption(id) : id}
                 </option>
               ))}
             </optgroup>
@@ -75,8 +77,16 @@ export function ModelChoice({ groups, model, path }: ModelChoiceProps) {
   );
 }
 
+interface TryFormProps {
+  readonly model: PlaygroundModel;
+  readonly visit: MemberVisit;
+  readonly path: string;
+  /** Null until the price of the changed form is known. */
+  readonly price: PicoUsd | null;
+}
+
 /** With script, the answer appears beside the form, and a refused form replaces itself. */
-export function TryForm({ model, visit, path }: { model: PlaygroundModel; visit: MemberVisit; path: string }) {
+export function TryForm({ model, visit, path, price }: TryFormProps) {
   const { texts, form } = visit;
   const { problem } = usePage();
   const words = texts.playground;
@@ -94,6 +104,7 @@ export function TryForm({ model, visit, path }: { model: PlaygroundModel; visit:
         {isMedia(model) ? <MediaFields model={model} visit={visit} /> : <ChatFields model={model} visit={visit} />}
         <div class="row">
           <button type="submit">{isMedia(model) ? texts.common.create : words.send}</button>
+          <OrderPrice price={price} />
           {isMedia(model) ? null : (
             <button type="button" class="quiet" data-stop hidden>
               {words.stop}
@@ -107,6 +118,15 @@ export function TryForm({ model, visit, path }: { model: PlaygroundModel; visit:
         </div>
       </Form>
     </section>
+  );
+}
+
+/** The price beside the button. @param isUpdate whether it replaces the price on the page */
+export function OrderPrice({ price, isUpdate = false }: { price: PicoUsd | null; isUpdate?: boolean }) {
+  return (
+    <span id="order-price" {...(isUpdate && { 'hx-swap-oob': 'true' })}>
+      {price === null ? null : <Money amount={price} />}
+    </span>
   );
 }
 

@@ -113,5 +113,6 @@ function pathOf({ kind, id, accountId }: Match, visit: UserVisit): string {
   const account = `/staff/accounts/${accountId}`;
   if (kind === 'billingDocument') return `${account}/documents/${id}`;
   if (kind === 'apiKey') return hasPermission(visit, 'operate') ? `${account}/keys/${id}` : account;
-  return kind === 'account' || kind === 'member' ? account : pathOfId(id);
+  if (kind === 'member') return `/staff/people/${id}`;
+  return kind === 'account' ? account : pathOfId(id);
 }

@@ -46,7 +46,7 @@ export function Deliveries({
         [
           words.workflow,
           ({ id }) => (
-            <a href={historyUrl(temporal, id)} rel="noreferrer">
+            <a href={historyUrl(temporal, id)} target="_blank" rel="noreferrer">
               {words.openTemporal}
             </a>
           ),

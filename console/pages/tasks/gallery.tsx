@@ -4,7 +4,7 @@ import type { Task } from '../../../domain/task.ts';
 import { isFinal } from '../../../domain/task.ts';
 import { Money, Polled, Time, usd } from '../../html/components.tsx';
 import { Chosen } from '../../html/resource-table.tsx';
-import type { Texts } from '../../texts/texts.ts';
+import { type Texts, wordFor } from '../../texts/texts.ts';
 import { useTexts } from '../../html/page-context.ts';
 
 interface Tasks {
@@ -48,6 +48,7 @@ interface TaskTileProps {
 
 /** @param isUpdate whether the tile replaces the task's tile on the page */
 export function TaskTile({ task, accountId, isUpdate = false, children }: TaskTileProps) {
+  const texts = useTexts();
   const path = `/console/accounts/${accountId}/tasks/${task.id}`;
   return (
     <li id={`tile-${task.id}`} {...(isUpdate && { 'hx-swap-oob': 'true' })}>
@@ -59,6 +60,11 @@ export function TaskTile({ task, accountId, isUpdate = false, children }: TaskTi
           <Chosen name="status" value={task.status} />
           {task.status === 'failed' ? null : <Money amount={task.price} />}
         </div>
+        {task.failure === null ? null : (
+          <span class="soft" title={task.failure.message}>
+            {wordFor('error_code', task.failure.code, texts)}
+          </span>
+        )}
         <p class="prompt">
           <a href={path}>{task.request.prompt}</a>
         </p>

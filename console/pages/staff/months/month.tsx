@@ -125,7 +125,7 @@ function Totals({ overview, sums }: { overview: MonthOverview; sums: MonthSums }
     [fields.owed_usd, customerLiability(sums), words.owedHint],
   ];
   return (
-    <div class="grid">
+    <div class="grid totals">
       {cards.map(([title, amount, hint, none = words.unknown]) => (
         <Card title={title}>
           {amount === null ? <p class="big">{none}</p> : <Headline amount={amount} />}

@@ -145,6 +145,7 @@ async function showPerson(visit: UserVisit, services: ApiServices): Promise<Page
               action={`${path}/leave`}
               label={members.remove}
               look="danger"
+              question={members.removeExplained}
               entries={{ account_id: accountId }}
             />
           </div>

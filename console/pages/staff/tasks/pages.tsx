@@ -113,7 +113,7 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
             [
               words.workflow,
               <>
-                <a href={historyUrl(temporal, task.id)} rel="noreferrer">
+                <a href={historyUrl(temporal, task.id)} target="_blank" rel="noreferrer">
                   {words.openTemporal}
                 </a>{' '}
                 {workflow === undefined ? words.noTemporal : null}

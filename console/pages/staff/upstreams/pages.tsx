@@ -147,10 +147,23 @@ function UpstreamTable({ routes, overrides }: Health) {
 
 /** Why a route is out of service. An override also has its author and its reason. */
 function Cause({ cause, override }: { cause: string; override: UpstreamOverride | undefined }) {
-  const { staff: words } = useTexts();
+  const { staff: words, staffUpstreams } = useTexts();
   const isOverride = cause === 'operator' && override !== undefined;
   return (
-    <WithNote note={isOverride ? words.by(override.author, override.reason) : null}>
+    <WithNote
+      note={
+        isOverride ? (
+          <>
+            {override.until === null ? null : (
+              <>
+                {staffUpstreams.until} <Time at={override.until} />{' '}
+              </>
+            )}
+            {words.by(override.author, override.reason)}
+          </>
+        ) : null
+      }
+    >
       <Chosen name="cause" value={cause} />
     </WithNote>
   );
