@@ -180,6 +180,8 @@ export interface TextRequest extends Cacheable {
   readonly functions?: { readonly answers: boolean } | undefined;
   /** Chat completions only: the request has forms of tools that only the format's vendor knows. Upstreams get functions. */
   readonly hasVendorTools?: boolean | undefined;
+  /** Messages only: the vendor's betas that the client uses, and that fields of its body need. */
+  readonly betas?: readonly string[] | undefined;
   /** Responses only: the fields that the answer repeats from the request. */
   readonly echo?:
     | { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined }

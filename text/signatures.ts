@@ -3,7 +3,7 @@
  * Clients get each signature with the mark of its origin in front, and an upstream gets back only those with its own mark.
  */
 import { digestOf } from '../domain/digest.ts';
-import { isObject, type JsonObject } from '../domain/json.ts';
+import type { JsonObject } from '../domain/json.ts';
 import type { StreamEvent, TextRequest, Turn } from './canonical.ts';
 import { compact } from './read.ts';
 import type { Stage } from './stage.ts';
@@ -75,27 +75,6 @@ export interface SignaturePlaces {
   inRequest(body: JsonObject, replace: ReplaceSignature): JsonObject;
   /** An answer, or an event of one. */
   inAnswer(answer: JsonObject, replace: ReplaceSignature): JsonObject;
-}
-
-/** The object with the objects of a list mapped; those that become null are left out. */
-export function mapItems(holder: JsonObject, field: string, map: (item: JsonObject) => JsonObject | null): JsonObject {
-  const { [field]: list } = holder;
-  if (!Array.isArray(list)) return holder;
-  let isChanged = false;
-  const mapped = list.flatMap((item: unknown) => {
-    const result = isObject(item) ? map(item) : item;
-    isChanged ||= result !== item;
-    return result === null ? [] : [result];
-  });
-  return isChanged ? { ...holder, [field]: mapped } : holder;
-}
-
-/** The object with the object in a field mapped. */
-export function mapField(holder: JsonObject, field: string, map: (value: JsonObject) => JsonObject): JsonObject {
-  const { [field]: value } = holder;
-  if (!isObject(value)) return holder;
-  const mapped = map(value);
-  return mapped === value ? holder : { ...holder, [field]: mapped };
 }
 
 /** The object with a text replaced; null if there is to be none. A field that is not a text stays. */

@@ -19,6 +19,8 @@ export interface ParseContext {
   readonly address?: { readonly model: string; readonly stream: boolean };
   /** The compatibility of the requested model; `specification` by default. */
   readonly compatibility?: Compatibility;
+  /** Messages only: the client's header `anthropic-beta`. */
+  readonly betas?: string | readonly string[] | undefined;
 }
 
 /** The context for writing an answer: the same for all of its events, so that ids and times stay the same. */

@@ -3,7 +3,8 @@
  * (https://ai.google.dev/gemini-api/docs/thought-signatures). Clients send it back with the call.
  */
 import type { JsonObject } from '../../domain/json.ts';
-import { mapField, mapItems, type ReplaceSignature, type SignaturePlaces } from '../signatures.ts';
+import { mapField, mapItems } from '../map-json.ts';
+import type { ReplaceSignature, SignaturePlaces } from '../signatures.ts';
 import { objectOf, stringOf } from '../upstream-errors.ts';
 
 const FIELD = 'thought_signature';

@@ -3,7 +3,8 @@
  * (https://ai.google.dev/gemini-api/docs/thought-signatures).
  */
 import type { JsonObject } from '../../domain/json.ts';
-import { mapField, mapItems, replaceText, type ReplaceSignature, type SignaturePlaces } from '../signatures.ts';
+import { mapField, mapItems } from '../map-json.ts';
+import { replaceText, type ReplaceSignature, type SignaturePlaces } from '../signatures.ts';
 
 /** Accepted instead of a signature, for a call that another model made or whose signature was lost. */
 export const SKIP_SIGNATURE = 'skip_thought_signature_validator';

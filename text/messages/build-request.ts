@@ -21,6 +21,7 @@ import { compact } from '../read.ts';
 import { argumentsOf, checkArguments, hasCacheMarks, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
+import { withoutBetaFields } from './betas.ts';
 import { READ_REQUEST } from './request-shape.ts';
 import { answerSchemaOf } from './schema.ts';
 
@@ -77,12 +78,16 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
  * refuse some of them, and act on others.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
+  const { betas } = request;
   const {
     tool_choice,
     output_config: outputConfig,
     output_format: outputFormat,
     ...fields
-  } = forwardedFields(body, READ_REQUEST[options.compatibility ?? 'specification']);
+  } = forwardedFields(
+    betas === undefined ? withoutBetaFields(body) : body,
+    READ_REQUEST[options.compatibility ?? 'specification'],
+  );
   const bounded = {
     ...fields,
     tool_choice: request.tools.length === 0 ? undefined : tool_choice,
@@ -94,7 +99,8 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   };
   const sent = compact(cacheMarksOf(request, options) === 'auto' ? withMarks(bounded) : bounded);
   const isFull = options.compatibility === 'full';
-  return { path: PATH, headers: headersOf(options), body: isFull ? sent : withUsualCache(sent) };
+  const headers = { ...headersOf(options), ...(betas && { 'anthropic-beta': betas.join(',') }) };
+  return { path: PATH, headers, body: isFull ? sent : withUsualCache(sent) };
 }
 
 /** The client's settings under their current name, with an effort that the model has. */

@@ -5,6 +5,7 @@ import type { InputPart, TextRequest, ToolResultPart, Turn } from '../canonical.
 import { compact, readArray } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
 import type { ParseContext } from '../wire-format.ts';
+import { findBetaFields, readBetas } from './betas.ts';
 import { CONTENT, READ_REQUEST, readMessage, readToolChoice } from './request-shape.ts';
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
@@ -14,8 +15,12 @@ type Content = (typeof CONTENT)['full'];
 /** Other formats accept no longer names for end users; the beginning of a longer one still distinguishes users. */
 const MAXIMUM_USER_ID_LENGTH = 64;
 
-export function parseRequest(body: unknown, { compatibility = 'specification' }: ParseContext = {}): TextRequest {
+export function parseRequest(
+  body: unknown,
+  { compatibility = 'specification', betas: header }: ParseContext = {},
+): TextRequest {
   const request = READ_REQUEST[compatibility](body, '');
+  const betas = compatibility === 'full' ? readBetas(header) : [];
   const turns = request.getAs('messages', (value, path) =>
     readArray(value, path, (item, at) => turnsOf(readMessage(item, at), CONTENT[compatibility])).flat(),
   );
@@ -37,7 +42,13 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     ...(compatibility === 'full' && { reasoningDisplay: 'none' as const, ...request.get('thinking') }),
     reasoningEffort: outputConfig?.get('effort'),
     outputFormat: outputConfig?.get('format') ?? request.get('output_format'),
-    unused: unusedFields(request.unused(), outputConfig?.unused(), metadata?.unused()),
+    unused: unusedFields(
+      request.unused(),
+      outputConfig?.unused(),
+      metadata?.unused(),
+      findBetaFields(request.object, betas),
+    ),
+    betas: betas.length === 0 ? undefined : betas,
     userId: userId && cutText(userId, MAXIMUM_USER_ID_LENGTH),
   });
 }

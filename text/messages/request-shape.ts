@@ -34,6 +34,7 @@ import {
   readString,
   readText,
 } from '../read.ts';
+import { SERVER_BLOCKS, textOfToolReference } from './betas.ts';
 import { CLIENT_TOOL_TYPE, clientToolOf } from './client-tools.ts';
 import {
   cacheMarks,
@@ -107,14 +108,27 @@ const inputBlocksOf = (marks: CacheMarks) => ({
   search_result: searchResultBlockOf(marks),
 });
 
+/** A tool that a search of the client found. */
+const toolReference = object({ tool_name: readName }, ({ tool_name: name }): TextPart => ({
+  type: 'text',
+  text: textOfToolReference(name),
+}));
+
 function userBlockOf(marks: CacheMarks) {
   const inputBlocks = inputBlocksOf(marks);
   const inputBlock = named('MessagesInputBlock', typed<InputPart | readonly InputPart[]>(inputBlocks));
+  const resultBlock = named(
+    'MessagesResultBlock',
+    reader(
+      { oneOf: [inputBlock.schema, typed({ tool_reference: toolReference }).schema] },
+      typed<InputPart | readonly InputPart[]>({ ...inputBlocks, tool_reference: toolReference }),
+    ),
+  );
   const toolResultBlock = object(
     {
       ...marks,
       tool_use_id: readName,
-      content: optional(contentOf(inputBlock)),
+      content: optional(contentOf(resultBlock)),
       is_error: optional(readBoolean),
     },
     (result): ToolResultPart =>
@@ -135,18 +149,23 @@ function userBlockOf(marks: CacheMarks) {
   );
 }
 
+/** Passed on to vendors that know it. */
+const serverBlock = object({}, () => null);
+
 const answerBlockOf = (marks: CacheMarks) =>
   named(
     'MessagesAnswerBlock',
-    typed<AnswerPart>({
+    typed<AnswerPart | null>({
       text: textBlockOf(marks),
-      thinking: object({ signature: optional(readString), thinking: readString }, ({ signature, thinking }) =>
-        compact({ type: 'reasoning', text: thinking, signature: signature || undefined }),
+      thinking: object(
+        { signature: optional(readString), thinking: readString },
+        ({ signature, thinking }): AnswerPart =>
+          compact({ type: 'reasoning', text: thinking, signature: signature || undefined }),
       ),
       redacted_thinking: object({ data: readText }, ({ data }) => {
         return { type: 'reasoning', text: '', signature: data, redacted: true };
       }),
-      tool_use: object({ ...marks, id: readName, name: readName, input: optional(readObject) }, (call) =>
+      tool_use: object({ ...marks, id: readName, name: readName, input: optional(readObject) }, (call): AnswerPart =>
         compact({
           type: 'tool-call',
           callId: call.id,
@@ -155,6 +174,7 @@ const answerBlockOf = (marks: CacheMarks) =>
           cacheBreakpoint: call.cache_control,
         }),
       ),
+      ...Object.fromEntries(SERVER_BLOCKS.map((type) => [type, serverBlock])),
     }),
   );
 
@@ -165,7 +185,7 @@ export const CONTENT = byCompatibility((select) => {
   const marks = cacheMarks(select);
   return {
     user: mapped(contentOf(userBlockOf(marks)), (parts) => parts.flat()),
-    assistant: contentOf(answerBlockOf(marks)),
+    assistant: mapped(contentOf(answerBlockOf(marks)), (parts) => parts.filter((part) => part !== null)),
     system: systemOf(marks),
   };
 });

@@ -1,6 +1,7 @@
 /** The signatures of thinking in messages bodies. */
 import type { JsonObject } from '../../domain/json.ts';
-import { mapField, mapItems, replaceText, type ReplaceSignature, type SignaturePlaces } from '../signatures.ts';
+import { mapField, mapItems } from '../map-json.ts';
+import { replaceText, type ReplaceSignature, type SignaturePlaces } from '../signatures.ts';
 
 export const signaturePlaces: SignaturePlaces = {
   trait: /"signature"|"redacted_thinking"/,

@@ -1,6 +1,7 @@
 /** The signatures of responses bodies: encrypted reasoning. */
 import type { JsonObject } from '../../domain/json.ts';
-import { mapField, mapItems, replaceText, type ReplaceSignature, type SignaturePlaces } from '../signatures.ts';
+import { mapField, mapItems } from '../map-json.ts';
+import { replaceText, type ReplaceSignature, type SignaturePlaces } from '../signatures.ts';
 
 export const signaturePlaces: SignaturePlaces = {
   trait: /"encrypted_content"/,

@@ -77,7 +77,7 @@ export const createMessage = textEndpoint({
   answers: wholeOrStreamed('Message'),
   read: ({ context }) => {
     requireVersion(context);
-    return {};
+    return { parseContext: { betas: context.headers['anthropic-beta'] } };
   },
 });
 

@@ -153,6 +153,22 @@ describe('models with full compatibility', () => {
     }
   });
 
+  it('pass betas and their fields of messages clients on together', async () => {
+    // contract 4.8.3:23
+    const tools = [{ name: 'look', input_schema: SCHEMA, defer_loading: true }];
+    const { path, body } = ASK.messages(fullVia('messages'), 'Hi', false);
+    for (const beta of ['advanced-tool-use-2025-11-20', null]) {
+      const headers: Record<string, string> = beta === null ? {} : { 'anthropic-beta': beta };
+      const response = await text.post(path, { ...body, tools, thinking: { type: 'adaptive' } }, { headers });
+      expect(response.status, await response.text()).to.equal(200);
+      const [sent] = await text.seen(1);
+      expect(sent?.headers['anthropic-beta']).to.equal(beta ?? undefined);
+      expect(Object(sent?.body['tools'])[0]).to.have.property('name', 'look');
+      expect('defer_loading' in Object(sent?.body['tools'])[0]).to.equal(beta !== null);
+      expect(response.headers.get('x-genway-ignored')).to.equal(beta === null ? 'tools.defer_loading' : null);
+    }
+  });
+
   describe('on the responses format', () => {
     const tools = [
       { type: 'namespace', name: 'files', tools: [{ type: 'function', name: 'read', parameters: SCHEMA }] },

@@ -15,6 +15,7 @@ const base = {
 };
 
 const EXAMPLES = {
+  output_format: { type: 'json_schema', schema: { type: 'object' } },
   model: 'textd-v2.5',
   max_tokens: 10,
   messages: [{ role: 'user', content: 'Bye' }],
@@ -63,7 +64,7 @@ describe('messages request', () => {
     ],
     [
       withBlock('assistant', { type: 'image' }),
-      '"messages[0].content[0].type" must be one of: [text thinking redacted_thinking tool_use]',
+      '"messages[0].content[0].type" must be one of: [text thinking redacted_thinking tool_use server_tool_use tool_search_tool_result web_search_tool_result web_fetch_tool_result code_execution_tool_result bash_code_execution_tool_result text_editor_code_execution_tool_result mcp_tool_use mcp_tool_result]',
     ],
     [withBlock('user', { type: 'tool_result' }), '"messages[0].content[0].tool_use_id" is required'],
     [

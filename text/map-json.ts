@@ -1,0 +1,23 @@
+/** Changes deep inside a body. What has not changed is the same object. */
+import { isObject, type JsonObject } from '../domain/json.ts';
+
+/** The object with the objects of a list mapped; those that become null are left out. */
+export function mapItems(holder: JsonObject, field: string, map: (item: JsonObject) => JsonObject | null): JsonObject {
+  const { [field]: list } = holder;
+  if (!Array.isArray(list)) return holder;
+  let isChanged = false;
+  const mapped = list.flatMap((item: unknown) => {
+    const result = isObject(item) ? map(item) : item;
+    isChanged ||= result !== item;
+    return result === null ? [] : [result];
+  });
+  return isChanged ? { ...holder, [field]: mapped } : holder;
+}
+
+/** The object with the object in a field mapped. */
+export function mapField(holder: JsonObject, field: string, map: (value: JsonObject) => JsonObject): JsonObject {
+  const { [field]: value } = holder;
+  if (!isObject(value)) return holder;
+  const mapped = map(value);
+  return mapped === value ? holder : { ...holder, [field]: mapped };
+}
