@@ -1,6 +1,6 @@
 /** Media tasks: states and transitions (contract 3), and the data that polling shows (contract 2.1 and 4.4). */
 
-import type { TaskErrorCode } from './errors.ts';
+import { TASK_ERROR_CODES, type TaskErrorCode } from './errors.ts';
 import type { ChosenValues } from './image-choices.ts';
 import type { JsonObject } from './json.ts';
 import type { MediaRoute, ResultCheck } from './media-route.ts';
@@ -61,31 +61,46 @@ export interface RenderOrder extends RenderInputs {
   readonly resultCheck?: ResultCheck;
 }
 
+/** Who can cancel a task. */
+export const CANCELLERS = ['operator', 'customer'] as const;
+export type Canceller = (typeof CANCELLERS)[number];
+
 /** Why a task failed, as the client reads it. */
 export interface TaskFailure {
   readonly code: TaskErrorCode;
   readonly message: string;
+  /** Absent unless somebody cancelled the task. */
+  readonly cancelledBy?: Canceller;
+}
+
+/** Why a task failed, for people: the specification has no error code for a cancellation. */
+export const FAILURE_REASONS = [...TASK_ERROR_CODES, ...CANCELLERS.map((by) => `cancelled_by_${by}` as const)] as const;
+export type FailureReason = (typeof FAILURE_REASONS)[number];
+
+export function reasonOf({ code, cancelledBy }: TaskFailure): FailureReason {
+  return cancelledBy === undefined ? code : `cancelled_by_${cancelledBy}`;
 }
 
 /** The failure of a task that an operator cancelled. */
 export const CANCELLED_BY_OPERATOR: TaskFailure = {
   code: 'processing_failed',
   message: 'The task was cancelled by an operator. Nothing was charged.',
+  cancelledBy: 'operator',
 };
 
 /** The failure of a task that its customer cancelled. */
 export const CANCELLED_BY_CUSTOMER: TaskFailure = {
   code: 'processing_failed',
   message: 'The task was cancelled at your request. Nothing was charged.',
+  cancelledBy: 'customer',
 };
 
 /** The failures of tasks that are no failures of the upstream with the job. */
 const OWN_CODES: ReadonlySet<TaskErrorCode> = new Set(['content_policy_violation', 'bad_request']);
 
 /** Whether an upstream failed that accepted the job of a task. */
-export function isFailureOfUpstream({ code, message }: TaskFailure): boolean {
-  const isCancelled = [CANCELLED_BY_OPERATOR, CANCELLED_BY_CUSTOMER].some((known) => known.message === message);
-  return !isCancelled && !OWN_CODES.has(code);
+export function isFailureOfUpstream({ code, cancelledBy }: TaskFailure): boolean {
+  return cancelledBy === undefined && !OWN_CODES.has(code);
 }
 
 /** The workflow that waits for a render after the refund of its task. */

@@ -6,7 +6,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { TextMoneyMetrics } from '../db/text-money/billing.ts';
 import type { Importance } from '../domain/admission.ts';
 import { toUsdNumber } from '../domain/money.ts';
-import type { Task } from '../domain/task.ts';
+import { type Task, reasonOf } from '../domain/task.ts';
 
 export interface Metrics extends TextMoneyMetrics {
   /** For registering further metrics of the process. */
@@ -103,7 +103,7 @@ export function createMetrics(): Metrics {
     textPossiblyLost: (upstream, listPrice) => possibleLoss.inc({ upstream }, toUsdNumber(listPrice)),
     textUnsettled: (amount) => unsettled.inc(toUsdNumber(amount)),
     taskEnded: ({ model, status, failure, price }) => {
-      media.tasks.inc({ model, outcome: failure?.code ?? status });
+      media.tasks.inc({ model, outcome: failure ? reasonOf(failure) : status });
       (failure ? media.refunded : media.settled).inc(toUsdNumber(price));
     },
     jobEnded: (job) => media.jobs.inc(job),

@@ -6,6 +6,7 @@ import { createBatcher } from '../db/batcher.ts';
 import type { Database } from '../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../db/database-clock.ts';
 import { findTaskStartTimes, markWorkflowsStarted, type TaskToStart } from '../db/queries/tasks.ts';
+import { formatDollars } from '../domain/money.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { toPriority, TASK_QUEUES } from '../domain/task-queues.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -128,7 +129,7 @@ export async function startWorkflow(client: Client, task: TaskToStart): Promise<
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
       taskQueue: TASK_QUEUES.media,
       priority: toPriority(task.accountId),
-      args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString() }],
+      args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString(), price: formatDollars(task.price) }],
       staticSummary: `Render a${task.kind === 'image' ? 'n image' : ' video'} with ${task.model}`,
       staticDetails: `Task \`${task.id}\` of account \`${task.accountId}\`, created by request \`${task.requestId}\`.`,
       memo: { task_id: task.id, account_id: task.accountId, request_id: task.requestId },

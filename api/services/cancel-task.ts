@@ -76,7 +76,7 @@ async function cancelUnstarted(cancelling: Cancelling, task: Task): Promise<Task
 }
 
 function isCancelledByCustomer({ failure }: Pick<Task, 'failure'>): boolean {
-  return failure?.message === CANCELLED_BY_CUSTOMER.message;
+  return failure?.cancelledBy === 'customer';
 }
 
 function tooLate(reason: string): ServiceError {

@@ -6,7 +6,7 @@ import { type StoredSubmission, listSubmissions } from '../../db/queries/submiss
 import { findTransfer, type Transfer } from '../../db/queries/transfers.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatDollars } from '../../domain/money.ts';
-import { isFinal, type Task } from '../../domain/task.ts';
+import { isFinal, type Task, reasonOf } from '../../domain/task.ts';
 import {
   deliveryEvents,
   describeStep,
@@ -70,7 +70,7 @@ function judge(task: Task, workflow: WorkflowHistory | null | undefined, texts: 
   const { task: phrases } = texts;
   const price = formatDollars(task.price);
   if (task.status === 'succeeded') return phrases.succeeded(price);
-  if (task.failure) return phrases.failed(timelineWord(task.failure.code, texts), task.failure.message, price);
+  if (task.failure) return phrases.failed(timelineWord(reasonOf(task.failure), texts), task.failure.message, price);
   const refund = phrases.refundSoon(task.deadlineAt.toISOString());
   if (workflow === undefined) return phrases.temporalSilent(price);
   if (workflow === null) return `${phrases.noWorkflow(price)} ${refund}`;
@@ -100,7 +100,7 @@ function eventsOf(
     ...deliveries.flatMap((delivery) => deliveryEvents(delivery, texts)),
   ];
   if (task.completedAt && isFinal(task.status)) {
-    const text = phrases.ended(word(task.status), task.failure ? word(task.failure.code) : null);
+    const text = phrases.ended(word(task.status), task.failure ? word(reasonOf(task.failure)) : null);
     events.push({ at: task.completedAt, source: 'task', text });
   }
   return oldestFirst(events);

@@ -19,6 +19,8 @@ const NOT_TAKEN: Readonly<Record<string, (upstream: string) => string>> = {
 /** Words for codes, statuses and kinds. A value without a word stays as it is. */
 const WORDS: Readonly<Record<string, string>> = {
   not_taken: 'not taken',
+  cancelled_by_operator: 'cancelled by an operator',
+  cancelled_by_customer: 'cancelled by the customer',
 };
 
 export const TIMELINE_TEXTS = {

@@ -4,6 +4,22 @@ import type { ErrorCode } from '../../domain/errors.ts';
 
 const NO_CODES: Readonly<Partial<Record<ErrorCode, string>>> = {};
 
+/** Error codes of requests and tasks. */
+const ERROR_CODES = {
+  content_policy_violation: 'Content policy',
+  bad_request: 'Refused by the vendor',
+  processing_unavailable: 'Vendor unavailable',
+  processing_timeout: 'Timed out',
+  processing_failed: 'Vendor failed',
+  result_transfer_failed: 'Result not stored',
+  internal_error: 'Gateway failed',
+  insufficient_credits: 'Insufficient balance',
+  rate_limit_exceeded: 'Too many requests',
+  access_denied: 'Key not allowed',
+  not_found: 'Not found at the vendor',
+  disconnected: 'Client disconnected before the answer started',
+};
+
 export const en = {
   timeline: TIMELINE_TEXTS,
   language: 'en',
@@ -182,6 +198,7 @@ export const en = {
     email: 'E-mail',
     end_user: 'End user',
     error_code: 'Error',
+    failure_reason: 'Reason of the failure',
     event: 'Event',
     events: 'Events',
     expires_at: 'Expires',
@@ -267,19 +284,11 @@ export const en = {
       missing: 'Not billed',
       wrong_price: 'Different price',
     },
-    error_code: {
-      content_policy_violation: 'Content policy',
-      bad_request: 'Refused by the vendor',
-      processing_unavailable: 'Vendor unavailable',
-      processing_timeout: 'Timed out',
-      processing_failed: 'Vendor failed',
-      result_transfer_failed: 'Result not stored',
-      internal_error: 'Gateway failed',
-      insufficient_credits: 'Insufficient balance',
-      rate_limit_exceeded: 'Too many requests',
-      access_denied: 'Key not allowed',
-      not_found: 'Not found at the vendor',
-      disconnected: 'Client disconnected before the answer started',
+    error_code: ERROR_CODES,
+    failure_reason: {
+      ...ERROR_CODES,
+      cancelled_by_operator: 'Cancelled by an operator',
+      cancelled_by_customer: 'Cancelled by the customer',
     },
     limit_period: {
       day: 'each day',

@@ -19,6 +19,8 @@ export const TIMELINE_ZH: TimelineTexts = {
     processing_unavailable: '供应商不可用',
     processing_timeout: '超时',
     processing_failed: '供应商处理失败',
+    cancelled_by_operator: '被运营人员取消',
+    cancelled_by_customer: '被客户取消',
     result_transfer_failed: '结果无法保存',
     internal_error: '网关内部失败',
     insufficient_credits: '余额不足',

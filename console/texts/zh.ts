@@ -2,6 +2,22 @@
 import type { en } from './en.ts';
 import { TIMELINE_ZH } from './timeline-zh.ts';
 
+/** Error codes of requests and tasks. */
+const ERROR_CODES = {
+  content_policy_violation: '内容政策',
+  bad_request: '被供应商拒绝',
+  processing_unavailable: '供应商不可用',
+  processing_timeout: '超时',
+  processing_failed: '供应商处理失败',
+  result_transfer_failed: '结果无法保存',
+  internal_error: '网关内部失败',
+  insufficient_credits: '余额不足',
+  rate_limit_exceeded: '请求过于频繁',
+  access_denied: '密钥无权使用',
+  not_found: '供应商未找到',
+  disconnected: '客户端在回答开始前离开',
+};
+
 export const zh: typeof en = {
   timeline: TIMELINE_ZH,
   language: 'zh',
@@ -179,6 +195,7 @@ export const zh: typeof en = {
     email: '电子邮箱',
     end_user: '终端用户',
     error_code: '错误',
+    failure_reason: '失败原因',
     event: '事件',
     events: '事件',
     expires_at: '到期时间',
@@ -263,19 +280,11 @@ export const zh: typeof en = {
       missing: '未计费',
       wrong_price: '价格不同',
     },
-    error_code: {
-      content_policy_violation: '内容政策',
-      bad_request: '被供应商拒绝',
-      processing_unavailable: '供应商不可用',
-      processing_timeout: '超时',
-      processing_failed: '供应商处理失败',
-      result_transfer_failed: '结果无法保存',
-      internal_error: '网关内部失败',
-      insufficient_credits: '余额不足',
-      rate_limit_exceeded: '请求过于频繁',
-      access_denied: '密钥无权使用',
-      not_found: '供应商未找到',
-      disconnected: '客户端在回答开始前离开',
+    error_code: ERROR_CODES,
+    failure_reason: {
+      ...ERROR_CODES,
+      cancelled_by_operator: '被运营人员取消',
+      cancelled_by_customer: '被客户取消',
     },
     limit_period: {
       day: '每天',

@@ -5,7 +5,7 @@
  */
 export const CLAIM_TASKS = /* sql */ `
 CREATE OR REPLACE FUNCTION claim_tasks(most integer, retry_after_seconds double precision, served_account_ids text[])
-RETURNS TABLE (id text, account_id text, model text, kind text, deadline_at timestamptz, request_id text)
+RETURNS TABLE (id text, account_id text, model text, kind text, price numeric, deadline_at timestamptz, request_id text)
 LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 BEGIN
@@ -30,6 +30,6 @@ BEGIN
       ORDER BY first.turn, first.next_start_at LIMIT most FOR UPDATE OF tasks SKIP LOCKED)
     UPDATE tasks SET next_start_at = now() + make_interval(secs => retry_after_seconds)
     FROM due WHERE tasks.id = due.id AND tasks.created_at = due.created_at
-    RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id;
+    RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, CAST(tasks.price AS numeric), tasks.deadline_at, tasks.request_id;
 END $$;
 `;

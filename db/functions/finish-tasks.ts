@@ -25,7 +25,7 @@ BEGIN
     ORDER BY id FOR NO KEY UPDATE;
 
   FOR item IN SELECT * FROM ROWS FROM (jsonb_to_recordset(items) AS (id text, created_at timestamptz, status text,
-    resolution_id text, completed_at timestamptz, output jsonb, error_code text, error_message text, event_id text,
+    resolution_id text, completed_at timestamptz, output jsonb, error_code text, error_message text, cancelled_by text, event_id text,
     event_type text, payload text, delivery_ids text[])) WITH ORDINALITY
   LOOP
     place := item.ordinality;
@@ -49,7 +49,7 @@ BEGIN
     FROM (VALUES ('succeeded', 'settlement', 'revenue'), ('failed', 'refund', 'available')) AS by(status, kind, credit)
     WHERE status = item.status;
     UPDATE tasks SET status = item.status, resolution_id = item.resolution_id, output = item.output,
-      error_code = item.error_code, error_message = item.error_message, completed_at = item.completed_at,
+      error_code = item.error_code, error_message = item.error_message, cancelled_by = item.cancelled_by, completed_at = item.completed_at,
       updated_at = item.completed_at
     WHERE id = item.id AND created_at = item.created_at RETURNING * INTO task;
     IF task.status = 'failed' AND task.end_user IS NOT NULL THEN

@@ -2,7 +2,8 @@ import { END_USERS } from '../../domain/policy.ts';
 import { CLAIM_TASKS } from '../functions/claim-tasks.ts';
 import { CREATE_TASKS } from '../functions/create-tasks.ts';
 import { FINISH_TASKS } from '../functions/finish-tasks.ts';
-import { forbidDelete } from './0001-foundations.ts';
+import { CANCELLERS } from '../../domain/task.ts';
+import { forbidDelete, oneOf } from './0001-foundations.ts';
 
 /**
  * Media tasks, their idempotency keys, and their submissions to upstreams.
@@ -72,6 +73,8 @@ CREATE TABLE tasks (
   error_code text CHECK (error_code IN ('content_policy_violation', 'bad_request', 'processing_unavailable',
     'processing_timeout', 'processing_failed', 'result_transfer_failed')),
   error_message text,
+  -- Null unless somebody cancelled the task: the specification has no error code for a cancellation.
+  cancelled_by text ${oneOf('cancelled_by', CANCELLERS)},
   updated_at timestamptz NOT NULL,
   completed_at timestamptz,
   erased_at timestamptz,
@@ -82,6 +85,7 @@ CREATE TABLE tasks (
     AND (resolution_id IS NULL) = (completed_at IS NULL)),
   CONSTRAINT tasks_failed_has_reason CHECK (
     (status = 'failed') = (error_code IS NOT NULL) AND (error_code IS NULL) = (error_message IS NULL)),
+  CONSTRAINT tasks_cancelled_have_failed CHECK (cancelled_by IS NULL OR status = 'failed'),
   CONSTRAINT tasks_succeeded_has_output CHECK ((status = 'succeeded') = (output IS NOT NULL)),
   CONSTRAINT tasks_erased_are_final CHECK (erased_at IS NULL OR completed_at IS NOT NULL)
 ) PARTITION BY RANGE (created_at);
@@ -97,7 +101,7 @@ CREATE INDEX tasks_by_model ON tasks (model, id);
 CREATE INDEX tasks_of_end_users ON tasks (account_id, created_at) INCLUDE (end_user, status, price)
   WHERE end_user IS NOT NULL;
 CREATE INDEX tasks_by_end_user ON tasks (end_user, id) INCLUDE (account_id) WHERE end_user IS NOT NULL;
-CREATE INDEX tasks_failed ON tasks (id) INCLUDE (created_at, error_code) WHERE status = 'failed';
+CREATE INDEX tasks_failed ON tasks (id) INCLUDE (created_at, error_code, cancelled_by) WHERE status = 'failed';
 
 ALTER TABLE transfers ADD CONSTRAINT transfers_task_exists FOREIGN KEY (task_id, opened_at)
   REFERENCES tasks (id, created_at) DEFERRABLE INITIALLY DEFERRED;

@@ -5,12 +5,13 @@
  */
 import { ENTRY_OF, type EntryType } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import type { TaskKind } from '../../domain/task.ts';
+import { type TaskKind, type FailureReason } from '../../domain/task.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { BALANCE, CHANGE } from '../ledger-sql.ts';
 import type { Period } from '../period.ts';
 import { readRow, type RowOf } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';
+import { reasonSql } from '../reason-sql.ts';
 
 export interface BalanceEntry {
   /** The id of the transfer; for a text request, of the first transfer that charges it. */
@@ -26,8 +27,10 @@ export interface BalanceEntry {
   readonly textRequestId: string | null;
   readonly requestKind: TaskKind | 'text' | null;
   readonly model: string | null;
-  /** Why a task failed. */
+  /** The error code of a failed task. */
   readonly errorCode: string | null;
+  /** Why a task failed; null if it did not. */
+  readonly failureReason: FailureReason | null;
   readonly inputTokens: bigint | null;
   readonly outputTokens: bigint | null;
   /** The reference of a top-up, a promo grant, or a payment that went back to its payer. */
@@ -93,7 +96,7 @@ function pageSql({ order, type, apiKeyId, from, to, after }: EntryPage): string 
     )
     SELECT page.id, page.created_at, page.kind, page.change AS amount, page.api_key_id, page.task_id, page.text_request_id,
       coalesce(task.kind, CASE WHEN page.text_request_id IS NOT NULL THEN 'text' END) AS request_kind,
-      coalesce(task.model, page.model) AS model, task.error_code, page.input_tokens, page.output_tokens,
+      coalesce(task.model, page.model) AS model, task.error_code, ${reasonSql('task')} AS failure_reason, page.input_tokens, page.output_tokens,
       page.reference, page.author, page.reason
     FROM page LEFT JOIN tasks AS task ON task.id = page.task_id AND task.created_at = page.opened_at
     ORDER BY page.created_at ${direction}, page.id ${direction}`;

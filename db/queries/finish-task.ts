@@ -124,6 +124,7 @@ function toItem({ ending, event, lostId }: Finish, task: Task, now: Date) {
     output: finished.output,
     error_code: finished.failure?.code ?? null,
     error_message: finished.failure?.message ?? null,
+    cancelled_by: finished.failure?.cancelledBy ?? null,
     event_id: event?.id ?? null,
     event_type: event?.type ?? null,
     payload: event?.payload(finished) ?? null,

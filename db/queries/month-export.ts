@@ -9,6 +9,7 @@ import { isFirstCharge } from '../ledger-sql.ts';
 import { readRow } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { Transfer } from './transfers.ts';
+import { reasonSql } from '../reason-sql.ts';
 
 /** A transfer, with its account and its task or text request. */
 export interface ExportedTransfer extends Omit<Transfer, 'openedAt'>, SummedTokens<string | null> {
@@ -79,7 +80,7 @@ const PAGE = /* sql */ `
       -- Counted once, though a charge may take several transfers, each of which adds to the margin.
       WHEN request.id IS NOT NULL THEN cost_of_text(request.*, rates.*)
       WHEN charged.has_cost THEN 0 END AS cost,
-    CASE page.kind WHEN 'refund' THEN task.error_code END AS cause,
+    CASE page.kind WHEN 'refund' THEN ${reasonSql('task')} END AS cause,
     CASE page.kind WHEN 'refund' THEN task.error_message END AS message,
     page.reference, page.author, page.reason
   FROM page

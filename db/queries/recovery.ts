@@ -1,7 +1,6 @@
 /** Lists and restarts unfinished work: in pages for `genway recover`, and overdue work. */
 import type { Database } from '../database.ts';
-import { camelCased } from '../row.ts';
-import { createdAtOf, MAY_STILL_RENDER_SQL, type TaskToStart, type TaskToStartRow } from './tasks.ts';
+import { createdAtOf, MAY_STILL_RENDER_SQL, type TaskToStart, type TaskToStartRow, toTaskToStart } from './tasks.ts';
 
 /** A page starts after the last id of the previous one. */
 export interface Page {
@@ -24,12 +23,12 @@ export async function listUnfinishedTasks(
 ): Promise<readonly UnfinishedTask[]> {
   const { rows } = await database.raw<{ rows: (TaskToStartRow & { is_started: boolean; is_out_of_time: boolean })[] }>(
     /* sql */ `
-    SELECT id, account_id, model, kind, deadline_at, request_id,
+    SELECT id, account_id, model, kind, price, deadline_at, request_id,
       workflow_started_at IS NOT NULL AS is_started, deadline_at <= now() AS is_out_of_time
     FROM tasks WHERE status IN ('queued', 'processing') AND id > :after ORDER BY id LIMIT :limit`,
     { after, limit },
   );
-  return rows.map(camelCased);
+  return rows.map(toTaskToStart);
 }
 
 /** Makes the relay start a task's workflow again. @returns false if the task has ended in the meantime */
@@ -56,14 +55,14 @@ export async function listFailedWithJob(
 ): Promise<readonly TaskToStart[]> {
   const { rows } = await database.raw<{ rows: TaskToStartRow[] }>(
     /* sql */ `
-    SELECT id, account_id, model, kind, deadline_at, request_id FROM tasks
+    SELECT id, account_id, model, kind, price, deadline_at, request_id FROM tasks
     WHERE status = 'failed' AND id > :after AND completed_at > now() - make_interval(secs => :lastSeconds)
       -- For the months alone: no task takes so long.
       AND created_at > now() - make_interval(secs => :lastSeconds) - interval '2 days' AND ${MAY_STILL_RENDER_SQL}
     ORDER BY id LIMIT :limit`,
     { after, limit, lastSeconds },
   );
-  return rows.map(camelCased);
+  return rows.map(toTaskToStart);
 }
 
 /** Lists the ids of pending deliveries with a started workflow, oldest first. */
@@ -135,8 +134,8 @@ export async function claimOverdueTasks(
       ORDER BY next_start_at LIMIT :limit FOR UPDATE SKIP LOCKED)
     UPDATE tasks SET next_start_at = now() + make_interval(secs => :againSeconds)
     FROM overdue WHERE tasks.id = overdue.id AND tasks.created_at = overdue.created_at
-    RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id`,
+    RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.price, tasks.deadline_at, tasks.request_id`,
     { graceSeconds, againSeconds, limit },
   );
-  return rows.map(camelCased);
+  return rows.map(toTaskToStart);
 }

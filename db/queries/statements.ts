@@ -9,6 +9,7 @@ import { sumTransfersWhere } from './daily-transfers.ts';
 import { firstTransferIdOf, MAX_CHAIN_MS } from './month-export.ts';
 import { streamPages } from '../stream-pages.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
+import { reasonSql } from '../reason-sql.ts';
 
 export interface AccountBalances {
   readonly available: PicoUsd;
@@ -113,8 +114,8 @@ export interface RefundSum {
   readonly amount: PicoUsd;
 }
 
-/** SQL for the cause of a refund. */
-const CAUSE = 'task.error_code';
+/** SQL for the cause of a refund: why its task failed. */
+const CAUSE = reasonSql('task');
 const WITH_CAUSE = /* sql */ `
   LEFT JOIN tasks AS task ON task.id = refund.task_id AND task.created_at = refund.opened_at`;
 
@@ -123,7 +124,7 @@ const WITH_CAUSE = /* sql */ `
  */
 export async function sumRefunds(database: Database, filter: RefundFilter): Promise<readonly RefundSum[]> {
   const startPeriod = startedBefore(filter.from);
-  const tasks = database('tasks').where('status', 'failed').select('id', 'created_at', 'error_code');
+  const tasks = database('tasks').where('status', 'failed').select('id', 'created_at', 'error_code', 'cancelled_by');
   createdIn(tasks, startPeriod);
   const rows = await database
     .select<{ cause: string | null; refunds: string; amount: string }[]>(

@@ -1,10 +1,10 @@
 import { createdAtMsOf, isId } from '../../domain/ids.ts';
-import type { Task } from '../../domain/task.ts';
+import { type Task, type Canceller } from '../../domain/task.ts';
 import { isTaskErrorCode } from '../../domain/errors.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
-import { camelCased, columnsOf, type OptionalFields, type RowOf } from '../row.ts';
+import { columnsOf, type OptionalFields, readRow, type RowOf } from '../row.ts';
 
 /** The fields that a new task does not have. */
 type LaterFields = 'completedAt' | 'failure' | 'output' | 'providerJobId' | 'resolutionId' | 'status' | 'updatedAt';
@@ -45,6 +45,7 @@ export type CreateOutcome = (typeof CREATE_OUTCOMES)[number];
 export type TaskRow = Omit<RowOf<Task>, 'failure'> & {
   readonly error_code: string | null;
   readonly error_message: string | null;
+  readonly cancelled_by: Canceller | null;
   readonly workflow_started_at: Date | null;
   readonly next_start_at: Date;
   readonly taken_up_at: Date | null;
@@ -201,7 +202,7 @@ export async function mayStillRender(database: Database, taskId: string): Promis
 }
 
 /** A task without a confirmed start of its workflow. */
-export type TaskToStart = Pick<Task, 'id' | 'accountId' | 'model' | 'kind' | 'deadlineAt' | 'requestId'>;
+export type TaskToStart = Pick<Task, 'id' | 'accountId' | 'model' | 'kind' | 'price' | 'deadlineAt' | 'requestId'>;
 
 /**
  * Claims tasks whose workflows are due to start. Other callers get other tasks. A claim ends after `retryAfterSeconds`,
@@ -217,10 +218,17 @@ export async function claimTasksToStart(
     'SELECT * FROM claim_tasks(:limit, :retryAfterSeconds, :served)',
     { limit, retryAfterSeconds, served },
   );
-  return rows.map(camelCased);
+  return rows.map(toTaskToStart);
 }
 
-export type TaskToStartRow = Pick<TaskRow, 'id' | 'account_id' | 'model' | 'kind' | 'deadline_at' | 'request_id'>;
+export type TaskToStartRow = Pick<
+  TaskRow,
+  'id' | 'account_id' | 'model' | 'kind' | 'price' | 'deadline_at' | 'request_id'
+>;
+
+export function toTaskToStart<Row extends TaskToStartRow>(row: Row) {
+  return readRow(row, { amounts: ['price'] });
+}
 
 /** Finds tasks past their deadline whose workflow was never started and that no upstream renders. */
 export async function findExpiredTasks(database: Database, limit: number): Promise<readonly string[]> {
@@ -292,7 +300,11 @@ export function toTask(row: TaskRow): Task {
     output: row.output,
     failure:
       row.error_code !== null && isTaskErrorCode(row.error_code)
-        ? { code: row.error_code, message: row.error_message ?? '' }
+        ? {
+            code: row.error_code,
+            message: row.error_message ?? '',
+            ...(row.cancelled_by !== null && { cancelledBy: row.cancelled_by }),
+          }
         : null,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -43,6 +43,7 @@ import {
   type GeneratedMedia,
   lateResultIdOf,
   type TaskFailure,
+  reasonOf,
 } from '../../domain/task.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { CancelledByCustomerError, CustomerCancellation } from './customer-cancellation.ts';
@@ -55,6 +56,8 @@ export interface MediaTaskInput {
   readonly taskId: string;
   /** ISO 8601. Processing that has not finished by then fails with `processing_timeout`. */
   readonly deadlineAt: string;
+  /** Such as `$0.96`, for the summaries of the steps that move money. */
+  readonly price: string;
 }
 
 /** The workflow's result, with which its history ends, for operators and finance. */
@@ -72,7 +75,6 @@ export const jobEnded = defineSignal('jobEnded');
 /** These steps only write to PostgreSQL, and repeating them changes nothing, so they need no task of their own. */
 const { reserve } = proxyLocalActivities<MediaTaskActivities>({
   startToCloseTimeout: '10 seconds',
-  summary: 'Confirm that the price is reserved',
 });
 const { settle, refund } = proxyLocalActivities<MediaTaskActivities>({
   startToCloseTimeout: '30 seconds',
@@ -100,11 +102,13 @@ type Ending =
   | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
   | { readonly status: 'failed'; readonly failure: TaskFailure; readonly hasJobToCancel: boolean };
 
-export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
+export async function mediaTask({ taskId, deadlineAt, price }: MediaTaskInput): Promise<MediaTaskOutcome> {
   const cancellation = new CustomerCancellation();
   setCurrentDetails('Confirming that the price is reserved.');
   // A cancellation at this point must lead to the refund, too.
-  const reservation = await CancellationScope.nonCancellable(() => reserve(taskId));
+  const reservation = await CancellationScope.nonCancellable(() =>
+    reserve.executeWithOptions({ summary: `Confirm that ${price} are reserved` }, [taskId]),
+  );
   const { reservationId } = reservation;
   if (reservation.isFinal) {
     cancellation.refuse(MESSAGES.ended);
@@ -121,7 +125,7 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
     .catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
-    const resolution = await resolve(taskId, ending);
+    const resolution = await resolve(taskId, ending, price);
     cancellation.answer(
       isCancelledByCustomer(ending) ? { isCancelled: true } : { isCancelled: false, reason: MESSAGES.ended },
     );
@@ -329,14 +333,15 @@ async function awaitLateResult(taskId: string, { steps, jobId }: Route): Promise
   await orRunning(started);
 }
 
-async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
+async function resolve(taskId: string, ending: Ending, price: string): Promise<Resolution> {
   if (ending.status === 'succeeded') {
-    setCurrentDetails('Charging the reserved price.');
-    return settle.executeWithOptions({ summary: 'Charge the reserved price' }, [taskId, ending.output]);
+    setCurrentDetails(`Charging ${price}.`);
+    return settle.executeWithOptions({ summary: `Charge ${price}` }, [taskId, ending.output]);
   }
-  const { code, message } = ending.failure;
-  setCurrentDetails(`Refunding the reserved price: ${code}. ${message}`);
-  return refund.executeWithOptions({ summary: `Refund the reserved price: ${code}` }, [taskId, code, message]);
+  const { code, message, cancelledBy } = ending.failure;
+  const reason = reasonOf(ending.failure);
+  setCurrentDetails(`Refunding ${price}: ${reason}. ${message}`);
+  return refund.executeWithOptions({ summary: `Refund ${price}: ${reason}` }, [taskId, code, message, cancelledBy]);
 }
 
 async function startDeliveries(taskId: string, ending: Ending, deliveryIds: readonly string[]): Promise<void> {
@@ -458,5 +463,5 @@ function isCancelledByCustomer(ending: Ending): boolean {
 }
 
 function outcomeOf(ending: Ending): string {
-  return ending.status === 'succeeded' ? 'succeeded' : ending.failure.code;
+  return ending.status === 'succeeded' ? 'succeeded' : reasonOf(ending.failure);
 }

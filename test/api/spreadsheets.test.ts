@@ -22,6 +22,7 @@ const ENTRY: BalanceEntry = {
   requestKind: 'text',
   model: 'a;b, "c"',
   errorCode: null,
+  failureReason: null,
   inputTokens: 1_234n,
   outputTokens: 0n,
   reference: '=1+1',

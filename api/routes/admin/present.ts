@@ -8,7 +8,7 @@ import type { Transfer } from '../../../db/queries/transfers.ts';
 import { LIMIT_PERIODS, renewalOf } from '../../../domain/api-key.ts';
 import { totalChange, signedAmount } from '../../../domain/ledger.ts';
 import { TASK } from '../../../domain/task-object.ts';
-import type { Task } from '../../../domain/task.ts';
+import { FAILURE_REASONS, reasonOf, type Task } from '../../../domain/task.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { deletionOf, nested, resource } from '../../../domain/resource/resource.ts';
 import { historyUrl, type HistoryLinks } from '../../services/history-link.ts';
@@ -181,6 +181,12 @@ export const LISTED_TASK = nested<Task>({
   account_id: field.id('account')('accountId'),
   api_key_id: field.id('apiKey')('apiKeyId'),
   provider: field.text('provider', 'The provider that renders the task'),
+  failure_reason: field
+    .oneOf(FAILURE_REASONS)
+    .orNull(
+      ({ failure }) => failure && reasonOf(failure),
+      'The error code, or who cancelled the task. Null unless failed',
+    ),
 });
 
 /** A task, with the details that only operators see. */

@@ -1,3 +1,4 @@
+import { FAILURE_REASONS } from '../../../domain/task.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import type { BalanceEntry } from '../../../db/queries/balance-entries.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
@@ -63,6 +64,9 @@ export const BALANCE_ENTRY = resource<BalanceEntry>(
     request_kind: field.oneOf(['image', 'video', 'text']).orNull('requestKind', 'The kind of request. Null if none'),
     model: field.text.orNull('model', 'The model'),
     error_code: field.text.orNull('errorCode', 'The error code of a failed task'),
+    failure_reason: field
+      .oneOf(FAILURE_REASONS)
+      .orNull('failureReason', 'Why the task failed: its error code, or who cancelled it'),
     input_tokens: field.count.orNull('inputTokens', 'The input tokens of a text request'),
     output_tokens: field.count.orNull('outputTokens', 'The output tokens of a text request'),
     api_key_id: field.id('apiKey').orNull('apiKeyId'),

@@ -192,12 +192,12 @@ function Linked({ href, children }: { href: string | null; children: Child }) {
 
 /** The purpose of an entry. Only operators see reason and author. */
 function purposeOf(entry: BalanceEntry, isOfStaff: boolean, texts: Texts): string | null {
-  const { model, errorCode, inputTokens, outputTokens, reference, author, reason } = entry;
+  const { model, failureReason, inputTokens, outputTokens, reference, author, reason } = entry;
   const { billing: words } = texts;
   const parts = [
     model,
     inputTokens !== null && outputTokens !== null ? words.tokens(Number(inputTokens), Number(outputTokens)) : null,
-    errorCode === null ? null : wordFor('error_code', errorCode, texts),
+    failureReason === null ? null : wordFor('failure_reason', failureReason, texts),
     reference,
     ...(isOfStaff ? [reason, author] : []),
   ].filter((part) => part !== null);

@@ -8,7 +8,7 @@ import { findAccountTask, findAccountTasks, listTasks } from '../../../db/querie
 import { isId, newId } from '../../../domain/ids.ts';
 import { hasMemberPermission } from '../../../domain/roles.ts';
 import type { LateResult } from '../../../domain/task-object.ts';
-import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
+import { isFinal, type Task, TASK_KINDS, TASK_STATUSES, reasonOf } from '../../../domain/task.ts';
 import { Card, Empty, Facts, Field, Form, Money, Pages, Polled, Time, usd } from '../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
@@ -132,7 +132,7 @@ async function detailsOf(task: Task, { account, texts }: MemberVisit, { database
                 <Chosen name="status" value={task.status} />
                 {task.failure === null ? null : (
                   <>
-                    <p>{wordFor('error_code', task.failure.code, texts)}</p>
+                    <p>{wordFor('failure_reason', reasonOf(task.failure), texts)}</p>
                     <p class="soft">{task.failure.message}</p>
                   </>
                 )}

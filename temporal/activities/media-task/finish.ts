@@ -8,7 +8,7 @@ import {
   type TaskEnding,
 } from '../../../db/queries/finish-task.ts';
 import type { TaskErrorCode } from '../../../domain/errors.ts';
-import type { GeneratedMedia } from '../../../domain/task.ts';
+import type { Canceller, GeneratedMedia } from '../../../domain/task.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { createJobRecorder } from './record-outcome.ts';
 
@@ -33,8 +33,10 @@ export function createSettle(finish: FinishTask) {
 
 /** Refunds the whole reservation and ends the task as failed. A processing timeout sends no event. */
 export function createRefund(finish: FinishTask) {
-  return async (taskId: string, code: TaskErrorCode, message: string): Promise<Resolution> =>
-    finish(taskId, { status: 'failed', failure: { code, message } }, code !== 'processing_timeout');
+  return async (taskId: string, code: TaskErrorCode, message: string, cancelledBy?: Canceller): Promise<Resolution> => {
+    const failure = { code, message, ...(cancelledBy !== undefined && { cancelledBy }) };
+    return finish(taskId, { status: 'failed', failure }, code !== 'processing_timeout');
+  };
 }
 
 /** Tasks that end while a transaction is in progress share the next one. */

@@ -6,7 +6,7 @@ import {
 } from '../../../db/queries/submissions.ts';
 import type { CallFailure } from '../../../db/queries/upstream-calls.ts';
 import { cutText } from '../../../domain/cut-text.ts';
-import { isFailureOfUpstream, type Task } from '../../../domain/task.ts';
+import { isFailureOfUpstream, type Task, reasonOf } from '../../../domain/task.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { retryWrite } from './retry-write.ts';
 
@@ -53,7 +53,7 @@ export function createJobRecorder({
     const accepted = (await listSubmissions(database, id)).find(({ outcome }) => outcome === 'accepted');
     if (accepted === undefined || completedAt === null) return;
     const { provider: upstream, model, submittedAt } = accepted;
-    metrics.jobEnded({ upstream, model, outcome: failure?.code ?? 'succeeded' });
+    metrics.jobEnded({ upstream, model, outcome: failure ? reasonOf(failure) : 'succeeded' });
     const durationMs = Math.max(completedAt.getTime() - submittedAt.getTime(), 0);
     const fault = failure !== null && isFailureOfUpstream(failure) ? failure : null;
     calls.record(

@@ -45,7 +45,7 @@ describe('a task that its customer cancels', function () {
     expect(await story.text())
       .to.contain('The customer asked to cancel the task')
       .and.to.contain('The customer cancels: ask the provider to stop: done')
-      .and.to.contain('Refund the reserved price: processing_failed');
+      .and.to.contain('Refunded $0.50');
   });
 
   it('stays charged, with 409 and the reason, once it is final', async () => {

@@ -90,7 +90,7 @@ describe('a media task with a failing upstream or store', function () {
     const handle = await stack.temporal.workflow.start('mediaTask', {
       workflowId: id,
       taskQueue: TASK_QUEUES.media,
-      args: [{ taskId: id, deadlineAt: new Date().toISOString() }],
+      args: [{ taskId: id, deadlineAt: new Date().toISOString(), price: '$0.50' }],
     });
     await rejectionOf(handle.result());
     expect(storyOf(await handle.fetchHistory())).to.include(

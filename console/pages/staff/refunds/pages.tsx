@@ -117,5 +117,5 @@ const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
 });
 
 function causeInWords(cause: string | null, texts: Texts): string {
-  return cause === null ? texts.refunds.unknownCause : wordFor('error_code', cause, texts);
+  return cause === null ? texts.refunds.unknownCause : wordFor('failure_reason', cause, texts);
 }

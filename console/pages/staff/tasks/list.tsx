@@ -24,7 +24,7 @@ export function TaskTable({ tasks, none, hasAccounts = true, hasColumnMenu = fal
       rows={tasks}
       none={none}
       hasColumnMenu={hasColumnMenu}
-      notes={{ ...(hasAccounts && { id: 'account_id' }), status: 'error_code' }}
+      notes={{ ...(hasAccounts && { id: 'account_id' }), status: 'failure_reason' }}
       columns={[
         [fields.task_id, 'id'],
         'model',

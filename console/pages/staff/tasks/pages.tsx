@@ -9,7 +9,7 @@ import type { ApiServices } from '../../../../api/api-services.ts';
 import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
 import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
-import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
+import { isFinal, type Task, TASK_KINDS, TASK_STATUSES, reasonOf } from '../../../../domain/task.ts';
 import { Badge, Card, Facts, Money, WithNote, Pages, Polled, Time } from '../../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
@@ -152,7 +152,7 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
       <Card title={texts.staffTasks.timeline}>
         <p>
           <Chosen name="status" value={task.status} />{' '}
-          {task.failure === null ? null : <strong>{wordFor('error_code', task.failure.code, texts)}</strong>}
+          {task.failure === null ? null : <strong>{wordFor('failure_reason', reasonOf(task.failure), texts)}</strong>}
         </p>
         <p class="verdict">{verdict}</p>
         <Timeline events={events} pending={pending} />

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { sumRefunds } from '../../../../db/queries/statements.ts';
+import { findTask } from '../../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
+import { reasonOf } from '../../../../domain/task.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { useTestApp } from '../../../support/app.ts';
 import { type Answer, call, useTestStack, type TestStack } from '../../../support/stack.ts';
@@ -80,12 +83,23 @@ describe('operators', function () {
     expect(task).to.include({ status: 'failed', error_code: 'processing_failed', retryable: true });
     expect(task.error_message).to.equal('The task was cancelled by an operator. Nothing was charged.');
     expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'refund']);
+    await expectReason(id, 'cancelled_by_operator');
     await stack.temporal.workflow.getHandle(id).result();
     expect(await stack.database('events').where({ task_id: id }).pluck('type')).to.deep.equal(['task.failed']);
     expect(await simulatorJobs(stack, id))
       .to.have.length(1)
       .and.to.have.nested.property('[0].status', 'cancelled');
   });
+
+  /** Checks that the task, the ledger and the refunds have the same reason. */
+  async function expectReason(taskId: string, reason: string): Promise<void> {
+    const task = await findTask(stack.database, taskId);
+    expect(task?.failure && reasonOf(task.failure)).to.equal(reason);
+    const entries = await call(`${stack.baseUrl}/v1/balance/entries`, { key: apiKey });
+    expect(JSON.stringify(entries.body)).to.include(`"failure_reason":"${reason}"`);
+    const refunds = await sumRefunds(stack.database, {});
+    expect(refunds.map(({ cause }) => cause)).to.include(reason);
+  }
 
   it('cancel a task once, however often they request it', async () => {
     const { id } = await stuckTask();
@@ -157,14 +171,14 @@ describe('operators', function () {
         new RegExp(
           [
             'task: Created by request req_',
-            'ledger: reservation of 0.5 USD from available to reserved: tr_',
+            'ledger: .*0.50?.*: tr_',
             'workflow: The workflow started: Render a video with vidone-3.0',
-            'workflow: Confirm that the price is reserved: done',
+            'workflow: Reserved \\$0.50',
             'workflow: Submit the job to the provider: done',
             'workflow: Wait for the provider: done',
             'workflow: Store and check the result: done',
-            'ledger: settlement of 0.5 USD from reserved to revenue: tr_',
-            'workflow: Charge the reserved price: done',
+            'ledger: .*0.50?.*: tr_',
+            'workflow: Charged \\$0.50',
             'workflow: Deliver task.succeeded to a webhook endpoint: del_',
             'delivery: del_.+, attempt 1: HTTP 410',
             'operator: redeliver by admin: a test',
@@ -324,7 +338,9 @@ describe('operators without Temporal', () => {
     expect(status).to.equal(202);
     expect(body.data.task).to.include({ status: 'failed', error_code: 'processing_failed' });
     expect(await app.database('operator_actions').where({ task_id: id })).to.have.length(1);
-    expect((await explain()).body.data.verdict).to.match(/^Failed \(processing_failed\): .+ \$0\.50 refunded in full/);
+    expect((await explain()).body.data.verdict).to.match(
+      /^Failed \(cancelled by an operator\): .+ \$0\.50 refunded in full/,
+    );
   });
 });
 

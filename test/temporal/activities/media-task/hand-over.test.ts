@@ -255,7 +255,7 @@ describe('a submission', function () {
     await temporal.workflow.execute('mediaTask', {
       workflowId: task.id,
       taskQueue: TASK_QUEUES.media,
-      args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString() }],
+      args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString(), price: '$0.50' }],
     });
     return reloadTask(database, task);
   }

@@ -3,7 +3,7 @@ import type { RecordedCall } from '../../../../db/call-recorder.ts';
 import type { Database } from '../../../../db/database.ts';
 import { settleSubmission } from '../../../../db/queries/submissions.ts';
 import type { CallTarget } from '../../../../db/queries/upstream-calls.ts';
-import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, type TaskFailure } from '../../../../domain/task.ts';
+import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, reasonOf, type TaskFailure } from '../../../../domain/task.ts';
 import { createFinish, createRefund, createSettle } from '../../../../temporal/activities/media-task/finish.ts';
 import { createMetrics } from '../../../../telemetry/metrics.ts';
 import { useTestDatabase } from '../../../support/database.ts';
@@ -48,13 +48,16 @@ describe('the calls of a media upstream', () => {
     ['a task that an operator cancelled', CANCELLED_BY_OPERATOR, false],
     ['a task that its customer cancelled', CANCELLED_BY_CUSTOMER, false],
   ];
-  for (const [what, { code, message }, isFault] of ENDINGS) {
+  for (const [what, failure, isFault] of ENDINGS) {
+    const { code, message, cancelledBy } = failure;
     it(`have one ${isFault ? 'failed' : 'answered'} call for ${what} after acceptance`, async () => {
-      await createRefund(finish())(await acceptedTask(), code, message);
+      await createRefund(finish())(await acceptedTask(), code, message, cancelledBy);
       expect(recorded.map(({ failure }) => failure)).to.deep.equal([
         isFault ? { fault: code, status: null, message } : null,
       ]);
-      expect(await metrics.render()).to.match(new RegExp(`genway_media_jobs_ended_total\\{.*outcome="${code}"`));
+      expect(await metrics.render()).to.match(
+        new RegExp(`genway_media_jobs_ended_total\\{.*outcome="${reasonOf(failure)}"`),
+      );
     });
   }
 
