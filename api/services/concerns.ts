@@ -1,4 +1,5 @@
 /** Current problems, for operators: alert conditions that can be read from the database and this process. */
+import { findPendingAcknowledgements } from '../../db/queries/acknowledgements.ts';
 import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
 import { readLedgerHealth } from '../../db/queries/ledger-health.ts';
 import { listPendingCorrections } from '../../db/queries/corrections.ts';
@@ -35,6 +36,8 @@ export type Concern =
   | { readonly kind: 'overdue'; readonly count: number }
   | { readonly kind: 'lateTasks' | 'lateDeliveries'; readonly count: number; readonly seconds: number }
   | { readonly kind: 'endpoints' | 'approvals' | 'findings'; readonly count: number }
+  /** Acknowledgements of findings that wait for a second person. */
+  | { readonly kind: 'acknowledgements'; readonly count: number; readonly reconciliationId: string }
   /** Prices below an upstream's cost, in the catalogue (`list` is null) or in a version of a price list. */
   | { readonly kind: 'belowCost'; readonly list: string | null; readonly count: number; readonly first: SoldBelowCost }
   /** A process refused the operator's files. */
@@ -75,13 +78,14 @@ export async function readState(services: Services): Promise<State> {
 
 async function readConcerns(services: Services) {
   const { database, upstreams } = services;
-  const [backlog, health, ledger, words, endpoints, corrections, losses] = await Promise.all([
+  const [backlog, health, ledger, words, endpoints, corrections, acknowledgements, losses] = await Promise.all([
     readBacklog(database),
     upstreams.list(),
     readLedgerHealth(database),
     listUnknownWords(database),
     listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
     listPendingCorrections(database, MAX_COUNT),
+    findPendingAcknowledgements(database),
     findSalesBelowCost(services),
   ]);
   return {
@@ -93,6 +97,7 @@ async function readConcerns(services: Services) {
       ...lateWork(backlog),
       ...counted('endpoints', endpoints.length),
       ...counted('approvals', corrections.length),
+      ...(acknowledgements === null ? [] : [{ kind: 'acknowledgements', ...acknowledgements } as const]),
       ...counted('findings', ledger.findings),
       ...losses.map((loss) => ({ kind: 'belowCost' as const, ...loss })),
     ],

@@ -1001,6 +1001,7 @@ export const en = {
     agrees: 'Yes',
     acknowledged: 'Acknowledged',
     acknowledge: 'Acknowledge',
+    acknowledgeAll: 'Acknowledge all',
     acknowledgeExplained:
       'For findings without a remedy: tick the findings above and enter the reason. You can then close the month, and the page of the ' +
       'month shows the findings. If corrections require a second person, a second person must also confirm findings about money.',
@@ -1215,6 +1216,7 @@ export const en = {
       lateDeliveries: 'Deliveries that do not start',
       endpoints: 'Failing webhook endpoints',
       approvals: 'Corrections waiting for approval',
+      acknowledgements: 'Acknowledgements waiting for a second person',
       findings: 'Findings of the last reconciliation',
       files: 'Configuration rejected',
       belowCost: 'Sold below cost',

@@ -950,6 +950,7 @@ export const zh: typeof en = {
     agrees: '一致',
     acknowledged: '已确认知悉',
     acknowledge: '确认知悉',
+    acknowledgeAll: '全部确认知悉',
     acknowledgeExplained:
       '用于无法处理的发现：在上方勾选并说明保留的原因。此后它们不再妨碍月份结账，并会记录在该月中。若更正须由两人完成，与资金有关的发现须由第二个人确认。',
     choose: (subject) => `确认知悉 ${subject}`,
@@ -1153,6 +1154,7 @@ export const zh: typeof en = {
       lateDeliveries: '没有启动的投递',
       endpoints: '失败的 Webhook 端点',
       approvals: '等待批准的更正',
+      acknowledgements: '等待第二个人确认的已知悉问题',
       findings: '最近一次对账的发现',
       belowCost: '低于成本销售',
       disabled: '运维人员停用的模型',

@@ -75,17 +75,53 @@ export async function listAcknowledgements(
   return rows.map(camelCased);
 }
 
-/** Finds the latest completed reconciliation, with the number of its findings without a confirmed acknowledgement. */
-export async function findLatestReport(
-  database: Database,
-): Promise<{ readonly reconciliationId: string; readonly findings: number } | null> {
-  const { rows } = await database.raw<{ rows: { id: string; findings: string }[] }>(/* sql */ `
-    SELECT id,
-      (SELECT coalesce(sum((result ->> 'findings')::bigint), 0) FROM jsonb_array_elements(checks) AS result)
-      - (SELECT count(*) FROM jsonb_array_elements(report.findings) AS finding WHERE EXISTS (
-        SELECT FROM acknowledgements AS acknowledgement
-        WHERE ${SAME_FINDING} AND acknowledgement.outcome = 'confirmed')) AS findings
-    FROM reconciliations AS report WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1`);
+/** SQL for whether a finding has a confirmed acknowledgement. */
+const IS_CONFIRMED = /* sql */ `EXISTS (SELECT FROM acknowledgements AS acknowledgement
+  WHERE ${SAME_FINDING} AND acknowledgement.outcome = 'confirmed')`;
+
+/**
+ * SQL for the number of a report's findings without a confirmed acknowledgement.
+ *
+ * @param report the name of the row
+ * @param doesNotCount a further condition for findings that do not count
+ */
+export function openFindingsSql(report: string, doesNotCount = 'false'): string {
+  return /* sql */ `(SELECT coalesce(sum((result ->> 'findings')::bigint), 0) FROM jsonb_array_elements(${report}.checks) AS result)
+    - (SELECT count(*) FROM jsonb_array_elements(${report}.findings) AS finding WHERE ${IS_CONFIRMED} OR ${doesNotCount})`;
+}
+
+/** The subject of a finding about a bill has the month of the bill: `db/reconciliation/bill-check.ts`. */
+const IS_BILL_OF_LATER_MONTH = /* sql */ `(finding ->> 'check' = 'vendor_bills'
+  AND substring(finding ->> 'subject' FROM ' (\\d{4}-\\d{2}) ') > :month)`;
+
+/** The latest completed reconciliation, with the number of its findings without a confirmed acknowledgement. */
+export interface LatestReport {
+  readonly reconciliationId: string;
+  readonly findings: number;
+}
+
+/** @param month the month to close, such as `2026-10`: bills of later months do not count */
+export async function findLatestReport(database: Database, month: string): Promise<LatestReport | null> {
+  const { rows } = await database.raw<{ rows: { id: string; findings: string }[] }>(
+    /* sql */ `
+    SELECT id, ${openFindingsSql('report', IS_BILL_OF_LATER_MONTH)} AS findings
+    FROM reconciliations AS report WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1`,
+    { month },
+  );
   const [latest] = rows;
   return latest ? { reconciliationId: latest.id, findings: Number(latest.findings) } : null;
+}
+
+/** Counts the findings of the latest report whose acknowledgements wait for a second person; null if none does. */
+export async function findPendingAcknowledgements(
+  database: Database,
+): Promise<{ readonly reconciliationId: string; readonly count: number } | null> {
+  const { rows } = await database.raw<{ rows: { reconciliation_id: string; count: number }[] }>(/* sql */ `
+    SELECT report.id AS reconciliation_id, count(DISTINCT acknowledgement.id)::int AS count
+    FROM (SELECT id, findings FROM reconciliations WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) AS report
+    CROSS JOIN LATERAL jsonb_array_elements(report.findings) AS finding
+    JOIN acknowledgements AS acknowledgement ON ${SAME_FINDING} AND acknowledgement.outcome IS NULL
+    GROUP BY report.id`);
+  const [pending] = rows;
+  return pending ? { reconciliationId: pending.reconciliation_id, count: pending.count } : null;
 }

@@ -75,7 +75,7 @@ export async function closeMonth(
       SELECT :month::date, :author, books.transfers, books.amounts, books.checksum, :acknowledged::jsonb
       FROM books_of_month(:month::date) AS books
       RETURNING ${COLUMNS}`,
-      { month: `${month.name}-01`, author, acknowledged: JSON.stringify(await listAcknowledged(transaction)) },
+      { month: `${month.name}-01`, author, acknowledged: JSON.stringify(await listAcknowledged(transaction, month)) },
     );
     return { closed: toClosedMonth(onlyRow(rows)), isNew: true };
   });
@@ -96,7 +96,7 @@ export async function findMonthRefusal(database: Database, month: Month): Promis
     [month.to],
   );
   if (!rows[0]?.is_over) return { reason: 'not over' };
-  const latest = await findLatestReport(database);
+  const latest = await findLatestReport(database, month.name);
   if (latest && latest.findings > 0) return { reason: 'findings', ...latest };
   const bill = await findUncomparedBill(database, month);
   return bill && { reason: 'bill not compared', vendor: bill.vendor };
@@ -114,8 +114,8 @@ async function findUncomparedBill(database: Database, month: Month): Promise<{ r
 }
 
 /** Lists the acknowledged findings of the latest reconciliation. */
-export async function listAcknowledged(database: Database): Promise<readonly AcknowledgedFinding[]> {
-  const latest = await findLatestReport(database);
+export async function listAcknowledged(database: Database, month: Month): Promise<readonly AcknowledgedFinding[]> {
+  const latest = await findLatestReport(database, month.name);
   const found = latest ? await listAcknowledgements(database, latest.reconciliationId) : [];
   return found.flatMap(({ outcome, decidedBy, checkName, createdAt, id, subject, detail, reason, author }) =>
     outcome === 'confirmed' && decidedBy !== null

@@ -1,11 +1,12 @@
 import { toUsdNumber } from '../../domain/money.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
+import { openFindingsSql } from './acknowledgements.ts';
 
 /** The findings of the last reconciliation, and recent losses. */
 export interface LedgerHealth {
   /** The charges of text requests in the last 24 hours that accounts could not pay. */
   readonly absorbedUsd: number;
-  /** The findings of the last reconciliation; 0 before the first. */
+  /** The findings of the last reconciliation without a confirmed acknowledgement; 0 before the first. */
   readonly findings: number;
   /** The time since the last reconciliation; before the first one, since the creation of the first account. */
   readonly secondsSinceReconciliation: number;
@@ -18,11 +19,11 @@ export async function readLedgerHealth(database: Database): Promise<LedgerHealth
     SELECT
       (SELECT coalesce(sum(amount), 0)::text FROM transfers
         WHERE kind = 'absorbed_loss' AND created_at > now() - interval '24 hours') AS absorbed,
-      (SELECT coalesce(sum((one->>'findings')::int), 0)::int FROM jsonb_array_elements(last.checks) AS one) AS findings,
+      (${openFindingsSql('last')})::int AS findings,
       extract(epoch FROM now() - coalesce(last.finished_at, (SELECT min(created_at) FROM accounts), now()))::float8
         AS seconds_since
     FROM (SELECT 1) AS always LEFT JOIN LATERAL (
-      SELECT checks, finished_at FROM reconciliations WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) AS last
+      SELECT checks, findings, finished_at FROM reconciliations WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) AS last
       ON true`);
   const { absorbed, findings, seconds_since: secondsSinceReconciliation } = onlyRow(rows);
   return { absorbedUsd: toUsdNumber(picoUsd(absorbed)), findings, secondsSinceReconciliation };

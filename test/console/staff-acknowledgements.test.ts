@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { readLedgerHealth } from '../../db/queries/ledger-health.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
@@ -112,6 +113,28 @@ describe('findings without a remedy', () => {
     expect(await closing(monthsAgo(2))).to.include('has 1 unacknowledged finding');
     expect((await acknowledge(ada, id)).status).to.equal(303);
     expect(await app.database('acknowledgements').where({ reconciliation_id: id })).to.have.length(2);
+  });
+
+  it('turn Current problems red until they are confirmed, and show the second person what waits', async () => {
+    const id = await report(another(MONEY), another(OPERATION));
+    const home = async (): Promise<string> => (await bob.get('/console/staff/live/state')).text;
+    expect(await home()).to.match(/Findings of the last reconciliation<[^]*?>2</);
+    await acknowledge(ada, id, { finding: '', all: 'on' });
+    const waiting = await home();
+    expect(waiting).to.match(/Findings of the last reconciliation<[^]*?>1</);
+    expect(waiting).to.match(new RegExp(`waiting for a second person<[^]*?href="${REPORTS}/${id}">1<`));
+    await decide(bob, id, 'confirm');
+    expect(await home()).to.not.match(/Findings of the last reconciliation|waiting for a second person/);
+    expect((await readLedgerHealth(app.database)).findings).to.equal(0);
+  });
+
+  it('about a bill keep open its month and later months, and not the months before', async () => {
+    const [past, later] = [monthsAgo(2), monthsAgo(1)].map((at) => at.toISOString().slice(0, 7));
+    const bill = (month = '') => ({ ...MONEY, check: 'vendor_bills', subject: `kling ${month} ${newId('account')}` });
+    await report(bill(later));
+    expect(await closing(monthsAgo(2))).to.not.include('unacknowledged');
+    await report(bill(past));
+    expect(await closing(monthsAgo(2))).to.include('has 1 unacknowledged finding');
   });
 
   it('are acknowledged once however often the form is sent, and again when the finding changes', async () => {

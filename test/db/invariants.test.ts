@@ -741,6 +741,12 @@ describe('the rules of the database', () => {
       ({ queued }) => finish(queued, REFUND, { ...FAILED, error_message: null }),
       ({ queued }) => update('tasks', queued, { error_code: 'bad_request', error_message: 'No.' }),
     );
+    refuses('a cancellation by somebody unknown', 'tasks_cancelled_by_check', ({ queued }) =>
+      finish(queued, REFUND, { ...FAILED, cancelled_by: 'vendor' }),
+    );
+    refuses('a cancellation without a failure', 'tasks_cancelled_have_failed', ({ queued }) =>
+      update('tasks', queued, { cancelled_by: 'operator' }),
+    );
     refuses(
       'success without output, and output without success',
       'tasks_succeeded_has_output',
@@ -1635,6 +1641,27 @@ describe('the rules of the database', () => {
     const tried = { account_id: 'acc_1', ...attempt, message: '', duration_ms: 1 };
 
     refusesRows('upstream_calls', () => counts, [['calls of a span that nobody reads', { span: 'day' }]]);
+    const failed = () => {
+      const { upstream, format, model, failures } = counts;
+      return {
+        span: 'hour',
+        start: counts.start,
+        upstream,
+        format,
+        model,
+        failures,
+        fault: 'failed',
+        account_id: 'acc_1',
+      };
+    };
+    refusesRows('upstream_call_failures', failed, [['failures of a span that nobody reads', { span: 'day' }]]);
+    refusesTwice('the failures of an account', 'upstream_call_failures', failed);
+    refusesTwice('the unknown word of a model', 'unknown_words', () => ({
+      upstream: 'u',
+      model: 'm',
+      word: 'archived',
+      seen_at: new Date(),
+    }));
     refusesRows('text_attempts', () => tried, [['an attempt before the first', { number: 0 }]]);
     refusesTwice('the latest failure', 'upstream_failures', () => failure);
     refusesTwice('the circuits of a process', 'process_circuits', () => ({

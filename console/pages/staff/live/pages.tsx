@@ -64,23 +64,25 @@ function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
 }
 
 /** The page with more about a concern, or with a remedy. */
-const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost' | 'disabled'>, string | null>> = {
-  database: null,
-  temporal: null,
-  circuit: '/console/staff/upstreams',
-  failing: '/console/staff/failures?period=hour',
-  unknownWord: '/console/staff/tasks?status=processing',
-  overdue: '/console/staff/tasks?status=processing',
-  lateTasks: '/console/staff/tasks?status=queued',
-  lateDeliveries: '/console/staff/webhooks?show=all',
-  endpoints: '/console/staff/webhooks',
-  approvals: '/console/staff/corrections',
-  findings: '/console/staff/reconciliations',
-  files: '/console/staff/models',
-};
+const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost' | 'disabled' | 'acknowledgements'>, string | null>> =
+  {
+    database: null,
+    temporal: null,
+    circuit: '/console/staff/upstreams',
+    failing: '/console/staff/failures?period=hour',
+    unknownWord: '/console/staff/tasks?status=processing',
+    overdue: '/console/staff/tasks?status=processing',
+    lateTasks: '/console/staff/tasks?status=queued',
+    lateDeliveries: '/console/staff/webhooks?show=all',
+    endpoints: '/console/staff/webhooks',
+    approvals: '/console/staff/corrections',
+    findings: '/console/staff/reconciliations',
+    files: '/console/staff/models',
+  };
 
 function pageOf(concern: Concern): string | null {
   if (concern.kind === 'disabled') return `/console/staff/models/${encodeURIComponent(concern.model)}`;
+  if (concern.kind === 'acknowledgements') return `/console/staff/reconciliations/${concern.reconciliationId}`;
   if (concern.kind !== 'belowCost') return PAGES[concern.kind];
   if (concern.list === null) return '/console/staff/models';
   const [name, version] = concern.list.split('@');

@@ -55,7 +55,7 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promi
   const [refusal, totals, acknowledged] = await Promise.all([
     findMonthRefusal(reports, month),
     readMonthTotals(reports, month),
-    listAcknowledged(reports),
+    listAcknowledged(reports, month),
   ]);
   const { months: words, common, titles, fields, language } = visit.texts;
   const path = `/console${pathOfMonth(visit)}`;

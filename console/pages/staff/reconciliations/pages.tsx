@@ -40,6 +40,8 @@ import { FoundRow } from '../found-row.tsx';
 
 const validate = createValidator(acknowledgeSchema);
 const REPORTS_SHOWN = 25;
+/** As in {@link acknowledgeSchema}. */
+const MAX_ACKNOWLEDGED = 1_000;
 /** A reconciliation that takes longer has lost its worker. Another reconciliation may start. */
 const MAX_RUN_MS = 10 * 60_000;
 
@@ -76,12 +78,18 @@ function deciding(name: string, outcome: AcknowledgementOutcome, done: Done) {
 
 /** @returns whether a finding waits for a second person */
 async function acknowledge({ params, form, user }: UserVisit, services: ApiServices): Promise<boolean> {
-  const { findings: numbers, reason } = validate({
-    findings: form.all('finding').map(Number),
-    reason: form.text('reason'),
-  });
   const reconciliationId = params['reconciliation_id'] ?? '';
+  const chosen =
+    form.text('all') === '' ? form.all('finding').map(Number) : await openNumbers(reconciliationId, services);
+  const { findings: numbers, reason } = validate({ findings: chosen, reason: form.text('reason') });
   return acknowledgeFindings(services, { reconciliationId, numbers, reason, author: user.email });
+}
+
+/** The numbers of the findings that nobody has acknowledged, at most as many as one request acknowledges. */
+async function openNumbers(reconciliationId: string, { database }: ApiServices): Promise<readonly number[]> {
+  const findings = await readFindings(database, requireFound(await findReconciliation(database, reconciliationId)));
+  const open = findings.flatMap(({ acknowledgement }, index) => (acknowledgement === null ? [index + 1] : []));
+  return open.slice(0, MAX_ACKNOWLEDGED);
 }
 
 async function showAll(visit: UserVisit, { database }: ApiServices): Promise<PageResult> {
@@ -167,8 +175,14 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
           {isOpen && hasPermission(visit, 'moveMoney') ? (
             <Card title={words.acknowledge}>
               <p>{words.acknowledgeExplained}</p>
-              <Form action={`${path}/acknowledge`} id={FORM_ID} submit={words.acknowledge}>
+              <Form action={`${path}/acknowledge`} id={FORM_ID}>
                 <Field name="reason" label={words.reason} required />
+                <div class="row">
+                  <button type="submit">{words.acknowledge}</button>
+                  <button type="submit" class="quiet" name="all" value="on">
+                    {words.acknowledgeAll}
+                  </button>
+                </div>
               </Form>
             </Card>
           ) : null}
