@@ -95,7 +95,7 @@ export function planConversion(
 }
 
 /** The output bound at which the gateway itself cuts, because the upstream is given a larger one; null for none. */
-function boundToCut({ upstream }: UpstreamHalf, { sampling }: TextRequest): number | null {
+export function boundToCut({ upstream }: UpstreamHalf, { sampling }: TextRequest): number | null {
   const { maxOutputTokens } = sampling;
   return maxOutputTokens !== undefined && maxOutputTokens < (upstream.minOutputTokens ?? 1) ? maxOutputTokens : null;
 }

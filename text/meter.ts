@@ -27,8 +27,6 @@ export class Meter {
   finished = false;
   /** Text, reasoning and tool arguments so far, for an estimate in case no usage is reported. */
   readonly #output = new TokenCounter();
-  /** The part of it that is reasoning. */
-  readonly #reasoning = new TokenCounter();
   /** The part of it that came after the last report of output tokens. */
   #unreportedLength = 0;
   readonly #charge: (consumption: Consumption) => Usage;
@@ -59,7 +57,6 @@ export class Meter {
     else if (event.type === 'finish') this.finished = true;
     else if ('text' in event) {
       this.#output.add(event.text);
-      if (event.type === 'reasoning-delta') this.#reasoning.add(event.text);
       this.#unreportedLength += event.text.length;
     }
   }
@@ -91,11 +88,10 @@ export class Meter {
     const isCounted = (isComplete || !this.hasUnreportedOutput) && (outputTotal !== 0 || this.outputLength === 0);
     const output = isCounted ? outputTotal : null;
     const input = inputTotal === 0 ? null : inputTotal;
-    const reasoning = this.usage.reasoning || (this.#countReasoning(output) ?? this.usage.reasoning);
     const isReported = input !== null || output !== null;
     return {
       usage:
-        isReported || reasoning !== null ? { ...this.usage, inputTotal: input, outputTotal: output, reasoning } : null,
+        isReported || this.usage.reasoning !== null ? { ...this.usage, inputTotal: input, outputTotal: output } : null,
       countedOutputTokens: (isComplete && isReported ? output : null) ?? this.countOutputTokens(),
     };
   }
@@ -103,11 +99,6 @@ export class Meter {
   /** The usage to charge if the answer ends here. */
   charged(): Usage {
     return this.#charge(this.consumption(true));
-  }
-
-  /** The estimated tokens of the reasoning that passed, at most all output; null if there was none. */
-  #countReasoning(output: number | null): number | null {
-    return this.#reasoning.length === 0 ? null : Math.min(this.#reasoning.count(), output ?? Infinity);
   }
 
   #takeUsage(usage: Usage): void {

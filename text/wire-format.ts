@@ -32,6 +32,8 @@ export interface RenderContext {
   readonly createdAtSeconds: number;
   /** The current time in Unix seconds. */
   readonly nowSeconds: () => number;
+  /** The gateway's own count of the input, for formats that start with it, in case the upstream reports it later. */
+  readonly estimateInputTokens: () => number;
 }
 
 /** A stream that an error ends. */

@@ -24,7 +24,13 @@ export async function countInput(
 ): Promise<InputTokens> {
   const { request, model, body } = counted;
   const read = { ...counted, streamsArray: false };
-  const context: RenderContext = { request, responseId: '', createdAtSeconds: 0, nowSeconds: () => 0 };
+  const context: RenderContext = {
+    request,
+    responseId: '',
+    createdAtSeconds: 0,
+    nowSeconds: () => 0,
+    estimateInputTokens: () => 0,
+  };
   const tokens = await upstreams.countInput({
     routes: model.routes,
     affinity: affinityOf(accountId, body),

@@ -7,7 +7,7 @@ import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { buildEmbeddingsRequest } from '../../text/embeddings/index.ts';
 import { streamVectors } from '../../text/embeddings/read-answer.ts';
-import { countCalls, planConversion, stopSequencesToCut } from '../../text/convert.ts';
+import { boundToCut, countCalls, planConversion, stopSequencesToCut } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { type Frame, framePieces, splitFrames } from '../../text/frames.ts';
@@ -27,6 +27,7 @@ import type {
   WireFormat,
 } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
+import { estimateInputTokens } from './estimate-tokens.ts';
 
 export interface Exchange extends PreparedRequest {
   /** The fields of the client's body without effect, by their paths. */
@@ -68,6 +69,7 @@ export function renderContextOf(
     responseId: requestId.slice(requestId.indexOf('_') + 1),
     createdAtSeconds: Math.floor(startedAtMs / 1000),
     nowSeconds: () => Math.floor(nowMs() / 1000),
+    estimateInputTokens: () => estimateInputTokens(read.request),
   };
 }
 
@@ -181,7 +183,7 @@ function planEmbeddings(
  * Whether request and answer are passed through unchanged. An answer names the model, so it is converted if the
  * upstream calls the model by another name; a request is converted if the upstream would refuse tool call ids that
  * another upstream issued (upstreams of the native format accept any). Functions are always sent to upstreams as tools.
- * An answer is also converted if the gateway cuts it at stop sequences, removes its reasoning, or checks its JSON. The
+ * An answer is also converted if the gateway cuts it at stop sequences or at a bound that the upstream does not accept, removes its reasoning, or checks its JSON. The
  * responses format passes everything else through, as specified.
  */
 function isPassedOn(
@@ -194,6 +196,7 @@ function isPassedOn(
   const { model, turns, functions, hasVendorTools = false } = request;
   if (name !== route.format || functions !== undefined || hasVendorTools) return false;
   if (isOutputConverted(request, route)) return false;
+  if (boundToCut(format, request) !== null) return false;
   if (name === 'responses') return true;
   if (reasoning && request.reasoningDisplay === 'none') return false;
   if (stopSequencesToCut(format, format, request).length > 0) return false;

@@ -36,6 +36,7 @@ export function renderContext(request: Partial<TextRequest> = {}): RenderContext
     responseId: '0123456789abcdef',
     createdAtSeconds: 1_790_000_000,
     nowSeconds: () => 1_790_000_009,
+    estimateInputTokens: () => 6,
   };
 }
 

@@ -84,7 +84,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
     if (choice === undefined) {
       choice = { hasText: false, toolCallCount: 0 };
       this.#choices.set(index, choice);
-      this.#emitChunk(index, '{"role":"assistant"}', 'null', emit);
+      this.#emitChunk(index, '{"role":"assistant","content":""}', 'null', emit);
     }
     return choice;
   }

@@ -73,7 +73,8 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
     if (this.#messageStarted) return;
     this.#messageStarted = true;
     // Some clients add the output of the start to the whole output at the end, so the start has none.
-    const usage = renderUsage({ ...this.#usage, outputTotal: null, reasoning: null });
+    const inputTotal = this.#usage.inputTotal ?? this.#context.estimateInputTokens();
+    const usage = renderUsage({ ...this.#usage, inputTotal, outputTotal: null, reasoning: null });
     const rest = { content: [], stop_reason: null, stop_sequence: null, usage };
     emitEvent('message_start', { message: { ...renderHead(this.#context), ...rest } }, emit);
   }

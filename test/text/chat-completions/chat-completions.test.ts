@@ -34,6 +34,8 @@ function foldStream(events: readonly ServerSentEvent[]): JsonObject {
       const at = Number(index);
       const choice = (choices[at] ??= { index: at, message: { content: null }, logprobs: null, finish_reason: null });
       foldDelta(choice.message, objectOf(delta));
+      // A message with calls has no text where a stream has an empty one.
+      if (choice.message.tool_calls !== undefined && choice.message.content === '') choice.message.content = null;
       choice.finish_reason = finishReason;
     }
   }

@@ -157,6 +157,20 @@ describe('messages answer', () => {
     });
   });
 
+  it('starts with an estimate of input that the upstream reports late, and corrects it at the end', () => {
+    // contract 4.8.3:21
+    const { data } = streamed([
+      { type: 'response-start', id: null, model: null },
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', text: 'x' },
+      { type: 'text-end', id: 't' },
+      { type: 'usage', usage: { ...UNREPORTED_USAGE, inputTotal: 9, outputTotal: 1 } },
+      { type: 'finish', reason: 'stop' },
+    ]);
+    expect(data[0]).to.have.deep.nested.property('message.usage', { input_tokens: 6, output_tokens: 0 });
+    expect(data.at(-2)?.['usage']).to.deep.equal({ input_tokens: 9, output_tokens: 1 });
+  });
+
   it('omits choices that cannot have been requested', () => {
     const { choices } = textResult();
     const several = { ...textResult(), choices: [...choices, ...choices] };

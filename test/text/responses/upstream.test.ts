@@ -215,7 +215,7 @@ describe('responses upstream', () => {
       const bytes = new TextEncoder().encode(textOfEvents([text('Hello E'), text('ND and more'), completed()]));
       const streamed = runStage([bytes], fromBytes(plan.convertStream(renderContext()))).join('');
       expect(streamed).to.contain('"finish_reason":"stop"').and.not.contain('more');
-      expect(streamed.match(/"content":"[^"]*"/g)).to.deep.equal(['"content":"Hello "']);
+      expect(streamed.match(/"content":"[^"]*"/g)).to.deep.equal(['"content":""', '"content":"Hello "']);
     });
   });
 
