@@ -17,17 +17,20 @@ const written = join(work, 'new.txt');
 /** The output of the command is not in its text, which agents print too. */
 const SHELL = "printf '%s-%s' light house";
 
+const CODEX_FLAGS = ['--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', '-m', MODEL];
 const CODEX = {
   config: 'config.toml',
   env: { CODEX_HOME: home },
-  args: ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', '-m', MODEL],
+  args: ['exec', ...CODEX_FLAGS],
+  continued: ['exec', 'resume', '--last', ...CODEX_FLAGS],
 };
 
 const inCode = (command) => ({ input: `text(await tools.exec_command(${JSON.stringify({ cmd: command })}))` });
 const PATCH = ['*** Begin Patch', '*** Add File: new.txt', '+written', '*** End Patch', ''].join('\n');
 
 /**
- * The file of each agent's configuration in its home, its arguments, and its tools that read, run and write. Codex sends a
+ * The file of each agent's configuration in its home, its arguments, and its tools that read, run and write; for some, the
+ * arguments that continue a conversation, and two prompts of which the second makes it too long. Codex sends a
  * model that it knows by name other tools than a model that it does not know.
  */
 const AGENTS = {
@@ -56,6 +59,8 @@ const AGENTS = {
   },
   codex: {
     ...CODEX,
+    // Codex keeps the messages of people, and shortens the conversation at the turn after the refusal.
+    tooLong: ['Tell a story. [sim:tokens=4000,prompt=100]', 'Go on. [sim:context=12000,tokens=3]'],
     calls: [
       ...calls({
         read: ['exec_command', { cmd: 'cat notes.txt' }],
@@ -78,6 +83,8 @@ const AGENTS = {
     // Without the variable, Claude Code refuses to run as root without questions.
     env: { IS_SANDBOX: '1' },
     args: ['--dangerously-skip-permissions', '-p'],
+    continued: ['--dangerously-skip-permissions', '--continue', '-p'],
+    tooLong: [`Remember: ${'tide '.repeat(20_000)}`, 'Go on. [sim:context=34000]'],
     calls: calls({
       read: ['Read', { file_path: notes }],
       shell: ['Bash', { command: SHELL }],
@@ -147,8 +154,8 @@ if (agent.config) {
   await writeFile(join(home, agent.config), CONFIG);
 }
 
-async function ask(prompt) {
-  const running = promisify(execFile)(BIN, agent.readsPrompt ? agent.args : [...agent.args, prompt], {
+async function ask(prompt, args = agent.args) {
+  const running = promisify(execFile)(BIN, agent.readsPrompt ? args : [...args, prompt], {
     cwd: work,
     env: { ...process.env, HOME: home, PWD: work, GENWAY_KEY: API_KEY, ...agent.env },
     timeout: 120_000,
@@ -166,4 +173,11 @@ for (const some of agent.isSerial ? agent.calls.map((call) => [call]) : [agent.c
   for (const [feature, , , part] of some) expect(feature, told, part);
 }
 expect('file', await readFile(written, 'utf8'), 'written');
+// The upstream refuses the conversation as too long, until the agent has shortened it.
+if (agent.tooLong) {
+  const [long, refused] = agent.tooLong;
+  await ask(long);
+  await ask(refused, agent.continued).catch(() => {});
+  expect('compaction', await ask('Say exactly: going on', agent.continued), 'going on');
+}
 report();

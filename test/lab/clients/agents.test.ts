@@ -20,7 +20,8 @@ describe('a coding agent', () => {
     ...known.map((id) => [`Codex CLI, ${id}`, id]),
   ];
   for (const [name = '', id = ''] of agents) {
-    it(`reads a file, runs a shell command and writes a file: ${name}`, async function () {
+    const compaction = ['Codex CLI', 'Claude Code'].includes(name) ? ['compaction'] : [];
+    it(`reads a file, runs a shell command${compaction.length > 0 ? ', shortens a conversation that is too long' : ''} and writes a file: ${name}`, async function () {
       this.timeout(INSTALL_MS);
       const client = CLIENTS.find((one) => one.name === name);
       if (client?.packages.from !== 'npm') throw new Error(`${name} is not a client from npm`);
@@ -34,7 +35,7 @@ describe('a coding agent', () => {
         { ...client, model: id },
         { apiUrl: text.baseUrl, textUrl: text.baseUrl, apiKey: text.apiKey, picture: '' },
       );
-      expect(worked.split(', ')).to.include.members(['turn', 'read', 'shell', 'write', 'file']);
+      expect(worked.split(', ')).to.include.members(['turn', 'read', 'shell', 'write', 'file', ...compaction]);
     });
   }
 });
