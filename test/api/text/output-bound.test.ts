@@ -20,7 +20,7 @@ describe('a bound below the vendor’s minimum', () => {
         const prompt = 'Say exactly: one two three four five six seven eight [sim:reasoning=0]';
         const { path, body } = ASK[format](modelVia('responses'), prompt, stream);
         const answer = await (await text.post(path, { ...body, ...BOUND[format] })).text();
-        // contract 4.8.2:29
+        // contract 4.8.2:32
         expect(answer).to.match(CUT);
         expect(answer).to.contain('one').and.contain('three').and.not.contain('four');
         expect(answer).to.not.contain('"max_output_tokens":16');
