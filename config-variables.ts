@@ -519,6 +519,11 @@ export const VARIABLE_GROUPS = {
       oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
       'Lowest level of log lines to write.',
     ),
+    GENWAY_DRAIN_S: byDefault(
+      '5',
+      KINDS.seconds,
+      'Seconds for which a stopping api or text process still accepts requests, while `/readyz` answers 503, so that load balancers notice before the process refuses connections; with `npm start`, 0.01.',
+    ),
     GENWAY_SHUTDOWN_GRACE_S: byDefault(
       '120',
       KINDS.seconds,

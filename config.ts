@@ -114,6 +114,8 @@ export function loadConfig(env: Environment = process.env) {
     /** The collector of traces; without an endpoint, tracing is off. */
     tracing: { endpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT, ratio: values.OTEL_TRACES_SAMPLER_ARG },
     logLevel: values.GENWAY_LOG_LEVEL,
+    /** How long a stopping process still accepts requests. */
+    drainMs: values.GENWAY_DRAIN_S * 1000,
     shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
     /** How long a stopping worker waits for renders whose answers are the files. */
     renderGraceMs: values.GENWAY_RENDER_GRACE_S * 1000,

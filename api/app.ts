@@ -50,6 +50,8 @@ export interface AppDependencies extends GivenServices {
   readonly clock?: DatabaseClock;
   /** Readiness checks of further connection pools. */
   readonly pings?: readonly (() => Promise<unknown>)[];
+  /** Whether the process stops; never by default. */
+  readonly isStopping?: () => boolean;
   /** Moderates the inputs of media requests; null without moderation. */
   readonly moderator: Moderator | null;
   /** Fetches links that clients send. */
@@ -198,7 +200,13 @@ function createServices({
     uploadExpiryMs: uploads.expiryMs,
     accessChecks,
     requestLimit,
-    checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
+    checkHealth: createHealthCheck({
+      database,
+      clock,
+      pings,
+      isTemporalReachable: () => workflows.isReachable(),
+      ...(given.isStopping && { isStopping: given.isStopping }),
+    }),
     get descriptions() {
       return descriptions();
     },

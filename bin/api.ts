@@ -15,7 +15,7 @@ import { openServing } from './parts/serving.ts';
 
 printFatalErrors();
 const config = loadConfig();
-const { log, tracing, web, text, watch, dependencies } = await openServing('api', config, config.text.cutoffMs);
+const { log, tracing, web, text, watch, dependencies, drain } = await openServing('api', config, config.text.cutoffMs);
 const { database, metrics } = dependencies;
 watchDatabaseState(metrics.registry, database);
 const app = createApp({ ...dependencies, mountPages: mountConsole });
@@ -29,8 +29,9 @@ const mail = config.mail
   : null;
 log.info({ port: server.port }, 'listening');
 
-stopOnSignal(log, config.shutdownGraceMs + RECORDING_MS, async () => {
+stopOnSignal(log, config.drainMs + config.shutdownGraceMs + RECORDING_MS, async () => {
   watch.stop();
+  await drain(server);
   text.service.stop(config.shutdownGraceMs);
   await server.stop(config.shutdownGraceMs);
   await relay.stop();

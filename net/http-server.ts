@@ -15,6 +15,8 @@ import { afterReading } from './after-reading.ts';
 
 export interface RunningServer {
   readonly port: number;
+  /** From now on, every answer is the last on its connection. The server accepts new connections until `stop`. */
+  endConnections(): void;
   /** Accepts no new connections, lets requests in progress finish, and closes the rest after `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
@@ -55,6 +57,7 @@ export async function listen(
   port: number,
   { headersMs, unreadMs } = CLIENT_LIMITS,
 ): Promise<RunningServer> {
+  let isEnding = false;
   const server = createServer(
     {
       headersTimeout: headersMs,
@@ -70,6 +73,7 @@ export async function listen(
       // Data after an unread body is ignored: it may be the rest of that body.
       if (ending.has(request.socket)) return;
       const refusal = refusalOf(request);
+      if (isEnding) response.shouldKeepAlive = false;
       if (refusal !== null) return refuseLast(request.socket, response, refusal);
       if (use.underWay(request.socket) > MAX_REQUESTS_UNDER_WAY) return cutOff(request.socket);
       void handler(request, response);
@@ -93,6 +97,9 @@ export async function listen(
   const address = server.address();
   return {
     port: typeof address === 'object' && address ? address.port : port,
+    endConnections: () => {
+      isEnding = true;
+    },
     stop: (graceMs) => stop(server, use, graceMs),
   };
 }

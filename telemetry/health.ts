@@ -11,6 +11,8 @@ export interface HealthDependencies {
   /** Each ping makes a round trip through another connection pool that serves requests. */
   readonly pings?: readonly (() => Promise<unknown>)[];
   readonly isTemporalReachable: () => Promise<boolean>;
+  /** Whether the process stops, so that it should receive no more requests. */
+  readonly isStopping?: () => boolean;
 }
 
 /** The answer to a readiness probe. */
@@ -35,6 +37,7 @@ export function createHealthCheck({
   clock = createDatabaseClock(database),
   pings = [],
   isTemporalReachable,
+  isStopping = () => false,
 }: HealthDependencies): () => Promise<Readiness> {
   let isMigrated = false;
 
@@ -57,7 +60,7 @@ export function createHealthCheck({
       isTemporalReachable(),
     ]);
     return {
-      status: databaseHealth !== 'ok' ? 'not_ready' : isReachable ? 'ready' : 'degraded',
+      status: databaseHealth !== 'ok' || isStopping() ? 'not_ready' : isReachable ? 'ready' : 'degraded',
       database: databaseHealth,
       temporal: isReachable ? 'ok' : 'unreachable',
     };

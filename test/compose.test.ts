@@ -164,11 +164,13 @@ describe('docker-compose.temporal.yml', () => {
   });
 
   it('gives each process a stop timeout that is longer than the grace of the process', () => {
-    const secondsOf = (name: 'GENWAY_SHUTDOWN_GRACE_S' | 'GENWAY_RENDER_GRACE_S') =>
+    const secondsOf = (name: 'GENWAY_DRAIN_S' | 'GENWAY_SHUTDOWN_GRACE_S' | 'GENWAY_RENDER_GRACE_S') =>
       Number(VARIABLE_GROUPS.Running[name].defaultText);
     for (const [name, { stop_grace_period: period }] of ownServices) {
       const isWorker = name.startsWith('worker');
-      const needed = isWorker ? secondsOf('GENWAY_RENDER_GRACE_S') : secondsOf('GENWAY_SHUTDOWN_GRACE_S') + 30;
+      const needed = isWorker
+        ? secondsOf('GENWAY_RENDER_GRACE_S')
+        : secondsOf('GENWAY_DRAIN_S') + secondsOf('GENWAY_SHUTDOWN_GRACE_S') + 30;
       expect(Number(/^(\d+)s$/.exec(period ?? '')?.[1]), name).to.be.above(needed);
     }
   });

@@ -25,6 +25,7 @@ describe('configuration', () => {
       readOnMs: 50_000_000,
       silenceMs: 3_600_000,
     });
+    expect(config.drainMs).to.equal(5_000);
     expect(config.shutdownGraceMs, 'streams have two minutes').to.equal(120_000);
     expect(loadStackConfig({}).shutdownGraceMs, 'of `npm start`').to.equal(10_000);
     expect(config.tasks).to.deep.equal({

@@ -1,6 +1,8 @@
 /** Starts the parts of a process that answers clients. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createOverload } from '../../api/overload.ts';
 import type { Config } from '../../config.ts';
+import type { RunningServer } from '../../net/http-server.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
 import { startWithRetries } from './start-with-retries.ts';
 import { warnOfPlainHttp } from './plain-http.ts';
@@ -24,13 +26,21 @@ export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs
   // From now on, new ids and timestamps follow the database's clock.
   await clock.measure().catch(() => undefined);
   const watch = watchDatabase({ url: config.database.url, clock, pings: [() => text.ping()], log });
+  let isStopping = false;
+  /** Serves on for a while, so that load balancers notice at `/readyz` that the process stops before it refuses them. */
+  async function drain(server: Pick<RunningServer, 'endConnections'>): Promise<void> {
+    isStopping = true;
+    server.endConnections();
+    await sleep(config.drainMs);
+  }
   const overload = createOverload(web.dependencies.metrics);
   const dependencies = {
     ...web.dependencies,
     overload,
     pings: [checkStarted, () => text.ping()],
+    isStopping: () => isStopping,
     text: text.service,
     upstreams: text.upstreams,
   };
-  return { log, tracing, web, text, watch, dependencies };
+  return { log, tracing, web, text, watch, dependencies, drain };
 }

@@ -19,7 +19,7 @@ const MARGIN_MS = 2_000;
 export async function superviseTextProcesses(config: Config): Promise<void> {
   const { processes, port } = config.text;
   const log = createLog('text', config);
-  const killAfterMs = config.shutdownGraceMs + RECORDING_MS + MARGIN_MS;
+  const killAfterMs = config.drainMs + config.shutdownGraceMs + RECORDING_MS + MARGIN_MS;
   const listening = new Set<ChildProcess>();
   let isStopping = false;
   sumMetrics();

@@ -18,7 +18,7 @@ const V8_FLAGS = ['--incremental-marking-soft-trigger=75', '--incremental-markin
 /** Serves text. In a worker of a primary, connections come from the primary's port, and metrics cover all workers. */
 export async function serveText(config: Config): Promise<void> {
   for (const flag of V8_FLAGS) setFlagsFromString(flag);
-  const { log, tracing, web, text, watch, dependencies } = await openServing('text', config, null);
+  const { log, tracing, web, text, watch, dependencies, drain } = await openServing('text', config, null);
   const { worker } = cluster;
   const metrics = worker ? shareMetrics(worker, dependencies.metrics) : dependencies.metrics;
   const app = createTextApp({ ...dependencies, metrics });
@@ -29,8 +29,9 @@ export async function serveText(config: Config): Promise<void> {
   );
   log.info({ port: server.port }, 'listening');
 
-  stopOnSignal(log, config.shutdownGraceMs + RECORDING_MS, async () => {
+  stopOnSignal(log, config.drainMs + config.shutdownGraceMs + RECORDING_MS, async () => {
     watch.stop();
+    await drain(server);
     text.service.stop(config.shutdownGraceMs);
     await server.stop(config.shutdownGraceMs);
     await text.close();

@@ -90,6 +90,7 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
       GENWAY_MODERATION_URL: config.moderationUrl,
       GENWAY_KEY_PEPPER: config.secrets.keyPepper ?? secrets.keyPepper,
       GENWAY_ENCRYPTION_KEY: config.secrets.encryptionKey ?? secrets.encryptionKey,
+      GENWAY_DRAIN_S: '0.01',
       GENWAY_SHUTDOWN_GRACE_S: String(config.shutdownGraceMs / 1000),
       GENWAY_PROVIDER_PATIENCE_S: String(config.providerPatienceMs / 1000),
     });

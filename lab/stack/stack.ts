@@ -113,6 +113,8 @@ const WITHOUT_LIMITS: Settings = {
   GENWAY_MAX_CONCURRENT_TASKS: '100000',
   // The simulator never changes its mind.
   GENWAY_PROVIDER_PATIENCE_S: '5',
+  // Members get no new requests before they stop.
+  GENWAY_DRAIN_S: '0.01',
   GENWAY_SHUTDOWN_GRACE_S: '10',
 };
 

@@ -200,7 +200,7 @@ describeWithHelm('the chart', (tools) => {
     expect(
       pods.map(({ name }) => name.replace('genway-', '')).toSorted((one, other) => one.localeCompare(other)),
     ).to.deep.equal(['api', 'migrate-1', 'text', 'worker', 'worker-previous']);
-    const secondsOf = (name: 'GENWAY_SHUTDOWN_GRACE_S' | 'GENWAY_RENDER_GRACE_S') =>
+    const secondsOf = (name: 'GENWAY_DRAIN_S' | 'GENWAY_SHUTDOWN_GRACE_S' | 'GENWAY_RENDER_GRACE_S') =>
       Number(VARIABLE_GROUPS.Running[name].defaultText);
     for (const { name, pod } of pods) {
       const [container] = pod.containers;
@@ -215,7 +215,7 @@ describeWithHelm('the chart', (tools) => {
       if (program.endsWith('migrate.js')) continue;
       const needed = program.endsWith('worker.js')
         ? secondsOf('GENWAY_RENDER_GRACE_S')
-        : secondsOf('GENWAY_SHUTDOWN_GRACE_S') + 30;
+        : secondsOf('GENWAY_DRAIN_S') + secondsOf('GENWAY_SHUTDOWN_GRACE_S') + 30;
       expect(pod.terminationGracePeriodSeconds, name).to.be.above(needed);
       const port = {
         'dist/bin/api.js': variables.get('GENWAY_API_PORT')?.defaultText,

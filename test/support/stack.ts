@@ -112,6 +112,7 @@ export async function startTestStack({
     GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
     GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
     GENWAY_POLL_MS: '200',
+    GENWAY_DRAIN_S: '0.01',
     GENWAY_SHUTDOWN_GRACE_S: '10',
     GENWAY_PROVIDER_PATIENCE_S: '2',
     GENWAY_RATE_LIMIT_RPM: '100000',

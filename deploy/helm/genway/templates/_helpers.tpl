@@ -151,9 +151,6 @@ spec:
             httpGet: { path: /readyz, port: http }
             periodSeconds: 5
             timeoutSeconds: 5
-          lifecycle:
-            # Until no proxy sends new connections.
-            preStop: { sleep: { seconds: 5 } }
           resources: {{ toYaml .values.resources | nindent 12 }}
 {{- end -}}
 
