@@ -26,7 +26,7 @@ import { getAnyBillingDocument, listBillingDocumentsOfAccount } from './routes/a
 import { getCatalogue } from './routes/admin/catalogue.ts';
 import { find } from './routes/admin/find.ts';
 import { deleteEndUserBudget, listEndUserBudgets, setEndUserBudget } from './routes/admin/end-user-budgets.ts';
-import { createKey, deleteKey, getKey, listKeys, updateKey } from './routes/admin/keys.ts';
+import { createKey, deleteKey, getKey, listKeys, rotateKey, updateKey } from './routes/admin/keys.ts';
 import { listRenders, sumMargins } from './routes/admin/margins.ts';
 import { forgetVendorBill, getVendorBill, importVendorBill, listVendorBills } from './routes/admin/bills.ts';
 import { closeMonth, exportMonth, listClosedMonths } from './routes/admin/months.ts';
@@ -180,6 +180,7 @@ const ADMINISTRATION = {
   listKeys,
   getKey,
   updateKey,
+  rotateKey,
   deleteKey,
   setEndUserBudget,
   listEndUserBudgets,

@@ -607,6 +607,11 @@ export const en = {
     madeTitle: 'Your new API key',
     made: 'Copy the key now. The console shows the key for 15 minutes only.',
     edit: 'Edit key',
+    rotate: 'Rotate key',
+    rotateHint:
+      'Creates a new key with the same limits. The old key goes on working for a while, so that you can update your programs. Each key counts its own spending.',
+    oldKeyWorks: 'The old key works',
+    rotations: { 0: 'no longer', 1: 'for 1 hour', 24: 'for 24 hours', 168: 'for 7 days', 720: 'for 30 days' },
     delete: 'Programs that use this key stop working at once. You cannot undo this.',
     ofLimit: (usd: string) => `of ${usd}`,
     unnamed: 'Unnamed key',

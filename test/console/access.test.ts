@@ -40,7 +40,7 @@ const ACCESS = `
     post     /accounts/{account_id}/tasks/{task_id}/claim
     get+post /accounts/{account_id}/keys
     get+post /accounts/{account_id}/keys/{key_id}
-    post     /accounts/{account_id}/keys/{key_id}/enable|disable|delete
+    post     /accounts/{account_id}/keys/{key_id}/rotate|enable|disable|delete
     get+post /accounts/{account_id}/webhooks
     get+post /accounts/{account_id}/webhooks/{webhook_id}
     post     /accounts/{account_id}/webhooks/{webhook_id}/enable|disable|test|rotate-secret
@@ -106,7 +106,7 @@ const ACCESS = `
     post     /staff/accounts/{account_id}/details|members|suspend|reopen|erase|end-users
     get+post /staff/accounts/{account_id}/keys
     get+post /staff/accounts/{account_id}/keys/{key_id}
-    post     /staff/accounts/{account_id}/keys/{key_id}/enable|disable|delete
+    post     /staff/accounts/{account_id}/keys/{key_id}/rotate|enable|disable|delete
     post     /staff/accounts/{account_id}/end-users/{budget_id}/delete
     post     /staff/people/{user_id}
     post     /staff/people/{user_id}/disable|enable|second-factor|role|leave|link

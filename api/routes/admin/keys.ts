@@ -8,10 +8,10 @@ import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
-import { createApiKey } from '../../services/create-key.ts';
+import { createApiKey, rotateApiKey } from '../../services/create-key.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { API_KEY, DELETED_KEY } from './present.ts';
-import { createKeySchema, updateKeySchema, type UpdateKeyBody } from './schema.ts';
+import { createKeySchema, rotateKeySchema, ROTATION_HOURS, updateKeySchema, type UpdateKeyBody } from './schema.ts';
 
 export const createKey = endpoint({
   request: 'POST /admin/v1/accounts/{account_id}/keys',
@@ -62,6 +62,21 @@ export const updateKey = endpoint({
     const key = await updateApiKey(database, params.key_id, toKeySettings(body, catalogue));
     if (!key) throw notFoundError('apiKey');
     return { data: API_KEY.present(key) };
+  },
+});
+
+export const rotateKey = endpoint({
+  request: 'POST /admin/v1/keys/{key_id}/rotate',
+  access: 'admin',
+  summary: 'Replace a key by a new key with the same limits',
+  description:
+    'Only this answer shows the new key itself. The old key goes on working for the given hours. Each key counts its own spending.',
+  body: optionalJsonBody('RotateKey', rotateKeySchema),
+  answers: { 201: dataOf(API_KEY.schema, 'The new key') },
+  handle: async ({ params, body: { hours = ROTATION_HOURS } }, { database, keyPeppers, clock }) => {
+    const rotated = await rotateApiKey(database, keyPeppers, { keyId: params.key_id, hours, nowMs: clock.nowMs() });
+    if (!rotated) throw notFoundError('apiKey');
+    return { data: API_KEY.present({ ...rotated.key, secret: rotated.secret }) };
   },
 });
 

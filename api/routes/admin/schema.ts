@@ -307,3 +307,16 @@ export const updateKeySchema = bodySchema({
   disabled: Joi.boolean().description('Whether the key is disabled'),
 });
 export type UpdateKeyBody = BodyOf<typeof updateKeySchema>;
+
+/** The longest time that a rotated key goes on working: 30 days. */
+const MAX_ROTATION_HOURS = 720;
+export const ROTATION_HOURS = 24;
+export const rotateKeySchema = bodySchema({
+  hours: Joi.number()
+    .integer()
+    .min(0)
+    .max(MAX_ROTATION_HOURS)
+    .default(ROTATION_HOURS)
+    .description('How long the old key goes on working, in hours. 0 ends the old key at once')
+    .example(24),
+});

@@ -1,7 +1,10 @@
 /** The API keys of an account, for its members and for operators. */
-import { createApiKey } from '../../../api/services/create-key.ts';
+import { createApiKey, rotateApiKey } from '../../../api/services/create-key.ts';
+import { rotateKeySchema, ROTATION_HOURS } from '../../../api/routes/admin/schema.ts';
+import { createValidator } from '../../../api/validation.ts';
 import { existingAccount } from '../../../api/services/existing-account.ts';
 import type { ApiServices } from '../../../api/api-services.ts';
+import type { Database } from '../../../db/database.ts';
 import { lockRow } from '../../../db/lock-row.ts';
 import { recallAllowances } from '../../../db/queries/allowances.ts';
 import {
@@ -14,7 +17,7 @@ import {
 } from '../../../db/queries/api-keys.ts';
 import { FormError } from '../../form-problem.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
-import { ButtonLink, Card, Copyable, FormButton } from '../../html/components.tsx';
+import { ButtonLink, Card, Choice, Copyable, Form, FormButton } from '../../html/components.tsx';
 import {
   requireFound,
   formsOver,
@@ -27,6 +30,8 @@ import {
 import { saveIfUnchanged } from '../../stored-fields.ts';
 import { KeyForm, keyFields, readSettings } from './key-form.tsx';
 import { KeyFacts, KeyTable } from './key-table.tsx';
+
+const validateRotation = createValidator(rotateKeySchema);
 
 /** The maximum number of keys per account in the console. A program that creates more has a bug. */
 const MAX_KEYS = 200;
@@ -43,6 +48,7 @@ export const keyPages = forMembersAndStaff((place) => {
     list.form('', MANAGE, create, showSecret),
     key,
     key.form('', MANAGE, save),
+    key.form('/rotate', MANAGE, rotate, showSecret),
     change(
       '/{key_id}/enable',
       (_visit, { database }, { id }) => updateApiKey(database, id, { disabled: false }),
@@ -66,8 +72,7 @@ function listOf({ path }: UserVisit): string {
 async function create(visit: UserVisit, { database, catalogue, keyPeppers }: ApiServices): Promise<string> {
   const { id: accountId } = await existingAccount(database, visit.params['account_id'] ?? '');
   const settings = readSettings(visit, catalogue, null);
-  const { length } = await listApiKeys(database, { accountId, limit: MAX_KEYS });
-  if (length >= MAX_KEYS) throw new FormError(visit.texts.keys.tooMany(MAX_KEYS));
+  await assertMayAdd(visit, database, accountId);
   const { secret } = await createApiKey(database, keyPeppers, accountId, settings);
   return secret;
 }
@@ -83,6 +88,21 @@ async function save(visit: UserVisit, { database, catalogue }: ApiServices): Pro
     save: (transaction, stored) => writeKeySettings(transaction, apiKeyId, readSettings(visit, catalogue, stored)),
   });
   await recallAllowances(database, { accountId, apiKeyId });
+}
+
+/** @throws FormError if the account has too many keys */
+async function assertMayAdd({ texts }: UserVisit, database: Database, accountId: string): Promise<void> {
+  const { length } = await listApiKeys(database, { accountId, limit: MAX_KEYS });
+  if (length >= MAX_KEYS) throw new FormError(texts.keys.tooMany(MAX_KEYS));
+}
+
+/** @returns the secret of the new key */
+async function rotate(visit: UserVisit, { database, keyPeppers, clock }: ApiServices): Promise<string> {
+  const { id: keyId, accountId } = await keyOf(visit, { database });
+  await assertMayAdd(visit, database, accountId);
+  const { hours = ROTATION_HOURS } = validateRotation({ hours: visit.form.number('hours') });
+  const rotated = requireFound(await rotateApiKey(database, keyPeppers, { keyId, hours, nowMs: clock.nowMs() }));
+  return rotated.secret;
 }
 
 /** @throws ServiceError `not_found`, also for a key of another account */
@@ -121,6 +141,12 @@ async function showKey(visit: UserVisit, services: ApiServices): Promise<PageRes
         <a href={listOf(visit)}>{titles.keys}</a>
         <FormButton action={`${visit.path}/delete`} label={common.delete} look="danger" question={words.delete} />
       </div>
+    </Card>,
+    <Card title={words.rotate}>
+      <p class="soft">{words.rotateHint}</p>
+      <Form action={`${visit.path}/rotate`} submit={words.rotate} look="quiet">
+        <Choice name="hours" label={words.oldKeyWorks} value="24" options={Object.entries(words.rotations)} />
+      </Form>
     </Card>,
     <Card title={words.edit}>
       <KeyForm action={visit.path} stored={stored} catalogue={services.catalogue} />

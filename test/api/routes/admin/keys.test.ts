@@ -42,6 +42,30 @@ describe('api/routes/admin/keys', () => {
     expect([made.status, changed.status]).to.deep.equal([400, 400]);
   });
 
+  it('rotates a key: the new one has its limits, and the old one works for the given hours', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 1 });
+    const base = `${app.baseUrl}/admin/v1`;
+    type Key = { id: string; api_key: string; expires_at: number | null };
+    const body = { models: ['textc-M3'], usage_limit_usd: 3, limit_period: 'day', rate_limit_rpm: 7, name: 'farm' };
+    const made = await call<{ data: Key }>(`${base}/accounts/${accountId}/keys`, { key: app.adminToken, body });
+    const { id, api_key: secret } = made.body.data;
+    const rotate = (hours: number) =>
+      call<{ data: Key }>(`${base}/keys/${id}/rotate`, { key: app.adminToken, body: { hours } });
+    const isAccepted = async (key: string) => (await call(`${app.baseUrl}/v1/balance`, { key })).status === 200;
+
+    const rotated = await rotate(2);
+    expect(rotated.status).to.equal(201);
+    expect(rotated.body.data).to.deep.include({ ...body, usage_limit_usd: 3, expires_at: null });
+    expect([await isAccepted(secret), await isAccepted(rotated.body.data.api_key)]).to.deep.equal([true, true]);
+    const old = await call<{ data: Key }>(`${base}/keys/${id}`, { key: app.adminToken });
+    expect(old.body.data.expires_at).to.be.within(Date.now() / 1000 + 7_000, Date.now() / 1000 + 7_201);
+
+    await rotate(0);
+    expect([await isAccepted(secret), await isAccepted(rotated.body.data.api_key)]).to.deep.equal([false, true]);
+    const unknown = await call(`${base}/keys/key_${'0'.repeat(32)}/rotate`, { key: app.adminToken, body: {} });
+    expect([unknown.status, (await rotate(721)).status]).to.deep.equal([404, 400]);
+  });
+
   it('lists the keys of an account without their secrets, and no deleted keys', async () => {
     // contract 4.11:15
     const { accountId, keyId } = await app.createAccount();
