@@ -5,12 +5,14 @@ import type {
   AnswerPart,
   CacheBreakpoint,
   InputPart,
+  TextPart,
   TextRequest,
   ToolCallPart,
   ToolResultPart,
   Turn,
 } from './canonical.ts';
 import { JsonSizer } from './json/size.ts';
+import { compact } from './read.ts';
 
 /** The parts of all turns, and in place of tool results the parts of their content. */
 export function partsOf(turns: readonly Turn[]): (InputPart | AnswerPart)[] {
@@ -40,16 +42,37 @@ export function hasPart(turns: readonly Turn[], isSuch: (part: Turn['parts'][num
   );
 }
 
+/** The system text at the beginning of a conversation. */
+export function leadingSystem(turns: readonly Turn[]): TextPart[] {
+  return turns.slice(0, beginningOf(turns)).flatMap((turn) => (turn.role === 'system' ? turn.parts : []));
+}
+
+function beginningOf(turns: readonly Turn[]): number {
+  const first = turns.findIndex(({ role }) => role !== 'system');
+  return first === -1 ? turns.length : first;
+}
+
 /**
- * All system text, wherever it stood, joined by blank lines (null without any), and the other turns. Without others the
- * system text is a message of the user, because no model answers to nothing.
+ * The system text at the beginning, joined by blank lines (null without any), and the other turns. System text in the
+ * middle stays there, as a marked message of the user: moved to the beginning, it would change the prefix of the
+ * conversation, which upstreams have in their caches. Without other turns the system text is a message of the user,
+ * because no model answers to nothing.
  */
 export function hoistSystem(turns: readonly Turn[]): { readonly system: string | null; readonly turns: Turn[] } {
-  const texts = turns.flatMap((turn) => (turn.role === 'system' ? turn.parts.map((part) => part.text) : []));
-  const others = turns.filter((turn) => turn.role !== 'system');
+  const texts = leadingSystem(turns).map(({ text }) => text);
+  const others = turns.slice(beginningOf(turns)).map(reminderOf);
   const system = texts.length === 0 ? null : texts.join('\n\n');
   if (others.length > 0 || system === null) return { system, turns: others };
   return { system: null, turns: [{ role: 'user', parts: [{ type: 'text', text: system }] }] };
+}
+
+/** System text as a message of the user, in the tags that vendors' own agents use for instructions in the middle. */
+function reminderOf(turn: Turn): Turn {
+  if (turn.role !== 'system') return turn;
+  const text = turn.parts.map((part) => part.text).join('\n\n');
+  const cacheBreakpoint = turn.parts.findLast((part) => part.cacheBreakpoint !== undefined)?.cacheBreakpoint;
+  const part = { type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>`, cacheBreakpoint } as const;
+  return { role: 'user', parts: text.trim() === '' ? [] : [compact(part)] };
 }
 
 /** Merges neighbouring turns of the same role. */

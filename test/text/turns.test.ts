@@ -17,14 +17,16 @@ const step = (value: string): Turn[] => [
 ];
 
 describe('turns', () => {
-  it('join system text from every position', () => {
+  it('join system text at the beginning, and keep later system text in its place', () => {
+    // contract 4.8:40
     const user: Turn = { role: 'user', parts: [text('Hi')] };
     const turns: Turn[] = [
       { role: 'system', parts: [text('a'), text('b')] },
       user,
       { role: 'system', parts: [text('c')] },
     ];
-    expect(hoistSystem(turns)).to.deep.equal({ system: 'a\n\nb\n\nc', turns: [user] });
+    const later: Turn = { role: 'user', parts: [text('<system-reminder>\nc\n</system-reminder>')] };
+    expect(hoistSystem(turns)).to.deep.equal({ system: 'a\n\nb', turns: [user, later] });
     expect(hoistSystem([user]).system).to.equal(null);
   });
 

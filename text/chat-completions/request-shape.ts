@@ -204,10 +204,15 @@ const customTool = object(
   freeTextTool,
 );
 
-const functionTool = { function: object({ function: readFunction }, (tool) => tool.function) };
+const FUNCTION_TOOL = byCompatibility((select) => ({
+  function: object(
+    { ...cacheMarks(select), function: readFunction },
+    ({ function: tool, cache_control: cacheBreakpoint }): Tool => compact({ ...tool, cacheBreakpoint }),
+  ),
+}));
 const TOOL = {
-  full: typed<Tool>({ ...functionTool, [CUSTOM]: object({ custom: customTool }, (tool) => tool.custom) }),
-  specification: typed<Tool>(functionTool),
+  full: typed<Tool>({ ...FUNCTION_TOOL.full, [CUSTOM]: object({ custom: customTool }, (tool) => tool.custom) }),
+  specification: typed<Tool>(FUNCTION_TOOL.specification),
 };
 
 const reference = object({ name: readName }, ({ name }) => name);

@@ -17,8 +17,17 @@ import type {
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
 import { forwardedFields } from '../fields.ts';
+import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
-import { argumentsOf, checkArguments, hasCacheMarks, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
+import {
+  argumentsOf,
+  checkArguments,
+  hasCacheMarks,
+  hoistSystem,
+  leadingSystem,
+  mergeNeighbours,
+  pairToolResults,
+} from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { withoutBetaFields } from './betas.ts';
@@ -70,7 +79,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     metadata: request.userId === undefined ? undefined : { user_id: request.userId },
   });
   const omitted = isThinking(thinking) ? VARIETY : undefined;
-  return { path: PATH, headers: headersOf(options), body, ...(omitted && { omitted }) };
+  return { path: PATH, headers: headersOf(options), body: withAllowedMarks(body), ...(omitted && { omitted }) };
 }
 
 /**
@@ -129,6 +138,33 @@ function withUsualCache(holder: JsonObject): JsonObject {
   const { cache_control: cache } = holder;
   const usual = isObject(cache) ? { cache_control: compact({ ...cache, ttl: undefined }) } : {};
   return { ...holder, ...Object.fromEntries(blocks), ...usual };
+}
+
+/** Vendors refuse more: https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
+const MAX_MARKS = 4;
+
+/** The body with its last cache marks, as many as vendors accept. A mark of the whole request counts as one. */
+function withAllowedMarks(body: JsonObject): JsonObject {
+  let count = 0;
+  const counted = (block: JsonObject): JsonObject => {
+    if (isObject(block['cache_control'])) count += 1;
+    return block;
+  };
+  mapBlocks(body, counted);
+  let tooMany = count + (isObject(body['cache_control']) ? 1 : 0) - MAX_MARKS;
+  if (tooMany <= 0) return body;
+  return mapBlocks(body, (block) => {
+    if (tooMany <= 0 || !isObject(block['cache_control'])) return block;
+    tooMany -= 1;
+    return compact({ ...block, cache_control: undefined });
+  });
+}
+
+/** Maps the blocks of a body in the order of the prompt. A block comes after those inside it. */
+function mapBlocks(body: JsonObject, map: (block: JsonObject) => JsonObject): JsonObject {
+  const inside = (block: JsonObject): JsonObject => map(mapItems(block, 'content', inside));
+  const beforeMessages = ['tools', 'system'].reduce((mapped, field) => mapItems(mapped, field, map), body);
+  return mapItems(beforeMessages, 'messages', (message) => mapItems(message, 'content', inside));
 }
 
 function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {
@@ -195,7 +231,7 @@ function marked(
 /** The system text: one string, unless the cache has marks in it. */
 function renderSystem(request: TextRequest, turns: readonly Turn[], marks: CacheMarks): unknown {
   const isInTurns = turns.length > 0 && request.turns.every(({ role }) => role === 'system');
-  const said = isInTurns ? [] : request.turns.flatMap(({ role, parts }) => (role === 'system' ? parts : []));
+  const said = isInTurns ? [] : leadingSystem(request.turns);
   const texts = said.map(({ text }) => text).filter((text) => !isBlank(text));
   const isMarked = said.some(({ cacheBreakpoint }) => cacheBreakpoint !== undefined);
   if (texts.length === 0) return undefined;

@@ -417,7 +417,7 @@ describe('native upstream', () => {
       ]);
     });
 
-    it('has all system text in one place, and no reasoning', () => {
+    it('has the system text of the beginning in one place, later system text in its own, and no reasoning', () => {
       // contract 4.8.4:5
       const body = bodyOf({
         turns: [
@@ -428,10 +428,10 @@ describe('native upstream', () => {
           { role: 'user', parts: [text('Bye'), text('')] },
         ],
       });
-      expect(body['systemInstruction']).to.deep.equal({ parts: [{ text: 'Be kind.\n\nBe brief.' }] });
+      expect(body['systemInstruction']).to.deep.equal({ parts: [{ text: 'Be kind.' }] });
       expect(body['contents']).to.deep.equal([
         { role: 'user', parts: [{ text: 'Hi' }] },
-        { role: 'user', parts: [{ text: 'Bye' }] },
+        { role: 'user', parts: [{ text: '<system-reminder>\nBe brief.\n</system-reminder>' }, { text: 'Bye' }] },
       ]);
     });
 

@@ -20,32 +20,44 @@ describe('the prompt cache of a messages upstream', () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' }, cache_control };
     const call = { type: 'tool_use', id: 'call_1', name: 'look', input: {}, cache_control };
     const result = { type: 'tool_result', tool_use_id: 'call_1', content: 'rain', cache_control };
-    const tool = { name: 'look', input_schema: { type: 'object' }, cache_control };
-    const body = {
-      max_tokens: 9,
-      system: [{ type: 'text', text: 'Be kind.' }, text],
-      tools: [tool],
-      messages: [
-        { role: 'user', content: [text, image] },
-        { role: 'assistant', content: [call] },
-        { role: 'user', content: [result] },
-      ],
-    };
+    const messages = [
+      { role: 'user', content: [text, image] },
+      { role: 'assistant', content: [call] },
+      { role: 'user', content: [result] },
+    ];
+    expect(sent('messages', { max_tokens: 9, messages })).to.deep.include({ messages });
+    const tools = [{ name: 'look', input_schema: { type: 'object' }, cache_control }];
+    const start = { max_tokens: 9, system: [{ type: 'text', text: 'Be kind.' }, text], tools };
+    const { system } = start;
+    expect(sent('messages', { ...start, messages: messages.slice(0, 1) })).to.deep.include({ system, tools });
+  });
+
+  it('gets the last four marks, because vendors refuse more', () => {
+    // contract 4.8:41
+    const plain = { type: 'text', text: 'A long prompt' };
+    const tools = [{ name: 'look', input_schema: { type: 'object' }, cache_control }];
+    const content = [text, text, text, text];
+    const body = { max_tokens: 9, system: [text], tools, messages: [{ role: 'user', content }] };
     expect(sent('messages', body)).to.deep.include({
-      system: body.system,
-      tools: body.tools,
-      messages: body.messages,
+      system: [plain],
+      tools: [{ name: 'look', input_schema: { type: 'object' } }],
+      messages: [{ role: 'user', content }],
+    });
+    expect(sent('messages', { ...body, cache_control })).to.deep.include({
+      messages: [{ role: 'user', content: [plain, ...content.slice(1)] }],
     });
   });
 
-  it('gets the marks of the parts of a chat-completions client', () => {
+  it('gets the marks of the parts and tools of a chat-completions client', () => {
     const body = {
+      tools: [{ type: 'function', function: { name: 'look' }, cache_control }],
       messages: [
         { role: 'system', content: [text] },
         { role: 'user', content: [text] },
       ],
     };
     expect(sent('chat-completions', body)).to.deep.include({
+      tools: [{ name: 'look', input_schema: { type: 'object' }, cache_control }],
       system: [text],
       messages: [{ role: 'user', content: [text] }],
     });

@@ -386,12 +386,12 @@ describe('messages upstream', () => {
       });
     });
 
-    it('system text from anywhere in one field', () => {
-      const body = built({ turns: [system('Be kind.'), user, system('Be brief.')] });
-      expect(body).to.deep.include({
-        system: 'Be kind.\n\nBe brief.',
-        messages: [{ role: 'user', content: 'Hello' }],
-      });
+    it('system text from the beginning in one field, and later system text in its place', () => {
+      // contract 4.8:40
+      const body = built({ turns: [system('Be kind.'), system('Be fair.'), user, system('Be brief.')] });
+      const later = '<system-reminder>\nBe brief.\n</system-reminder>';
+      const content = ['Hello', later].map((text) => ({ type: 'text', text }));
+      expect(body).to.deep.include({ system: 'Be kind.\n\nBe fair.', messages: [{ role: 'user', content }] });
     });
 
     it('tool results of one message together, in the order of the calls, before the text of the user', () => {
