@@ -1,17 +1,22 @@
 /** Messages for clients about upstreams' verdicts. */
+import { cutText } from '../../domain/cut-text.ts';
 import type { TaskErrorCode } from '../../domain/errors.ts';
 
 const MAX_WORDS_LENGTH = 500;
 
-/** Codes whose cause a client can correct but only the upstream knows: clients get the upstream's own words. */
-const CODES_WITH_WORDS: readonly TaskErrorCode[] = ['bad_request', 'content_policy_violation'];
+/**
+ * What a client can change, for the codes whose cause only the upstream knows: clients get the upstream's own words, and
+ * this remedy, which the words may lack.
+ */
+const REMEDIES = {
+  bad_request: 'Check the prompt, the options and that every link is public and of a supported format.',
+  content_policy_violation: 'Change the prompt or the inputs.',
+} as const;
 
 /** Messages for clients if the upstream's words are missing or not passed on. */
 const MESSAGES: Readonly<Record<TaskErrorCode, string>> = {
-  bad_request:
-    'The model could not use this request. Check the prompt, the options and that every link is public and of a supported format.',
-  content_policy_violation:
-    'The prompt, an input or the result was refused by moderation. Change the prompt or the inputs.',
+  bad_request: `The model could not use this request. ${REMEDIES.bad_request}`,
+  content_policy_violation: `The prompt, an input or the result was refused by moderation. ${REMEDIES.content_policy_violation}`,
   processing_unavailable:
     'The model is temporarily unavailable or out of capacity. Try again later or use another model.',
   processing_timeout: 'The model did not finish in time. Try again later.',
@@ -21,7 +26,12 @@ const MESSAGES: Readonly<Record<TaskErrorCode, string>> = {
 
 /** @param words the upstream's words, if the adapter knows that they reveal nothing about the operator */
 export function messageFor(code: TaskErrorCode, words?: unknown): string {
-  return (CODES_WITH_WORDS.includes(code) ? cleanVendorMessage(words) : null) ?? MESSAGES[code];
+  if (code !== 'bad_request' && code !== 'content_policy_violation') return MESSAGES[code];
+  const remedy = REMEDIES[code];
+  const whole = cleanVendorMessage(words);
+  if (whole === null) return MESSAGES[code];
+  const cause = cutText(whole, MAX_WORDS_LENGTH - remedy.length - 2);
+  return `${/[.!?…。！？]$/u.test(cause) ? cause : `${cause}.`} ${remedy}`;
 }
 
 /** Cleans up another party's words: one line, of limited length, without control characters. */

@@ -16,7 +16,7 @@ import { expectAnswer, startUntil } from '../../lab/stack/node-process.ts';
 import type { Built } from '../../lab/stack/stack.ts';
 import { useStarted } from './started.ts';
 import { createTestDatabase } from './database.ts';
-import { createCaller, type TestCaller } from './factories.ts';
+import { type CallerSettings, createCaller, type TestCaller } from './factories.ts';
 import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
 
 export interface StackOptions {
@@ -69,7 +69,7 @@ export interface TestStack {
   /** One more api process beside the first, at an address of its own. */
   moreApis(): Promise<StackProcess & { readonly baseUrl: string }>;
   /** Creates an account with funded credit and a key. No process needs to run. @param settings.pepper by default that of `environment` */
-  createAccount(settings?: { fundedUsd?: number; pepper?: string }): Promise<TestCaller>;
+  createAccount(settings?: Pick<CallerSettings, 'fundedUsd' | 'key'> & { pepper?: string }): Promise<TestCaller>;
   stop(): Promise<void>;
 }
 
@@ -160,8 +160,8 @@ export async function startTestStack({
       const address = `http://127.0.0.1:${port}`;
       return { ...launch('api', () => expectAnswer(address), { GENWAY_API_PORT: String(port) }), baseUrl: address };
     },
-    createAccount: ({ fundedUsd = 100, pepper = keyPepper } = {}) =>
-      createCaller(testDatabase.database, Buffer.from(pepper), { fundedUsd }),
+    createAccount: ({ fundedUsd = 100, pepper = keyPepper, ...settings } = {}) =>
+      createCaller(testDatabase.database, Buffer.from(pepper), { fundedUsd, ...settings }),
     stop: async () => {
       await Promise.all(processes.map((process) => process.stop()));
       await simulator.close();

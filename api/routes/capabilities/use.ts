@@ -2,6 +2,7 @@
 import Joi from 'joi';
 import { allModels, hasFormat } from '../../../catalogue/types.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
+import { assertAllowedModel, isAllowedModel } from '../../../domain/api-key.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { matchShare } from '../../../domain/match-words.ts';
@@ -80,10 +81,12 @@ export interface Inspect {
 const capabilityId = Joi.string().max(200).required().description('The id of a model, from a search');
 export const inspectSchema = Joi.object<Inspect>({ capability_id: capabilityId });
 
-/** Describes how to run a model. @throws ServiceError `not_found` */
+/** Describes how to run a model that the key can call. @throws ServiceError `not_found` */
 export async function inspect({ capability_id: id }: Inspect, caller: Caller, services: ApiServices) {
   const prices = await services.findPrices(caller.account, services.clock.nowMs());
-  const model = withPrices(modelOf(id, caller, services), prices);
+  const known = modelOf(id, services);
+  if (!isAllowedModel(caller.key, id)) throw unknownCapability(id);
+  const model = withPrices(known, prices);
   const capability = describe(model, services);
   const presented: JsonObject = { ...presentModel(model, services.catalogue) };
   return {
@@ -96,10 +99,14 @@ export async function inspect({ capability_id: id }: Inspect, caller: Caller, se
   };
 }
 
-function modelOf(id: string, caller: Caller, services: ApiServices): Model {
+function modelOf(id: string, services: ApiServices): Model {
   const model = capabilitiesIn(services).find((one) => one.id === id);
-  if (model !== undefined && findUnavailableReason(model, caller, services) !== 'not_allowed') return model;
-  throw new ServiceError(
+  if (model === undefined) throw unknownCapability(id);
+  return model;
+}
+
+function unknownCapability(id: string): ServiceError {
+  return new ServiceError(
     'not_found',
     `There is no capability "${id.slice(0, 100)}". POST /v1/capabilities/search finds capabilities.`,
   );
@@ -135,7 +142,8 @@ export async function run(
   { caller, context, run: { capability_id: id, inputs, wait_seconds = 0, idempotency_key } }: RunCall,
   services: ApiServices,
 ) {
-  const model = modelOf(id, caller, services);
+  const model = modelOf(id, services);
+  assertAllowedModel(caller.key, id);
   if (!('kind' in model)) return runText({ caller, context, id, inputs: validateText(inputs) }, services);
   const order = { ...inputs, model: id };
   const parse = () => (model.kind === 'video' ? services.parseVideoRequest(order) : services.parseImageRequest(order));

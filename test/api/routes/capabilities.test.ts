@@ -134,6 +134,21 @@ describe('capabilities', function () {
     expect((await fetch(docs())).status).to.equal(200);
   });
 
+  it('are refused with 403 if the key may not call the model, and hidden from its searches', async () => {
+    // contract 4.15:5
+    const { apiKey } = await stack.createAccount({ fundedUsd: 5, key: { models: ['vidtwo-1.1'] } });
+    for (const capability_id of ['vidone-3.0', 'textc-M3']) {
+      for (const [path, status, code] of [
+        ['run', 403, 'forbidden'],
+        ['inspect', 404, 'not_found'],
+      ] as const) {
+        const body = { capability_id, ...(path === 'run' && { inputs: { prompt: 'A lighthouse' } }) };
+        const answer = await call<CapabilityError>(`${stack.baseUrl}/v1/capabilities/${path}`, { key: apiKey, body });
+        expect([answer.status, answer.body.error.code]).to.deep.equal([status, code]);
+      }
+    }
+  });
+
   it('let an agent that knows only the tools of MCP find, price and run a video model and a text model', async () => {
     // contract 4.15:6
     const client = new Client({ name: 'agent', version: '1' });

@@ -52,7 +52,8 @@ for (const api of readRecordedApis()) {
         const { message, ...outcome } = await outcomeOf(upstream, api, recording);
         const { message: expectedMessage, ...expected } = recording.outcome;
         expect(outcome).to.deep.equal(expected);
-        if (expectedMessage !== undefined) expect(message).to.equal(expectedMessage);
+        // Genway adds what the client can change.
+        if (expectedMessage !== undefined) expect(message?.startsWith(expectedMessage), message).to.equal(true);
       });
     }
   });

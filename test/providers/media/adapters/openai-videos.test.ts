@@ -96,13 +96,21 @@ describe('the wire format of OpenAI’s videos', () => {
     ],
     [
       { data: { task_id: 'v', status: 'FAILURE', fail_reason: 'Stopped by the safety system' } },
-      { state: 'failed', code: 'content_policy_violation', message: 'Stopped by the safety system' },
+      {
+        state: 'failed',
+        code: 'content_policy_violation',
+        message: 'Stopped by the safety system. Change the prompt or the inputs.',
+      },
     ],
     [{ id: 'video_1', status: 'completed', error: null }, { state: 'succeeded' }],
     [{ id: 'video_1', status: 'completed', error: { code: null, message: '' } }, { state: 'succeeded' }],
     [
       { id: 'video_1', status: 'completed', error: MODERATED },
-      { state: 'failed', code: 'content_policy_violation', message: MODERATED.message },
+      {
+        state: 'failed',
+        code: 'content_policy_violation',
+        message: `${MODERATED.message} Change the prompt or the inputs.`,
+      },
     ],
     [
       { id: 'video_1', status: 'completed', error: { code: 'out_of_memory' } },
