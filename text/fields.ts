@@ -4,7 +4,7 @@
  */
 import type { Compatibility } from '../domain/compatibility.ts';
 import { badRequest, ServiceError } from '../domain/errors.ts';
-import type { JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
 import { type JsonSchema, NULL } from '../domain/json-schema.ts';
 import type { UnusedFields } from './canonical.ts';
 import { isSet, join, mapped, notOneOf, readObject, reader, type Reader } from './read.ts';
@@ -12,21 +12,72 @@ import { isSet, join, mapped, notOneOf, readObject, reader, type Reader } from '
 /** The reader of each field that a client may send. */
 export type Shape<Values> = { readonly [Name in keyof Values]: Reader<Values[Name]> };
 
+/** The types of JSON values, as schemas name them. */
+export type JsonType = 'string' | 'number' | 'boolean' | 'object' | 'array';
+
+/** A field whose value Genway does not use: it has no effect, or upstreams of the same format get it as it is. */
+export interface UnusedField extends Reader<undefined> {
+  readonly use: 'none' | 'same-format';
+  /** Null if any value is accepted. */
+  readonly type: JsonType | null;
+}
+
+function unusedField(use: UnusedField['use'], description: string, type: JsonType | null = null): UnusedField {
+  const schema = type === null ? { description } : { type: [type, 'null'], description };
+  const check = reader(schema, (value, path): undefined => {
+    if (type !== null && isSet(value) && typeOf(value) !== type) {
+      throw badRequest(`"${path}" must be ${/^[ao]/.test(type) ? 'an' : 'a'} ${type}`);
+    }
+  });
+  return Object.assign(check, { isOptional: true, use, type } as const);
+}
+
+function typeOf(value: unknown): string {
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
 /** A field that is accepted without effect. */
-export const ignored: Reader<undefined> = Object.assign(
-  reader({ description: 'Accepted without effect' }, () => undefined),
-  { isOptional: true } as const,
-);
+export const ignored = unusedField('none', 'Accepted without effect');
+
+/** A field of this type that is accepted without effect. */
+export function ignoredAs(type: JsonType): UnusedField {
+  return unusedField('none', 'Accepted without effect', type);
+}
+
+const FORWARDED = 'Passed to models with this format. No effect on other models';
 
 /** A field that upstreams of the same format get as it is; on others, and for the gateway, it has no effect. */
-export const forwarded: Reader<undefined> = Object.assign(
-  reader({ description: 'Passed to models with this format. No effect on other models' }, () => undefined),
-  { isOptional: true } as const,
-);
+export const forwarded = unusedField('same-format', FORWARDED);
+
+/** A field of this type that upstreams of the same format get as it is. */
+export function forwardedAs(type: JsonType): UnusedField {
+  return unusedField('same-format', FORWARDED, type);
+}
+
+/** How Genway uses the value of a field; null if the field is read or refused. */
+export function useOf(field: object | undefined): UnusedField['use'] | null {
+  return field !== undefined && isUnused(field) ? field.use : null;
+}
+
+export function isUnused(field: object): field is UnusedField {
+  return 'use' in field;
+}
+
+/** A field without effect, of the type that the reader takes. */
+function ignoredLike({ schema }: Reader<unknown>): UnusedField {
+  const alternatives: readonly unknown[] = Array.isArray(schema['oneOf']) ? schema['oneOf'] : [schema];
+  const types = new Set(alternatives.flatMap((one) => (isObject(one) ? [one['type']].flat() : [])));
+  types.delete('null');
+  const [only] = [...types].map((one) => (one === 'integer' ? 'number' : one));
+  const known = JSON_TYPES.find((one) => one === only);
+  return known === undefined || types.size !== 1 ? ignored : ignoredAs(known);
+}
+
+const JSON_TYPES: readonly JsonType[] = ['string', 'number', 'boolean', 'object', 'array'];
 
 /**
- * Selects the reader of a field by compatibility: the first with `full`, and the second, {@link ignored} by default,
- * with `specification`.
+ * Selects the reader of a field by compatibility: the first with `full`, and the second with `specification`; by default,
+ * the field then has no effect.
  */
 export type ReaderSelector = <T>(
   full: Reader<T | undefined>,
@@ -36,7 +87,7 @@ export type ReaderSelector = <T>(
 /** Makes a reader of requests for each compatibility. */
 export function byCompatibility<Read>(make: (select: ReaderSelector) => Read): Readonly<Record<Compatibility, Read>> {
   return {
-    specification: make((_full, specification = ignored) => specification),
+    specification: make((full, specification = ignoredLike(full)) => specification),
     full: make((full, specification) => (specification === undefined ? withHint(full) : full)),
   };
 }
@@ -66,6 +117,11 @@ export function refused(advice: string, details?: JsonObject): RefusedField {
 
 function isRefused(field: Reader<unknown>): boolean {
   return 'isRefused' in field;
+}
+
+/** Whether the field is checked with its object, since nothing reads its value later. */
+function isCheckedFirst(field: Reader<unknown>): boolean {
+  return isRefused(field) || (isUnused(field) && field.type !== null);
 }
 
 /** An object of a request with known fields, each of which is read on first use. */
@@ -100,17 +156,21 @@ export class Fields<Values> {
 
   /** The fields that are set and have no effect, unknown ones among them. `false` asks for nothing. */
   unused(): UnusedFields {
-    const namesOf = (kind: Reader<undefined> | undefined): string[] =>
+    const namesOf = (isWanted: (field: Reader<unknown> | undefined) => boolean): string[] =>
       Object.keys(this.object)
-        .filter((name) => isSet(this.object[name]) && this.object[name] !== false && this.#isOf(name, kind))
+        .filter((name) => isSet(this.object[name]) && this.object[name] !== false && isWanted(this.#fieldOf(name)))
         .map((name) => this.at(name));
-    // Upstreams of the same format get objects as they are.
-    return { always: namesOf(ignored), converted: [...namesOf(forwarded), ...namesOf(undefined)] };
+    const unknown = namesOf((field) => field === undefined);
+    return {
+      always: namesOf((field) => useOf(field) === 'none'),
+      // Upstreams of the same format get objects as they are.
+      converted: [...namesOf((field) => useOf(field) === 'same-format'), ...unknown],
+    };
   }
 
-  #isOf(name: string, kind: Reader<undefined> | undefined): boolean {
+  #fieldOf(name: string): Reader<unknown> | undefined {
     const shape: Readonly<Record<string, Reader<unknown> | undefined>> = this.#shape;
-    return (Object.hasOwn(shape, name) ? shape[name] : undefined) === kind;
+    return Object.hasOwn(shape, name) ? shape[name] : undefined;
   }
 
   /** The path of a field. */
@@ -131,7 +191,7 @@ interface AnyShape {
 
 /** The names of the fields that have an effect on every upstream. */
 export function mappedFields({ shape }: AnyShape): ReadonlySet<string> {
-  return namesOf(shape, (field) => field !== ignored && field !== forwarded && !isRefused(field));
+  return namesOf(shape, (field) => useOf(field) === null && !isRefused(field));
 }
 
 /**
@@ -162,14 +222,14 @@ export interface FieldsOptions {
 export function fields<Values>(shape: Shape<Values>, options: FieldsOptions = {}): FieldsReader<Values> {
   const { unknown = 'ignore', description, open = readObject } = options;
   const known = new Map<string, Reader<unknown>>(Object.entries(shape));
-  const isChecked = unknown === 'refuse' || [...known.values()].some(isRefused);
+  const isChecked = unknown === 'refuse' || [...known.values()].some(isCheckedFirst);
 
   function check(object: JsonObject, path: string): void {
     for (const [name, value] of Object.entries(object)) {
       if (!isSet(value)) continue;
       const field = known.get(name);
       if (field === undefined && unknown === 'refuse') throw badRequest(`unknown field: ${join(path, name)}`);
-      if (field !== undefined && isRefused(field)) field(value, join(path, name));
+      if (field !== undefined && isCheckedFirst(field)) field(value, join(path, name));
     }
   }
 
@@ -178,7 +238,10 @@ export function fields<Values>(shape: Shape<Values>, options: FieldsOptions = {}
     if (isChecked) check(object, path);
     return new Fields(object, path, shape);
   });
-  return Object.assign(read, { shape, forwarded: namesOf(shape, (field) => field !== ignored && !isRefused(field)) });
+  return Object.assign(read, {
+    shape,
+    forwarded: namesOf(shape, (field) => useOf(field) !== 'none' && !isRefused(field)),
+  });
 }
 
 function schemaOf(

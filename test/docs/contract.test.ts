@@ -5,7 +5,7 @@ import { endpointsFor } from '../../api/endpoints.ts';
 import { REFUSED_FOR_MS } from '../../api/services/image-links.ts';
 import { READ_REQUEST as READ_CHAT } from '../../text/chat-completions/request-shape.ts';
 import { readRequest as readEmbeddings } from '../../text/embeddings/request-shape.ts';
-import { ignored, forwarded } from '../../text/fields.ts';
+import { useOf } from '../../text/fields.ts';
 import { GENERATION_CONFIG, READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
 import { READ_REQUEST as READ_MESSAGES } from '../../text/messages/request-shape.ts';
 import { READ_REQUEST as READ_RESPONSES } from '../../text/responses/request-shape.ts';
@@ -339,12 +339,12 @@ describe('docs/contract.md', () => {
       // contract 4.8.1:21 4.8.1:22 4.8.2:20 4.8.2:21 4.8.3:13 4.8.3:14 4.8.3:15
       const fieldsThat = (isSuch: (reader: object) => boolean): readonly string[] =>
         Object.entries(shape).flatMap(([field, reader]) => (isSuch(reader) ? [field] : []));
-      const passed = fieldsThat((reader) => reader === forwarded);
+      const passed = fieldsThat((reader) => useOf(reader) === 'same-format');
       expect(namesAfter('Passed on: ', section)).to.have.members(passed);
-      expect(namesAfter('Without effect: ', section)).to.have.members(fieldsThat((reader) => reader === ignored));
+      expect(namesAfter('Without effect: ', section)).to.have.members(fieldsThat((reader) => useOf(reader) === 'none'));
       const refused = fieldsThat((reader) => 'isRefused' in reader);
       for (const field of refused) expect(textOf(section)).to.contain(`\`${field}\``);
-      const others = fieldsThat((reader) => reader !== forwarded && reader !== ignored && !('isRefused' in reader));
+      const others = fieldsThat((reader) => useOf(reader) === null && !('isRefused' in reader));
       const rows = [...textOf(section).matchAll(/^\|\s*(`[^|]+)\|/gm)].flatMap(
         ([, cell = '']) => cell.match(/\w+/g) ?? [],
       );
@@ -359,7 +359,7 @@ describe('docs/contract.md', () => {
     // contract 4.8.4:6 4.8.4:9 4.8.4:10
     const { shape } = GENERATION_CONFIG.specification;
     const ignoredIn = (fields: object): string[] =>
-      Object.entries(fields).flatMap(([field, reader]) => (reader === ignored ? [field] : []));
+      Object.entries(fields).flatMap(([field, reader]) => (useOf(reader) === 'none' ? [field] : []));
     const named = namesAfter('Without effect: ', '4.8.4').filter((name) => name !== 'generationConfig');
     expect([...ignoredIn(READ_NATIVE.specification.shape), ...ignoredIn(shape)]).to.include.members([...named]);
     const effective = namesAfter('these have an effect: ', '4.8.4');

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
 import { type StreamEvent, UNREPORTED_USAGE } from '../../text/canonical.ts';
 import { READ_REQUEST as READ_CHAT } from '../../text/chat-completions/request-shape.ts';
-import { ignored, forwarded } from '../../text/fields.ts';
+import { useOf } from '../../text/fields.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
@@ -87,20 +87,20 @@ describe('the identity path', () => {
   ] as const) {
     it(`forwards the unchanged fields of ${name}, and no field that is null or without effect`, () => {
       // contract 4.8:5 4.8:7 4.8:8 4.8.1:21 4.8.1:22 4.8.2:20 4.8.2:21
-      const fieldsOf = (reader: unknown): string[] =>
-        Object.entries(shape).flatMap(([field, read]) => (read === reader ? [field] : []));
+      const fieldsOf = (use: 'none' | 'same-format'): string[] =>
+        Object.entries(shape).flatMap(([field, read]) => (useOf(read) === use ? [field] : []));
       const sent = Object.fromEntries(
-        [...fieldsOf(ignored), ...fieldsOf(forwarded)].map((field) => [field, { on: 1 }]),
+        [...fieldsOf('none'), ...fieldsOf('same-format')].map((field) => [field, { on: 1 }]),
       );
       const { body } = FORMATS[name].upstream.forwardRequest(
         { ...sent, top_p: null, tools: null },
         textRequest(),
         options,
       );
-      expect(Object.keys(body)).to.include.members(fieldsOf(forwarded)).and.not.include.members(['top_p', 'tools']);
-      for (const field of fieldsOf(forwarded)) expect(body[field], field).to.deep.include({ on: 1 });
+      expect(Object.keys(body)).to.include.members(fieldsOf('same-format')).and.not.include.members(['top_p', 'tools']);
+      for (const field of fieldsOf('same-format')) expect(body[field], field).to.deep.include({ on: 1 });
       expect(
-        Object.keys(body).filter((field) => fieldsOf(ignored).includes(field) && body[field] !== false),
+        Object.keys(body).filter((field) => fieldsOf('none').includes(field) && body[field] !== false),
       ).to.deep.equal([]);
     });
   }

@@ -12,7 +12,7 @@ import {
 } from '../../text/canonical.ts';
 import { collect } from '../../text/collect.ts';
 import { planConversion } from '../../text/convert.ts';
-import { ignored, mappedFields, forwarded } from '../../text/fields.ts';
+import { isUnused, mappedFields, type JsonType } from '../../text/fields.ts';
 import { splitFrames, type Frame } from '../../text/frames.ts';
 import { Meter } from '../../text/meter.ts';
 import type { Reader } from '../../text/read.ts';
@@ -173,6 +173,14 @@ function withoutOrigin(result: TextResult): TextResult {
   return { ...result, id: null, model: null };
 }
 
+const ANY_VALUES: Readonly<Record<JsonType, unknown>> = {
+  string: 'value',
+  number: 5,
+  boolean: true,
+  object: { any: 'value' },
+  array: ['value'],
+};
+
 /**
  * Declares a test that the parser treats each top-level field as the shape of a request defines: a mapped field changes
  * the request, an ignored one does not, a refused one is refused by name.
@@ -193,13 +201,24 @@ export function itDecidesEveryField(
         // contract 4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:15 4.8.1:17 4.8.1:18 4.8.2:6 4.8.2:8 4.8.2:9 4.8.2:11 4.8.2:12 4.8.3:7 4.8.3:12 4.8.4:5 4.8.4:6
         expect(parse({ ...base, [field]: examples[field] })).to.not.deep.equal(parse(base));
       });
-    } else if (reader === ignored || reader === forwarded) {
-      it(`accepts "${field}", ignores it, and reports it as unused`, () => {
-        // contract 4.8:7 4.8.4:10
-        const { unused, ...request } = parse({ ...base, [field]: { any: 'value' } });
-        expect(request).to.deep.equal(parse(base));
-        const [name = ''] = (reader === ignored ? unused?.always : unused?.converted) ?? [];
-        expect(name.split('.').at(-1)).to.equal(field);
+    } else if (isUnused(reader)) {
+      const { type, use } = reader;
+      it(`accepts "${field}" of its type, ignores it, and reports it as unused`, () => {
+        // contract 4.8:4 4.8:7 4.8.4:10
+        for (const [kind, value] of Object.entries(ANY_VALUES)) {
+          const body = { ...base, [field]: value };
+          if (type !== null && kind !== type) {
+            expect(() => parse(body))
+              .to.throw(ServiceError, field)
+              .with.property('code', 'bad_request');
+            continue;
+          }
+          const { unused, ...request } = parse(body);
+          expect(request).to.deep.equal(parse(base));
+          const [name = ''] = (use === 'none' ? unused?.always : unused?.converted) ?? [];
+          expect(name.split('.').at(-1)).to.equal(field);
+        }
+        expect(parse({ ...base, [field]: null })).to.deep.equal(parse(base));
       });
     } else {
       it(`refuses "${field}" by name`, () => {

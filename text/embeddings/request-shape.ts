@@ -1,7 +1,7 @@
 /** The fields of a request for embeddings: contract 4.8.5. */
 import { badRequest } from '../../domain/errors.ts';
 import { EMBEDDINGS } from '../../domain/policy.ts';
-import { fields, forwarded } from '../fields.ts';
+import { fields, forwarded, forwardedAs } from '../fields.ts';
 import {
   described,
   integerBetween,
@@ -71,7 +71,7 @@ export const readRequest = fields(
     ),
     user: optional(described(readString, 'Identifies the end user')),
     // Not standard, but required by some compatible services.
-    input_type: forwarded,
+    input_type: forwardedAs('string'),
     truncate: forwarded,
   },
   { unknown: 'refuse' },

@@ -13,7 +13,17 @@ import type {
   ToolResultPart,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { byCompatibility, fields, type ReaderSelector, ignored, object, forwarded, refused, typed } from '../fields.ts';
+import {
+  byCompatibility,
+  fields,
+  type ReaderSelector,
+  ignored,
+  ignoredAs,
+  object,
+  forwardedAs,
+  refused,
+  typed,
+} from '../fields.ts';
 import {
   anything,
   arrayOf,
@@ -297,13 +307,13 @@ const requestOf = (select: ReaderSelector) =>
       output_format: optional(described(outputFormat, 'The earlier name of `output_config.format`')),
       metadata: optional(fields({ user_id: optional(described(readString, 'Identifies the end user')) })),
       thinking: select(optional(thinking)),
-      cache_control: select(cacheMarks(select).cache_control, forwarded),
-      context_management: ignored,
+      cache_control: select(cacheMarks(select).cache_control, forwardedAs('object')),
+      context_management: ignoredAs('object'),
       diagnostics: ignored,
-      service_tier: ignored,
-      speed: ignored,
-      user_profile_id: ignored,
-      workspace_id: ignored,
+      service_tier: ignoredAs('string'),
+      speed: ignoredAs('string'),
+      user_profile_id: ignoredAs('string'),
+      workspace_id: ignoredAs('string'),
       container: refused('hosted tools and skills are not offered; send tools with a name and an input_schema'),
       inference_geo: refused('the region of processing cannot be chosen'),
       mcp_servers: refused('hosted tools are not offered; send tools with a name and an input_schema'),

@@ -1,7 +1,17 @@
 /** The fields of a responses request: those of contract 4.8.2, and others of the format, without effect. */
 import { badRequest } from '../../domain/errors.ts';
 import type { OutputFormat } from '../canonical.ts';
-import { byCompatibility, fields, type ReaderSelector, ignored, object, forwarded, refused, typed } from '../fields.ts';
+import {
+  byCompatibility,
+  fields,
+  type ReaderSelector,
+  ignored,
+  ignoredAs,
+  object,
+  forwardedAs,
+  refused,
+  typed,
+} from '../fields.ts';
 import { compact, described, named, optional, readBoolean, reader, readName, readObject, readString } from '../read.ts';
 import {
   EFFORT,
@@ -88,21 +98,21 @@ const requestOf = (select: ReaderSelector) =>
       text: optional(textSettings),
       user: optional(described(readString, 'Identifies the end user')),
       background: optional(background),
-      include: forwarded,
-      max_tool_calls: forwarded,
+      include: forwardedAs('array'),
+      max_tool_calls: forwardedAs('number'),
       metadata: optional(described(readObject, 'Returned with the answer')),
       moderation: ignored,
-      prompt_cache_key: forwarded,
-      prompt_cache_options: ignored,
-      prompt_cache_retention: ignored,
-      safety_identifier: forwarded,
-      service_tier: ignored,
-      store: ignored,
-      stream_options: forwarded,
-      top_logprobs: forwarded,
-      truncation: forwarded,
+      prompt_cache_key: forwardedAs('string'),
+      prompt_cache_options: ignoredAs('object'),
+      prompt_cache_retention: ignoredAs('string'),
+      safety_identifier: forwardedAs('string'),
+      service_tier: ignoredAs('string'),
+      store: ignoredAs('boolean'),
+      stream_options: forwardedAs('object'),
+      top_logprobs: forwardedAs('number'),
+      truncation: forwardedAs('string'),
       // Not standard, but sent by a widely used client.
-      client_metadata: ignored,
+      client_metadata: ignoredAs('object'),
       previous_response_id: refused(STATELESS),
       conversation: refused(STATELESS),
       prompt: refused('prompt templates are not stored; send "instructions" and "input"'),

@@ -2,7 +2,7 @@
 import Joi from 'joi';
 import { presentTypedError } from '../../../domain/error-envelope.ts';
 import { arrayOf, boolean, component, object, text } from '../../../domain/json-schema.ts';
-import type { ModerationContent, ModerationResult } from '../../../providers/moderation.ts';
+import type { ModerationContent, ModerationPart, ModerationResult } from '../../../providers/moderation.ts';
 import { json } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -29,13 +29,20 @@ const part = Joi.alternatives(
   }),
 );
 
+/** Services judge one image with each request. */
+function withOneImage(parts: readonly ModerationPart[], { error }: Joi.CustomHelpers) {
+  return parts.filter(({ type }) => type === 'image_url').length > 1 ? error('array.oneImage') : parts;
+}
+
 const body = jsonBody<ModerationBody>(
   'CreateModeration',
   Joi.object<ModerationBody>({
     input: Joi.alternatives(
       Joi.string(),
       Joi.array().items(Joi.string()).min(1).max(MAX_TEXTS),
-      Joi.array().items(part).min(1).max(MAX_PARTS),
+      Joi.array().items(part).min(1).max(MAX_PARTS).custom(withOneImage).messages({
+        'array.oneImage': '{{#label}} must have at most one image; send each further image in a request of its own',
+      }),
     )
       .required()
       .description('A text, several texts judged separately, or parts (texts and at most one image) judged together'),

@@ -15,7 +15,6 @@ const base = {
 };
 
 const EXAMPLES = {
-  output_format: { type: 'json_schema', schema: { type: 'object' } },
   model: 'textd-v2.5',
   max_tokens: 10,
   messages: [{ role: 'user', content: 'Bye' }],
@@ -28,6 +27,7 @@ const EXAMPLES = {
   tools: [{ name: 'listen' }],
   tool_choice: { type: 'any' },
   output_config: { effort: 'high' },
+  output_format: { type: 'json_schema', schema: { type: 'object' } },
   metadata: { user_id: 'someone' },
 };
 

@@ -49,6 +49,7 @@ describe('POST /v1/moderations', () => {
   for (const [what, input] of [
     ['a body without input', undefined],
     ['an empty list', []],
+    ['two images', [1, 2].map((n) => ({ type: 'image_url', image_url: { url: `https://example.com/${n}.png` } }))],
     ['more than 100 texts', Array.from({ length: 101 }, () => 'x')],
     ['an address of another scheme', [{ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }]],
   ] as const) {
