@@ -16,7 +16,14 @@ export const PLACED = 'placed';
 export function LatestRuns({ tasks, path }: { tasks: readonly Task[]; path: string }) {
   const { playground: words, tasks: taskWords } = useTexts();
   const [latest] = tasks;
-  const live = { 'hx-get': path, 'hx-select': '#latest', 'hx-swap': 'outerHTML', 'hx-trigger': `${PLACED} from:body` };
+  const live = {
+    'hx-get': path,
+    'hx-select': '#latest',
+    'hx-swap': 'outerHTML',
+    'hx-trigger': `${PLACED} from:body`,
+    // The parts that poll inside would otherwise select `#latest` in their own answers, and stay as they are.
+    'hx-disinherit': '*',
+  };
   return (
     <section id="latest" {...live}>
       {latest === undefined ? null : (

@@ -2,7 +2,7 @@
 import { claimLateResult } from '../../../api/services/claim-late-result.ts';
 import type { ApiServices } from '../../../api/api-services.ts';
 import { findApiKey, findKeyNames } from '../../../db/queries/api-keys.ts';
-import { listDeliveries } from '../../../db/queries/deliveries.ts';
+import { type Delivery, listDeliveries } from '../../../db/queries/deliveries.ts';
 import { findLateResult } from '../../../db/queries/late-results.ts';
 import { findAccountTask, findAccountTasks, listTasks } from '../../../db/queries/tasks.ts';
 import { isId, newId } from '../../../domain/ids.ts';
@@ -76,12 +76,7 @@ export const taskPages = [
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
     const task = await findOwnTask(visit, services);
-    const asked = { accountId: task.accountId, taskId: task.id, limit: PAGE_SIZE };
-    return showPage(
-      visit.texts.fields.task_id,
-      await detailsOf(task, visit, services),
-      <SentEvents deliveries={await listDeliveries(services.database, asked)} visit={visit} />,
-    );
+    return showPage(visit.texts.fields.task_id, await detailsOf(task, visit, services));
   }),
   member.form('/accounts/{account_id}/tasks/{task_id}/claim', 'develop', async (visit, services) => {
     const task = await findOwnTask(visit, services);
@@ -95,8 +90,12 @@ export const taskPages = [
   ),
 ];
 
-async function detailsOf(task: Task, { account, texts }: MemberVisit, { database }: ApiServices) {
-  const [keys, late] = await Promise.all([
+/** The task with its deliveries, which the browser polls until both are final. */
+async function detailsOf(task: Task, visit: MemberVisit, { database }: ApiServices) {
+  const { account, texts } = visit;
+  const asked = { accountId: task.accountId, taskId: task.id, limit: PAGE_SIZE };
+  const [deliveries, keys, late] = await Promise.all([
+    listDeliveries(database, asked),
     findKeyNames(database, account.accountId),
     task.failure?.code === 'processing_timeout'
       ? findLateResult(database, { accountId: account.accountId, taskId: task.id })
@@ -163,7 +162,29 @@ async function detailsOf(task: Task, { account, texts }: MemberVisit, { database
           ]}
         />
       </Card>
+      <TaskEvents task={task} deliveries={deliveries} visit={visit} path={path} />
     </Polled>
+  );
+}
+
+interface TaskEventsProps {
+  readonly task: Task;
+  readonly deliveries: readonly Delivery[];
+  readonly visit: MemberVisit;
+  /** The path of the details. */
+  readonly path: string;
+}
+
+/** The deliveries of a task, which the browser polls apart from a result: a video would start to play again. */
+function TaskEvents({ task, deliveries, visit, path }: TaskEventsProps) {
+  const isSending = isFinal(task.status) && deliveries.some(({ status }) => status === 'pending');
+  const live = isSending
+    ? { 'hx-get': path, 'hx-select': '#sent', 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' }
+    : {};
+  return (
+    <div id="sent" {...live}>
+      <SentEvents deliveries={deliveries} visit={visit} />
+    </div>
   );
 }
 
