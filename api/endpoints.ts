@@ -63,7 +63,7 @@ import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upst
 import { getBillingDocument, listBillingDocuments } from './routes/balance/documents.ts';
 import { getBalance, listBalanceEntries, updateBalance } from './routes/balance/routes.ts';
 import { getDescription } from './routes/docs/routes.ts';
-import { deleteFile, getFile, listFiles, uploadFile } from './routes/files/routes.ts';
+import { deleteFile, downloadFile, getFile, listFiles, uploadFile } from './routes/files/routes.ts';
 import { isAlive, isReady } from './routes/health/routes.ts';
 import { createImageTask } from './routes/images/routes.ts';
 import { getMetrics } from './routes/metrics/routes.ts';
@@ -119,6 +119,7 @@ const MEDIA = {
   listFiles,
   getFile,
   deleteFile,
+  downloadFile,
 };
 const OPENAI_MEDIA = { generateImages, editImages, createVideo, listVideos, getVideo, getVideoContent, deleteVideo };
 const CAPABILITIES = { searchCapabilities, inspectCapability, runCapability, serveMcp };

@@ -29,6 +29,11 @@ export function dataOf(schema: JsonSchema, description: string, examples?: Examp
   return { description, content: json(object({ data: schema }), examples) };
 }
 
+/** A body `{data: …}` that repeats the fields of `data` at the top, where OpenAI's SDKs look for them. */
+export function dataAndFieldsOf(schema: JsonSchema, description: string): Answer {
+  return { description, content: json({ allOf: [schema, object({ data: schema })] }) };
+}
+
 /** An answer that is also available as plain text. */
 export function orAsText(answer: Answer): Answer {
   return { ...answer, content: { ...answer.content, 'text/plain': { schema: text() } } };

@@ -1,8 +1,9 @@
 /** Uploads of local inputs (contract 4.5), and the list of an account's uploads. */
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
+import type { Caller } from '../../../db/queries/api-keys.ts';
 import { FILE_TYPES } from '../../../storage/file-type.ts';
 import { arrayOf, boolean, exactly, object } from '../../../domain/json-schema.ts';
-import { dataOf, json } from '../../endpoint/answers.ts';
+import { dataAndFieldsOf, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, NEXT_CURSOR, pageById } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
@@ -21,10 +22,10 @@ export const uploadFile = endpoint({
     `Takes up to 50 MB, videos up to 100 MB. The content determines the type: ${FILE_EXTENSIONS}. An account may keep a limited ` +
     'number of files and bytes, more after a top-up. Above the limit, uploads answer 403. A file that no task uses expires.',
   body: uploadBody,
-  answers: { 201: dataOf(FILE.schema, 'The stored file') },
+  answers: { 201: dataAndFieldsOf(FILE.schema, 'The stored file') },
   handle: async ({ caller, body: receive }, services) => {
     const upload = await receive((file) => services.uploads.store(caller, file));
-    return { data: present(upload, services) };
+    return withFields(present(upload, services));
   },
 });
 
@@ -65,11 +66,19 @@ export const getFile = endpoint({
   request: 'GET /v1/files/{file_id}',
   access: 'key',
   summary: 'Get an uploaded file',
-  answers: { 200: dataOf(FILE.schema, 'The file') },
-  handle: async ({ caller, params }, services) => {
-    const upload = await findUpload(services.database, caller.account.id, params.file_id);
-    if (!upload) throw notFoundError('file', caller);
-    return { data: present(upload, services) };
+  answers: { 200: dataAndFieldsOf(FILE.schema, 'The file') },
+  handle: async ({ caller, params }, services) =>
+    withFields(present(await findFile(caller, params.file_id, services), services)),
+});
+
+export const downloadFile = endpoint({
+  request: 'GET /v1/files/{file_id}/content',
+  access: 'key',
+  summary: 'Download an uploaded file',
+  answers: { 302: { description: 'Redirects to the stored file' } },
+  handle: async ({ caller, params, context }, services) => {
+    const { storageKey } = await findFile(caller, params.file_id, services);
+    context.redirect(services.storage.urlOf(storageKey));
   },
 });
 
@@ -78,12 +87,24 @@ export const deleteFile = endpoint({
   access: 'key',
   summary: 'Delete an uploaded file',
   description: 'The file’s link stops working at once, even for running tasks.',
-  answers: { 200: dataOf(DELETED_FILE.schema, 'The deleted file') },
+  answers: { 200: dataAndFieldsOf(DELETED_FILE.schema, 'The deleted file') },
   handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
     if (!(await uploads.remove(caller.account.id, [id]))) throw notFoundError('file', caller);
-    return { data: DELETED_FILE.present({ id }) };
+    return withFields(DELETED_FILE.present({ id }));
   },
 });
+
+/** @throws ServiceError `not_found` */
+async function findFile(caller: Caller, id: string, { database }: ApiServices): Promise<Upload> {
+  const upload = await findUpload(database, caller.account.id, id);
+  if (!upload) throw notFoundError('file', caller);
+  return upload;
+}
+
+/** An object as `data`, and its fields at the top: contract 4.5. */
+function withFields(data: object): object {
+  return { ...data, data };
+}
 
 function present(upload: Upload, { storage, uploadExpiryMs }: ApiServices) {
   return FILE.present({ ...upload, url: storage.urlOf(upload.storageKey), expiryMs: uploadExpiryMs });

@@ -322,6 +322,23 @@ describe('the uploads of an account', () => {
     ]);
   });
 
+  it('have their fields at the top for the OpenAI SDK, as in data', async () => {
+    // contract 4.5:15 4.5:16
+    const caller = await app.createAccount();
+    const client = new OpenAI({ apiKey: caller.apiKey, baseURL: `${app.baseUrl}/v1` });
+    const file = new File([PNG], 'fox.png', { type: 'image/png' });
+    const created = await client.files.create({ file, purpose: 'vision' });
+    expect(created).to.include({ object: 'file', bytes: PNG.byteLength, filename: 'fox.png' });
+    const { data, ...fields } = { ...(await client.files.retrieve(created.id)) } as Record<string, unknown>;
+    expect(fields).to.deep.equal(data);
+    const headers = { authorization: `Bearer ${caller.apiKey}` };
+    const content = `${app.baseUrl}/v1/files/${created.id}/content`;
+    const redirect = await fetch(content, { headers, redirect: 'manual' });
+    expect([redirect.status, redirect.headers.get('location')]).to.deep.equal([302, fields['url']]);
+    expect(await client.files.delete(created.id)).to.include({ id: created.id, object: 'file', deleted: true });
+    expect((await fetch(content, { headers, redirect: 'manual' })).status).to.equal(404);
+  });
+
   it('are shown as when they were created, and are 404 for others', async () => {
     // contract 2.7:8 4.5:10 4.5:13
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
@@ -340,7 +357,8 @@ describe('the uploads of an account', () => {
     const [first] = [await upload(caller), await upload(caller), await upload(caller)];
     expect((await upload(caller)).status).to.equal(403);
     const { status, body } = await ask('DELETE', `/${first.data.id}`, caller);
-    expect([status, body]).to.deep.equal([200, { data: { id: first.data.id, object: 'file', deleted: true } }]);
+    const deleted = { id: first.data.id, object: 'file', deleted: true };
+    expect([status, body]).to.deep.equal([200, { ...deleted, data: deleted }]);
     expect((await fetch(first.data.url)).status).to.equal(404);
     expect((await ask('GET', `/${first.data.id}`, caller)).status).to.equal(404);
     expect((await ask('DELETE', `/${first.data.id}`, caller)).status).to.equal(404);
