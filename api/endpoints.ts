@@ -79,7 +79,7 @@ import {
   generateContent,
   streamGenerateContent,
 } from './routes/text/routes.ts';
-import { countMessageTokens, countResponseTokens } from './routes/text/count-tokens.ts';
+import { countContentTokens, countMessageTokens, countResponseTokens } from './routes/text/count-tokens.ts';
 import { editImages, generateImages } from './routes/openai-media/images.ts';
 import { createVideo, deleteVideo, getVideo, getVideoContent, listVideos } from './routes/openai-media/videos.ts';
 import { serveMcp } from './routes/capabilities/mcp.ts';
@@ -134,6 +134,7 @@ const TEXT = {
   createEmbeddings,
   countMessageTokens,
   countResponseTokens,
+  countContentTokens,
 };
 const WEBHOOKS = {
   createWebhook,

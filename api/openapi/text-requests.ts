@@ -1,6 +1,6 @@
 /** Requests of the text formats: contract 4.8. The formats' readers define the schemas; the catalogue adds models. */
 import { hasFormat, type Catalogue } from '../../catalogue/types.ts';
-import { type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
+import { type JsonSchema, object, oneOfTexts, ref, text } from '../../domain/json-schema.ts';
 import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import { READ_REQUEST as READ_CHAT_REQUEST } from '../../text/chat-completions/request-shape.ts';
 import { readRequest as readEmbeddingsRequest } from '../../text/embeddings/request-shape.ts';
@@ -18,6 +18,9 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
     MessagesCount: { ...messagesRequest, required: ['model', 'messages'] },
     EmbeddingsRequest: withModels(readEmbeddingsRequest.schema, modelOn('embeddings', catalogue)),
     GenerateContentRequest: READ_NATIVE_REQUEST.full.schema,
+    GenerateContentCount: {
+      anyOf: [ref('GenerateContentRequest'), object({ generateContentRequest: ref('GenerateContentRequest') })],
+    },
   };
 }
 

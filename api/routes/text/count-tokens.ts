@@ -1,14 +1,20 @@
 /** Counts the input tokens of a request: contract 4.8. */
+import type { Caller } from '../../../db/queries/api-keys.ts';
+import { ServiceError } from '../../../domain/errors.ts';
 import { exactly, integer, object, ref } from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { readObject } from '../../../text/read.ts';
-import type { WireFormat } from '../../../text/wire-format.ts';
+import { objectOf } from '../../../text/upstream-errors.ts';
+import type { ParseContext, WireFormat } from '../../../text/wire-format.ts';
+import type { ApiServices } from '../../api-services.ts';
+import type { RequestBody } from '../../endpoint/body.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
+import type { Context } from '../../state.ts';
 import { chooseModel, compatibilityOf } from '../../text/choose-model.ts';
 
 interface CountDefinition {
@@ -22,6 +28,41 @@ interface CountDefinition {
   readonly object?: string;
 }
 
+const DESCRIPTION =
+  'Free. The header `x-genway-counted-by` is `model` if the model’s vendor counted, and `genway` for an estimate. ' +
+  'A request is charged by the tokens that the model reports.';
+
+/** @param schema the name of the body's schema in the API description */
+function countBody(schema: string): RequestBody<JsonObject> {
+  return {
+    description: { required: true, content: json(ref(schema)) },
+    read: async (request) => readObject((await readJsonBody(request, BODIES.text)).value, ''),
+  };
+}
+
+/** Errors about the request have the format's envelope, all others that of its refusals. */
+function presentErrorIn({ client }: WireFormat) {
+  return (error: ServiceError, requestId: string): object =>
+    error.code === 'bad_request' ? client.renderError(error, requestId) : client.renderRefusal(error, requestId);
+}
+
+/** The input tokens of a body in a format. Sets the header that names who counted. */
+async function countIn(
+  format: WireFormat,
+  body: JsonObject,
+  parseContext: Pick<ParseContext, 'address'>,
+  { caller, context }: { readonly caller: Caller; readonly context: Context },
+  { catalogue, text }: ApiServices,
+): Promise<number> {
+  const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
+  const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
+  const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
+  const counted = { format, body, request, model, accountId: caller.account.id };
+  const { tokens, countedBy } = await text.countInput(counted);
+  context.set('x-genway-counted-by', countedBy);
+  return tokens;
+}
+
 /** Defines a call that counts tokens: free, limited like reads, with the body of the format. */
 function countEndpoint({ request, format, schema, defaults, object: kind }: CountDefinition): UnnamedEndpoint {
   const own = kind === undefined ? {} : { object: kind };
@@ -31,13 +72,8 @@ function countEndpoint({ request, format, schema, defaults, object: kind }: Coun
     access: 'any-key',
     isRead: true,
     summary: `Count the input tokens of a request in the ${format.name} format`,
-    description:
-      'Free. The header `x-genway-counted-by` is `model` if the model’s vendor counted, and `genway` for an estimate. ' +
-      'A request is charged by the tokens that the model reports.',
-    body: {
-      description: { required: true, content: json(ref(schema)) },
-      read: async (request) => readObject((await readJsonBody(request, BODIES.text)).value, ''),
-    },
+    description: DESCRIPTION,
+    body: countBody(schema),
     answers: {
       200: {
         description: 'The number of input tokens',
@@ -45,23 +81,48 @@ function countEndpoint({ request, format, schema, defaults, object: kind }: Coun
       },
     },
     refusals: ['bad_request', 'not_found'],
-    presentError: (error, requestId) =>
-      error.code === 'bad_request'
-        ? format.client.renderError(error, requestId)
-        : format.client.renderRefusal(error, requestId),
-    handle: async ({ caller, body: sent, context }, { catalogue, text }) => {
-      const compatibility = compatibilityOf(sent['model'], catalogue);
-      const body = { ...defaults, ...sent };
-      const parsed = format.client.parseRequest(body, { compatibility });
-      const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
-      const counted = { format, body, request, model, accountId: caller.account.id };
-      const { tokens, countedBy } = await text.countInput(counted);
-      context.set('x-genway-counted-by', countedBy);
-      return { ...own, input_tokens: tokens };
+    presentError: presentErrorIn(format),
+    handle: async ({ body, ...request }, services) => {
+      return { ...own, input_tokens: await countIn(format, { ...defaults, ...body }, {}, request, services) };
     },
   });
   return (id) => ({ ...defined(id), refusalsInFormat: refusalsIn(format.name) });
 }
+
+/** The request in the native format, or the contents alone, as Google's SDKs send them. */
+function nativeRequestOf(body: JsonObject): JsonObject {
+  const { model: _, ...request } = objectOf(body['generateContentRequest'] ?? body);
+  return request;
+}
+
+/** Counts for models with full compatibility; for other models, the specification has no such call. */
+export const countContentTokens: UnnamedEndpoint = (id) => ({
+  ...endpoint({
+    tag: 'Text',
+    request: 'POST /v1beta/models/{model}:countTokens',
+    alias: '/v1/models/{model}:countTokens',
+    access: 'any-key',
+    isRead: true,
+    summary: 'Count the input tokens of a request in the generate-content format',
+    description: `${DESCRIPTION} Models with the compatibility \`specification\` answer 404.`,
+    body: countBody('GenerateContentCount'),
+    answers: {
+      200: { description: 'The number of input tokens', content: json(object({ totalTokens: integer() })) },
+    },
+    refusals: ['bad_request', 'not_found'],
+    presentError: presentErrorIn(FORMATS['generate-content']),
+    handle: async ({ body: sent, params: { model }, ...request }, services) => {
+      if (compatibilityOf(model, services.catalogue) !== 'full') throw new ServiceError('not_found', OTHER_COUNTS);
+      const address = { model, stream: false };
+      const body = nativeRequestOf(sent);
+      return { totalTokens: await countIn(FORMATS['generate-content'], body, { address }, request, services) };
+    },
+  })(id),
+  refusalsInFormat: refusalsIn('generate-content'),
+});
+
+const OTHER_COUNTS =
+  'This model has no countTokens. Use POST /v1/messages/count_tokens or /v1/responses/input_tokens to count tokens.';
 
 export const countMessageTokens = countEndpoint({
   request: 'POST /v1/messages/count_tokens',

@@ -109,14 +109,14 @@ describe('a request that no route matches', () => {
       'send the data with each request',
       ['/v1/vector_stores', '/v1/containers', '/v1/skills', '/v1beta/fileSearchStores'],
     ],
-    ['POST /v1/files', ['/v1/uploads', '/upload/v1beta/files', '/v1beta/files', '/storage/upload/initiate']],
+    [
+      'POST /v1/files',
+      ['/v1/uploads', '/upload/v1beta/files', '/upload/v1/files', '/v1beta/files', '/storage/upload/initiate'],
+    ],
     ['POST /v1/moderations', ['/v1/moderation']],
     ['GET /v1/balance', ['/v1/organization/costs', '/v1/dashboard/billing/usage', '/v1/credits', '/v1/account']],
-    [
-      'POST /v1/messages/count_tokens',
-      ['/v1beta/models/texth-4-argon:countTokens', '/v1/models/texth-4-argon:countTokens'],
-    ],
-    ['the whole prompt', ['/v1beta/cachedContents']],
+    ['the whole prompt', ['/v1beta/cachedContents', '/v1/cachedContents']],
+    ['the whole history', ['/v1beta/interactions', '/v1/interactions']],
     [
       'POST /v1beta/models/{model}:generateContent',
       [

@@ -1,4 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk';
+import { GoogleGenAI } from '@google/genai';
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import type { RequestListener } from 'node:http';
@@ -63,6 +64,30 @@ describe('a count of input tokens', () => {
       });
     }
   }
+
+  for (const model of ['demo-chat', 'demo-responses', 'demo-messages', 'demo-native']) {
+    it(`answers Google’s SDK for ${model}, which has full compatibility`, async () => {
+      // contract 4.8.4:3
+      const google = new GoogleGenAI({ apiKey: text.apiKey, httpOptions: { baseUrl: text.baseUrl } });
+      const { totalTokens } = await google.models.countTokens({ model, contents: PROMPT });
+      expect(totalTokens).to.be.within(300, 700);
+      const contents = [{ role: 'user', parts: [{ text: PROMPT }] }];
+      for (const body of [{ contents }, { generateContentRequest: { model: `models/${model}`, contents } }]) {
+        const response = await text.post(`/v1beta/models/${model}:countTokens`, body);
+        expect([response.status, await response.json()]).to.deep.equal([200, { totalTokens }]);
+      }
+      const refused = await text.post(`/v1beta/models/${model}:countTokens`, { contents: [] });
+      expect([refused.status, Object(await refused.json()).error.code]).to.deep.equal([400, 'bad_request']);
+    });
+  }
+
+  it('is 404 on the native format for models of the specification, and for unknown models', async () => {
+    // contract 4.8.4:3
+    for (const model of ['texth-3.8-flash', 'textc-M3', 'nothing']) {
+      const response = await text.post(`/v1beta/models/${model}:countTokens`, { contents: [] });
+      expect([response.status, Object(await response.json()).error.code]).to.deep.equal([404, 'not_found']);
+    }
+  });
 
   it('is limited like reads, and available to a key that has spent its limit', async () => {
     // contract 4.8:35
