@@ -5,12 +5,16 @@ import type { AppContext } from '../state.ts';
 const MAX_QUERY_LENGTH = 8 * 1024;
 const MAX_QUERY_PARAMETERS = 100;
 
+/** The version of a base URL to which a client adds its own: `/v1/v1/models`. */
+const DOUBLED_VERSION = /^\/v1(?:beta)?(?=\/v1(?:beta)?\/)/;
+
 /**
  * Refuses a target that cannot be parsed (`GET http://[ HTTP/1.1`), or whose query is too large, before anything reads
- * the target. Reads the query once for all others: Koa's own `query` takes quadratic time.
+ * the target. Serves a path whose version is doubled. Reads the query once for all others: Koa's own `query` takes quadratic time.
  */
 export function requestTarget(context: AppContext, next: () => Promise<unknown>): Promise<unknown> {
   if (!hasPath(context)) throw badRequest('The request target is not a valid URL.');
+  if (DOUBLED_VERSION.test(context.path)) context.path = context.path.replace(DOUBLED_VERSION, '');
   context.state.query = readParameters(context.querystring);
   return next();
 }

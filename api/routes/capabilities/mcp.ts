@@ -5,6 +5,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import type Joi from 'joi';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { badRequest, toServiceError } from '../../../domain/errors.ts';
+import { isObject } from '../../../domain/json.ts';
 import { ANY_OBJECT } from '../../../domain/json-schema.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import { json } from '../../endpoint/answers.ts';
@@ -66,9 +67,23 @@ const TOOLS: Readonly<Record<string, Tool>> = {
   ),
 };
 
-function answer(text: string, isError = false) {
-  return { content: [{ type: 'text' as const, text }], isError };
+function refuse(text: string) {
+  return { content: [{ type: 'text' as const, text }], isError: true };
 }
+
+/** A result, as text and as an object: a list is the `data` of one, as over REST. */
+function answer(result: unknown) {
+  const isEmpty = Array.isArray(result) && result.length === 0;
+  const structuredContent = isObject(result) ? { ...result } : { data: result };
+  return {
+    content: [{ type: 'text' as const, text: isEmpty ? NO_HIT : JSON.stringify(result) }],
+    structuredContent,
+  };
+}
+
+const NO_HIT =
+  'No model matches. The search compares the words of the query with the ids, families, kinds and summaries of the models that this API ' +
+  'key can call, within max_price_usd. Search for words such as "video", "picture" or "text", or without a query to list models.';
 
 function createServer(call: ToolCall): Server {
   const server = new Server({ name: 'genway', version: '1' }, { capabilities: { tools: {} } });
@@ -77,12 +92,12 @@ function createServer(call: ToolCall): Server {
   }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
     const called = Object.hasOwn(TOOLS, params.name) ? TOOLS[params.name] : undefined;
-    if (called === undefined) return answer(`There is no tool "${params.name}".`, true);
+    if (called === undefined) return refuse(`There is no tool "${params.name}".`);
     try {
-      return answer(JSON.stringify(await called.call(params.arguments ?? {}, call)));
+      return answer(await called.call(params.arguments ?? {}, call));
     } catch (error) {
       const { code, message } = toServiceError(error);
-      return answer(`${code}: ${message}`, true);
+      return refuse(`${code}: ${message}`);
     }
   });
   return server;

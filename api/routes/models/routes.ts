@@ -1,10 +1,10 @@
 /** The models that a key may call: contract 4.6. */
-import { allModels } from '../../../catalogue/types.ts';
+import { allModels, type MediaModel, type TextModel } from '../../../catalogue/types.ts';
 import { isAllowedModel } from '../../../domain/api-key.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { flagParameter, textParameter } from '../../endpoint/query.ts';
+import { choiceParameter, flagParameter, textParameter } from '../../endpoint/query.ts';
 import { arrayOf, exactly, object } from '../../../domain/json-schema.ts';
 import { withPrices } from '../../services/customer-prices.ts';
 import { findUnavailableReason } from '../../services/unavailable-model.ts';
@@ -21,6 +21,7 @@ export const listModels = endpoint({
     'the answer is that of `/v1beta/models`; with `anthropic-version`, the list of that API.',
   query: {
     all: flagParameter('True: also models that the key cannot call, each with the reason'),
+    kind: choiceParameter(['text', 'video', 'image'], 'Only models of this kind'),
     limit: textParameter('With `anthropic-version`: the number of models in a page, 1 to 1,000'),
     after_id: textParameter('With `anthropic-version`: only models after this one'),
     before_id: textParameter('With `anthropic-version`: only models before this one'),
@@ -31,20 +32,30 @@ export const listModels = endpoint({
       content: json(object({ object: exactly('list'), data: arrayOf(MODEL_SCHEMA) })),
     },
   },
-  handle: async ({ caller, query: { all = false, ...page }, context }, services) => {
+  handle: async ({ caller, query: { all = false, kind, ...page }, context }, services) => {
     if (isNativeClient(context)) return presentNativeModels(caller, services);
     if (isMessagesClient(context)) return presentMessagesModels(caller, page, services);
     const { catalogue, clock } = services;
     const prices = await services.findPrices(caller.account, clock.nowMs());
-    const judged = allModels(catalogue).map((model) => ({
+    const judged = textFirst(allModels(catalogue)).map((model) => ({
       model,
       reason: findUnavailableReason(model, caller, services),
     }));
     const listed = judged.filter(({ reason }) => all || reason === null);
-    const data = listed.map(({ model, reason }) => presentModel(withPrices(model, prices), catalogue, reason));
+    const shown = listed.filter(({ model }) => kind === undefined || kindOf(model) === kind);
+    const data = shown.map(({ model, reason }) => presentModel(withPrices(model, prices), catalogue, reason));
     return { object: 'list', data };
   },
 });
+
+function kindOf(model: MediaModel | TextModel): 'text' | MediaModel['kind'] {
+  return 'kind' in model ? model.kind : 'text';
+}
+
+/** Clients of text offer the first model of the list. */
+function textFirst(models: readonly (MediaModel | TextModel)[]): readonly (MediaModel | TextModel)[] {
+  return models.toSorted((a, b) => Number(kindOf(a) !== 'text') - Number(kindOf(b) !== 'text'));
+}
 
 export const getModel = endpoint({
   request: 'GET /v1/models/{model_id}',

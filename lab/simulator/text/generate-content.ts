@@ -152,7 +152,9 @@ function readConversation(body: Fields, { url, parameters }: SimulatorRequest): 
 
 function readAnswerSchema(config: Fields): unknown {
   const isJson = field(config, 'responseMimeType') === 'application/json';
-  return isJson ? (field(config, 'responseJsonSchema') ?? field(config, 'responseSchema') ?? {}) : undefined;
+  return isJson
+    ? (field(config, 'responseJsonSchema') ?? field(config, 'responseSchema') ?? { type: 'object' })
+    : undefined;
 }
 
 /** Results and calls are separate entries, and the text around them is one. Returned thoughts are ignored. */

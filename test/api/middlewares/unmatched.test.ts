@@ -41,7 +41,6 @@ describe('a request that no route matches', () => {
         '/api/chat',
         '/api/generate',
         '/chat/completions',
-        '/v1/v1/chat/completions',
         '/api/v1/chat/completions',
         '/openai/deployments/gpt/chat/completions',
         '/v1beta/openai/chat/completions',
@@ -60,8 +59,8 @@ describe('a request that no route matches', () => {
         '/responses',
       ],
     ],
-    ['POST /v1/embeddings', ['/embeddings', '/v1/v1/embeddings', '/v1beta/models/x:batchEmbedContents']],
-    ['POST /v1/messages', ['/anthropic/v1/messages', '/v1/v1/messages']],
+    ['POST /v1/embeddings', ['/embeddings', '/v1beta/models/x:batchEmbedContents']],
+    ['POST /v1/messages', ['/anthropic/v1/messages']],
     [
       'POST /v1/images/tasks',
       [

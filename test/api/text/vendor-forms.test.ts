@@ -53,6 +53,18 @@ describe('models with full compatibility', () => {
       });
     }
 
+    for (const upstream of WIRE_FORMAT_NAMES) {
+      it(`return an object for json_object over ${upstream}`, async () => {
+        // contract 4.8.1:15
+        const { choices } = await client().chat.completions.create({
+          model: fullVia(upstream),
+          messages: [{ role: 'user', content: 'Describe a city in JSON.' }],
+          response_format: { type: 'json_object' },
+        });
+        expect(JSON.parse(choices[0]?.message.content ?? '')).to.be.an('object');
+      });
+    }
+
     const named = { type: 'function', function: { name: 'look' } };
     const both = [named, { type: 'custom', custom: { name: 'apply_patch' } }];
     for (const [what, choice, offered] of [

@@ -1,3 +1,4 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
 import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import type { TestCaller } from '../../../support/factories.ts';
@@ -22,6 +23,27 @@ describe('the MCP endpoint', () => {
     // contract 4.15:6
     const { status, body } = await send([message, message]);
     expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
+  });
+
+  it('returns results as text and as structured content, and says what a search without a hit compared', async () => {
+    // contract 4.15:6
+    const use = async (name: string, given: object) => {
+      const { body } = await call<{ result: CallToolResult }>(`${app.baseUrl}/mcp`, {
+        key: caller.apiKey,
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } },
+        headers: { accept: 'application/json, text/event-stream' },
+      });
+      const [text] = body.result.content;
+      return { text: text?.type === 'text' ? text.text : '', structured: body.result.structuredContent };
+    };
+    const found = await use('search', { query: 'vidone', limit: 1 });
+    expect(found.structured).to.deep.equal({ data: JSON.parse(found.text) });
+    expect(found.structured?.['data']).to.have.length(1);
+    const inspected = await use('inspect', { capability_id: 'vidone-3.0' });
+    expect(inspected.structured).to.deep.equal(JSON.parse(inspected.text));
+    const none = await use('search', { query: 'zzzz' });
+    expect(none.structured).to.deep.equal({ data: [] });
+    expect(none.text).to.include('the ids, families, kinds and summaries');
   });
 
   it('keeps nothing of a request while its connection serves further ones', async () => {

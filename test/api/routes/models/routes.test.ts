@@ -52,14 +52,39 @@ describe('GET /v1/models', () => {
     // contract 2.8:1 4.6:1
     const models = await list();
     expect(models.map(({ id }) => id)).to.deep.equal([
+      ...CATALOGUE.textModels.keys(),
       ...CATALOGUE.videoModels.keys(),
       ...CATALOGUE.imageModels.keys(),
-      ...CATALOGUE.textModels.keys(),
     ]);
     for (const model of models) {
       expect(model).to.include({ object: 'model', owned_by: 'genway', created: CREATED });
       expect(model.kind).to.be.oneOf(['video', 'image', 'text']);
     }
+  });
+
+  it('lists the models of one kind on request', async () => {
+    // contract 4.6:1
+    const kinds = { text: CATALOGUE.textModels, video: CATALOGUE.videoModels, image: CATALOGUE.imageModels };
+    for (const [kind, models] of Object.entries(kinds)) {
+      expect((await list(apiKey, `?kind=${kind}`)).map(({ id }) => id)).to.deep.equal([...models.keys()]);
+    }
+    expect((await fetch(`${app.baseUrl}/v1/models?kind=sound`, { headers: { 'x-api-key': apiKey } })).status).to.equal(
+      400,
+    );
+  });
+
+  it('is served below a base URL with a doubled version', async () => {
+    // contract 4:4
+    const headers = { 'x-api-key': apiKey };
+    for (const path of [
+      '/v1/v1/models',
+      '/v1/v1beta/models/texth-4-argon',
+      '/v1beta/v1beta/models',
+      '/v1/v1/models?kind=text',
+    ]) {
+      expect((await fetch(app.baseUrl + path, { headers })).status, path).to.equal(200);
+    }
+    expect((await fetch(`${app.baseUrl}/v1/v1/v1/models`, { headers })).status).to.equal(404);
   });
 
   it('accepts the key in the header of any format, next to a client library’s placeholder', async () => {
@@ -98,7 +123,7 @@ describe('GET /v1/models', () => {
     // contract 4.6:1 4.6:2
     const models = ['textg-6-sol', 'vidone-3.0', 'a-model-that-was-withdrawn'];
     const { apiKey: grouped } = await app.createAccount({ fundedUsd: 1, key: { models } });
-    expect((await list(grouped)).map(({ id }) => id)).to.deep.equal(['vidone-3.0', 'textg-6-sol']);
+    expect((await list(grouped)).map(({ id }) => id)).to.deep.equal(['textg-6-sol', 'vidone-3.0']);
     const other = await call<ErrorBody>(`${app.baseUrl}/v1/models/vidtwo-1.1`, { key: grouped });
     expect([other.status, other.body.error.code]).to.deep.equal([404, 'not_found']);
   });
