@@ -3,7 +3,11 @@ import { ID_PREFIX, type IdKind } from './ids.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-export const NULL: JsonSchema = { type: 'null' };
+/** Null beside other schemas. */
+const NULL: JsonSchema = { type: 'null' };
+
+/** Null alone. Generators of clients fail at `type: null` without other types. */
+export const ONLY_NULL: JsonSchema = { enum: [null] };
 
 /** Any object. Without `additionalProperties`, generated TypeScript accepts only objects without fields. */
 export const ANY_OBJECT: JsonSchema = { type: 'object', additionalProperties: true };

@@ -5,7 +5,7 @@
 import type { Compatibility } from '../domain/compatibility.ts';
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
-import { type JsonSchema, NULL } from '../domain/json-schema.ts';
+import { type JsonSchema, ONLY_NULL } from '../domain/json-schema.ts';
 import type { UnusedFields } from './canonical.ts';
 import { isSet, join, mapped, notOneOf, readObject, reader, type Reader } from './read.ts';
 
@@ -109,7 +109,7 @@ interface RefusedField extends Reader<undefined> {
 
 /** A field that is refused, saying why or what to do instead. @param details the `error.details` of the refusal */
 export function refused(advice: string, details?: JsonObject): RefusedField {
-  const refuse = reader({ ...NULL, description: `Not supported: ${advice}` }, (value, path): undefined => {
+  const refuse = reader({ ...ONLY_NULL, description: `Not supported: ${advice}` }, (value, path): undefined => {
     if (isSet(value)) throw new ServiceError('bad_request', `"${path}" is not supported: ${advice}`, { details });
   });
   return Object.assign(refuse, { isOptional: true, isRefused: true } as const);

@@ -1,6 +1,6 @@
 /** Converts Joi schemas to JSON Schema, so that the API description states the rules that are checked. */
 import type Joi from 'joi';
-import { type JsonSchema, NULL, nullable } from '../../domain/json-schema.ts';
+import { type JsonSchema, nullable, ONLY_NULL } from '../../domain/json-schema.ts';
 
 /** The parts of Joi's `describe()` that are converted. */
 interface Description {
@@ -56,7 +56,7 @@ function translate(description: Description): JsonSchema {
 function typeOf(description: Description, added: JsonSchema): JsonSchema {
   const { flags = {}, allow = [] } = description;
   const values = allow.filter((value) => value !== null);
-  if (flags.only === true && values.length === 0) return NULL;
+  if (flags.only === true && values.length === 0) return ONLY_NULL;
   const translated = flags.only === true ? enumOf(values) : { ...ofType(description), ...added };
   return allow.includes(null) ? nullable(translated) : translated;
 }

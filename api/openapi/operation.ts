@@ -14,6 +14,7 @@ export const TAGS = {
   Models: 'The models, limits and prices of a key.',
   Text: 'Four formats for every text model. Answers are direct: whole or streamed.',
   Webhooks: 'Endpoints for events, the state of each delivery, and redelivery.',
+  'Webhook events': 'What Genway sends to endpoints.',
   Account: 'The balance and usage of the account.',
   Administration: 'For operators: accounts, money, keys and tasks.',
   Service: 'Health, metrics and this description.',

@@ -11,7 +11,7 @@ import type { ConfigurationState } from '../../services/configuration-control.ts
 
 const LATEST = 50;
 
-const CONFIGURATION = resource<ConfigurationState>('Configuration', {
+const CONFIGURATION = resource<ConfigurationState>('ConfigurationState', {
   object: field.constant('configuration'),
   process: field.text('process', 'The answering process: its kind, host and process id'),
   catalogue_version: field.text('catalogueVersion', 'The current version of the catalogue'),

@@ -32,8 +32,7 @@ export const updateUserSchema = bodySchema({
   second_factor: Joi.any<null>()
     .valid(null)
     .messages({ 'any.only': '{{#label}} can only be null: users add a second factor themselves' })
-    .description('Null removes the second factor, for a user who lost the authenticator app')
-    .meta({ openapi: { type: 'null' } }),
+    .description('Null removes the second factor, for a user who lost the authenticator app'),
 });
 
 export const membershipSchema = bodySchema({

@@ -46,7 +46,7 @@ function received(summary: string, schema: JsonSchema): JsonSchema {
   return {
     post: {
       summary,
-      tags: ['Webhooks'],
+      tags: ['Webhook events'],
       description:
         'Answer with any 2xx within 15 seconds. Any other outcome is retried for about three days, except 410, which disables ' +
         'the endpoint.',

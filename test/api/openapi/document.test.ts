@@ -50,6 +50,25 @@ describe('the API description', () => {
     expect(ids).to.have.lengthOf(new Set(ids).size);
   });
 
+  it('has no null alone and no colliding names, at which generators of clients fail', () => {
+    const choices = [...objectsIn(document)].flatMap((one) =>
+      ['oneOf', 'anyOf'].flatMap((kind) => Object(one)[kind] ?? []),
+    );
+    const alone = [...objectsIn(document)].filter(
+      (one) => 'type' in one && one.type === 'null' && !choices.includes(one),
+    );
+    expect(alone).to.deep.equal([]);
+    const names = Object.keys(Object(document.components.schemas)).map((name) =>
+      name.toLowerCase().replaceAll(/\W/g, ''),
+    );
+    expect(new Set(names).size).to.equal(names.length);
+    // The name of a class in every generated TypeScript client.
+    expect(names).not.to.include('configuration');
+    const tagsOf = (paths: object): unknown[] => [...objectsIn(paths)].flatMap((one) => Object(one).tags ?? []);
+    const tags = tagsOf(document.paths);
+    expect(tagsOf(Object(document.webhooks)).filter((tag) => tags.includes(tag))).to.deep.equal([]);
+  });
+
   it('refers to every component, and only to existing ones', () => {
     const components = Object.entries(document.components).flatMap(([section, members]) =>
       Object.keys(Object(members)).map((name) => `#/components/${section}/${name}`),
