@@ -4,6 +4,7 @@ import { Admission, type Importance, WINDOW_MS } from '../domain/admission.ts';
 import { errorHeaders, presentTypedError } from '../domain/error-envelope.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
+import { credentialIn } from '../net/credential.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Caller } from '../db/queries/api-keys.ts';
 
@@ -35,9 +36,6 @@ const ALWAYS_ADMITTED = /^\/(admin|console|healthz|readyz|metrics|status|v1\/pro
 /** The path of one resource, such as `/v1/tasks/{id}`, or of a part of it. */
 const ONE_RESOURCE = /^\/(v1|v1beta)\/[^/?]+\/[^/?]+|^\/files\//;
 const READS: readonly (string | undefined)[] = ['GET', 'HEAD'];
-/** Headers of credentials, the most frequent first. */
-const CREDENTIAL_HEADERS = ['authorization', 'x-api-key', 'x-goog-api-key', 'x-native-api-key'] as const;
-
 /** Measures how long requests wait. */
 interface WaitMeter {
   /** The average since the last call, in milliseconds. */
@@ -61,14 +59,14 @@ export function createOverload(
   return {
     guard: (handler) => async (request, response) => {
       if (ALWAYS_ADMITTED.test(request.url ?? '')) return handler(request, response);
-      const { id, hasPaid } = customers.get(credentialOf(request)) ?? UNKNOWN_CUSTOMER;
+      const { id, hasPaid } = customers.get(credentialIn(request.headers)) ?? UNKNOWN_CUSTOMER;
       const importance = importanceOf(request, hasPaid);
       if (admission.takes(importance, id)) return handler(request, response);
       metrics.requestShed(importance);
       return refuse(request, response);
     },
     learn: (request, { id, toppedUpAt }) => {
-      const credential = credentialOf(request);
+      const credential = credentialIn(request.headers);
       const hasPaid = toppedUpAt !== null;
       const known = customers.get(credential);
       if (known?.id === id && known.hasPaid === hasPaid) return;
@@ -101,14 +99,6 @@ function meterEventLoop(): WaitMeter {
     },
     stop: () => clearInterval(timer),
   };
-}
-
-function credentialOf({ headers }: IncomingMessage): string {
-  for (const name of CREDENTIAL_HEADERS) {
-    const value = headers[name];
-    if (value !== undefined) return String(value);
-  }
-  return '';
 }
 
 function importanceOf({ method, url = '' }: IncomingMessage, hasPaid: boolean): Importance {

@@ -12,6 +12,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { presentError } from '../domain/error-envelope.ts';
 import { afterReading } from './after-reading.ts';
+import { UNREAD_LIMITS, UnreadAnswers, type UnreadLimits } from './unread-answers.ts';
 
 export interface RunningServer {
   readonly port: number;
@@ -27,9 +28,11 @@ export interface ClientLimits {
   readonly headersMs: number;
   /** How long a client may leave an answer unread. */
   readonly unreadMs: number;
+  /** How many bytes of answers clients may leave unread. */
+  readonly unreadBytes: UnreadLimits;
 }
 
-export const CLIENT_LIMITS: ClientLimits = { headersMs: 15_000, unreadMs: 60_000 };
+export const CLIENT_LIMITS: ClientLimits = { headersMs: 15_000, unreadMs: 60_000, unreadBytes: UNREAD_LIMITS };
 /** Enough to upload 100 MB over a slow connection. */
 export const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** Longer than the usual 60 s of load balancers, so that the server never closes first. */
@@ -41,6 +44,7 @@ const TIMEOUT_CHECK_MS = 1_000;
 const LINGER_MS = 5_000;
 const LINGER_BYTES = 64 * 2 ** 20;
 const LINGER_CHECK_MS = 100;
+const UNREAD_CHECK_MS = 100;
 /**
  * The maximum number of requests in progress on a connection. Usual clients send one after the other. Without this
  * limit, a packet could contain thousands of small requests, which would all start before other clients are served.
@@ -55,7 +59,7 @@ export async function listen(
   handler: Handler,
   host: string,
   port: number,
-  { headersMs, unreadMs } = CLIENT_LIMITS,
+  { headersMs, unreadMs, unreadBytes } = CLIENT_LIMITS,
 ): Promise<RunningServer> {
   let isEnding = false;
   const server = createServer(
@@ -81,6 +85,7 @@ export async function listen(
   );
   const use = trackUse(server);
   endUnread(server, use, unreadMs);
+  boundUnread(server, unreadBytes);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isHeadersTimeout = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && use.underWay(socket) === 0;
     if (!isHeadersTimeout) return refuseGarbage(error, socket);
@@ -160,6 +165,16 @@ function endUnread(server: Server, use: Use, unreadMs: number): void {
       else socket.destroy();
     });
   });
+}
+
+/** Closes the connections whose clients leave the most unread, while the memory of the process is at stake. */
+function boundUnread(server: Server, limits: UnreadLimits): void {
+  const answers = new UnreadAnswers(limits);
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    answers.add(request, response);
+  });
+  const timer = setInterval(() => answers.enforce(), UNREAD_CHECK_MS).unref();
+  server.once('close', () => clearInterval(timer));
 }
 
 /** Closes a connection immediately and ignores data that has already arrived. */

@@ -137,6 +137,7 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
   const [, second = 0, third = 0, fourth = 0, ...later] = waits;
   const hours = later.map((wait) => wait / 3600);
   const { common, text, embeddings } = BODIES;
+  const { byConnection, byCredential, byProcess } = CLIENT_LIMITS.unreadBytes;
   return {
     '3': [
       `${Number(defaultOf('GENWAY_TASK_DEADLINE_S')) / 60} minutes after `,
@@ -196,6 +197,7 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
       `no request may take longer than ${inWords(REQUEST_TIMEOUT_MS / 60_000)} minutes to arrive`,
       `At most ${MAX_REQUESTS_UNDER_WAY} requests may be in progress`,
       `reads nothing of its answer for ${inWords(CLIENT_LIMITS.unreadMs / 60_000)} minute`,
+      `more than ${byConnection / 2 ** 20} MiB of answers unread on one connection, ${byCredential / 2 ** 20} MiB with one key, or ${byProcess / 2 ** 20} MiB in one process`,
     ],
     '8.3': [`after ${defaultOf('GENWAY_TEXT_CUTOFF_S')} seconds (\`GENWAY_TEXT_CUTOFF_S\`)`],
   };

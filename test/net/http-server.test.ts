@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { CLIENT_LIMITS, listen, type RunningServer } from '../../net/http-server.ts';
+import { eventually } from '../support/eventually.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
 /** Far longer than a test may take, so that anything that ends in time ended by itself. */
@@ -80,7 +81,7 @@ describe('an HTTP server with clients that occupy connections', () => {
     let markOver: () => void = () => {};
     isOver = new Promise<void>((resolve) => (markOver = resolve));
     answer = Buffer.from('an answer');
-    const limits = { headersMs: 300, unreadMs: 1_500 };
+    const limits = { ...CLIENT_LIMITS, headersMs: 300, unreadMs: 1_500 };
     server = await listen(
       async ({ url }, response) => {
         handled += 1;
@@ -240,5 +241,82 @@ describe('an HTTP server with clients that occupy connections', () => {
     socket.write(requestTo('/slow').repeat(100_000));
     await closed;
     expect(handled).to.be.at.most(16);
+  });
+});
+
+describe('an HTTP server whose clients read nothing', () => {
+  const MIB = 2 ** 20;
+  const LIMITS = { byConnection: 24 * MIB, byCredential: 48 * MIB, byProcess: 64 * MIB };
+  let server: RunningServer;
+  const sockets: Socket[] = [];
+  /** The paths of answers whose connections the server has closed. */
+  let cut: string[];
+
+  /** Answers with as many MiB as the path says. */
+  beforeEach(async () => {
+    cut = [];
+    server = await listen(
+      async ({ url = '', socket }, response) => {
+        socket.once('close', () => cut.push(url));
+        response.end(Buffer.alloc(Number(url.slice(1)) * MIB));
+      },
+      '127.0.0.1',
+      0,
+      { ...CLIENT_LIMITS, unreadBytes: LIMITS },
+    );
+  });
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await server.stop(0);
+  });
+
+  /** Requests answers of such sizes on one connection, and reads nothing of them. */
+  async function ask(key: string, ...mebibytes: readonly number[]): Promise<Socket> {
+    const socket = connect(server.port, '127.0.0.1').on('error', () => {});
+    sockets.push(socket);
+    await once(socket, 'connect');
+    socket.pause();
+    const heads = mebibytes.map((count) => `GET /${count} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+    socket.write(heads.join(''));
+    return socket;
+  }
+
+  /** Reads an answer to its end. */
+  async function readAll(socket: Socket, mebibytes: number): Promise<void> {
+    let left = mebibytes * MIB;
+    for await (const piece of socket.iterator({ destroyOnReturn: false })) {
+      left -= Buffer.from(piece).byteLength;
+      if (left <= 0) return;
+    }
+    throw new Error(`${left} bytes are missing`);
+  }
+
+  it('closes a connection with too many unread bytes, also of answers that wait behind others', async () => {
+    // contract 8.2:12
+    const few = await ask('a', 8);
+    await ask('b', 40);
+    await ask('c', 8, 9, 10, 11);
+    await eventually(() => cut.includes('/40') && cut.includes('/8'));
+    await readAll(few, 8);
+  });
+
+  it('closes the connection with the most unread bytes of a credential that leaves too many, and no other', async () => {
+    // contract 8.2:12
+    const [other, first] = [await ask('a', 15), await ask('b', 18)];
+    await ask('b', 20);
+    const last = await ask('b', 19);
+    await eventually(() => cut.length > 0);
+    await Promise.all([readAll(other, 15), readAll(first, 18), readAll(last, 19)]);
+    expect(cut).to.deep.equal(['/20']);
+  });
+
+  it('closes the connection with the most unread bytes when all clients together leave too many', async () => {
+    // contract 8.2:12
+    const [first, second] = [await ask('a', 20), await ask('b', 21)];
+    await ask('c', 23);
+    const last = await ask('d', 22);
+    await eventually(() => cut.length > 0);
+    await Promise.all([readAll(first, 20), readAll(second, 21), readAll(last, 22)]);
+    expect(cut).to.deep.equal(['/23']);
   });
 });
