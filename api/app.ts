@@ -28,6 +28,7 @@ import { createImageRequestParser } from './routes/images/schema.ts';
 import { createVideoRequestParser } from './routes/videos/schema.ts';
 import { cached } from './services/cached.ts';
 import { createFindPrices } from './services/customer-prices.ts';
+import { createFairQueue } from './services/fair-queue.ts';
 import { createFindAdministrator } from './services/administrator.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { createCachedFindCaller, createFindCaller } from './services/find-caller.ts';
@@ -92,6 +93,8 @@ export interface AppSettings extends Pick<
   readonly filesFolder: string | null;
 }
 
+/** Fewer in all than connections to an S3 store, because each of these answers holds one until its client has read it. */
+const PICTURE_ANSWERS = { atOnce: 32, perHolder: 4 };
 const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 
 /** The application behind `{base_url}`: media, administration and text. */
@@ -228,6 +231,7 @@ function createServices({
     judge: createJudge(moderator),
     sumMonth: createSumMonth(given.reports),
     queueReport,
+    queuePictures: createFairQueue(PICTURE_ANSWERS),
     readStatement: createReadStatement(given.reports, queueReport),
     readStatus: createReadStatus({ ...given, catalogue, clock }),
     typicalSeconds,

@@ -46,9 +46,9 @@ export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions
       const file = await open(join(directory, key), 'r').catch(ignoreAbsence);
       return file?.createReadStream() ?? null;
     },
-    async has(key) {
+    async sizeOf(key) {
       assertStorageKey(key);
-      return (await stat(join(directory, key)).catch(ignoreAbsence)) !== undefined;
+      return (await stat(join(directory, key)).catch(ignoreAbsence))?.size ?? null;
     },
     urlOf: (key) => publicLink(publicUrl, key),
     keyOf: (url) => keyOfLink(publicUrl, url),

@@ -72,13 +72,13 @@ export function createS3Storage(options: S3StorageOptions): Storage {
         throw error;
       }
     },
-    async has(key) {
+    async sizeOf(key) {
       assertStorageKey(key);
       try {
-        await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }));
-        return true;
+        const { ContentLength } = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }));
+        return ContentLength ?? 0;
       } catch (error) {
-        if (error instanceof NotFound) return false;
+        if (error instanceof NotFound) return null;
         throw error;
       }
     },

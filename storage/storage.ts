@@ -36,7 +36,8 @@ export interface Storage {
   delete(key: string): Promise<void>;
   /** Reads the object from its first byte; null if it does not exist. Can be read once, and only in part. */
   read(key: string): Promise<AsyncIterable<Uint8Array> | null>;
-  has(key: string): Promise<boolean>;
+  /** The size of the object in bytes; null if it does not exist. */
+  sizeOf(key: string): Promise<number | null>;
   /** The public link of the object `key`, whether or not it exists. */
   urlOf(key: string): string;
   /** The key in one of this storage's public links, whether or not the object exists; null for any other link. */

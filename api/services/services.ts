@@ -25,6 +25,7 @@ import type { TaskStarter } from '../../temporal/task-starter.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
 import type { SumMonth } from './finance/month-sums.ts';
+import type { FairQueue } from './fair-queue.ts';
 import type { ReportQueue, ReadStatement } from './finance/statements.ts';
 import type { Judge, Moderate } from './moderate.ts';
 import type { ReadStatus } from './public-status.ts';
@@ -95,6 +96,8 @@ export interface Services extends GivenServices {
   /** Revenue and cost of a month, at most 15 seconds old. */
   readonly sumMonth: SumMonth;
   readonly queueReport: ReportQueue;
+  /** Sends answers with pictures, a few of an account at a time. */
+  readonly queuePictures: FairQueue;
   readonly readStatement: ReadStatement;
   readonly readStatus: ReadStatus;
   /** How long recent tasks of a model took; null if too few are known. */

@@ -31,8 +31,8 @@ export interface Sources {
 
 /** The operations of the store that a reconciliation needs. */
 export interface FileLookup {
-  /** Whether the file exists. */
-  has(key: string): Promise<boolean>;
+  /** The size of the file in bytes; null if it does not exist. */
+  sizeOf(key: string): Promise<number | null>;
   /** The key in a link to a file of the store; null for any other link. */
   keyOf(url: string): string | null;
 }

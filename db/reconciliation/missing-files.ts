@@ -93,10 +93,10 @@ async function* findMissing(
   onLookedUp: () => void,
 ): AsyncIterable<Discrepancy> {
   for await (const some of toBatches(named, MAX_CONCURRENT_LOOKUPS)) {
-    const found = await Promise.all(some.map(({ key }) => files.has(key)));
+    const sizes = await Promise.all(some.map(({ key }) => files.sizeOf(key)));
     for (const [index, { id, detail }] of some.entries()) {
       onLookedUp();
-      if (!found[index]) yield { subject: id, detail };
+      if (sizes[index] === null) yield { subject: id, detail };
     }
   }
 }

@@ -220,6 +220,34 @@ const unfinishedBodies: AttackCase = {
   },
 };
 
+const UNREAD = 30;
+const UNREAD_BUDGET_BYTES = 400 * MIB;
+
+/** One picture is paid once: each repetition of its request with the same key answers with it again. */
+const unreadPictures: AttackCase = {
+  name: `${UNREAD} unread answers of one picture`,
+  run: async (victim) => {
+    const { apiKey } = await openAccount(victim, 1);
+    const base = victim.apiUrl;
+    const body = JSON.stringify({ model: 'imagea-2.5-sunburst', prompt: 'A kite' });
+    const head =
+      `POST /v1/images/generations HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nIdempotency-Key: one\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const before = await residentBytes(base, victim);
+    const sockets = await Promise.all(Array.from({ length: UNREAD }, () => openSocket(base)));
+    try {
+      return await staysQuick(victim, base, async () => {
+        for (const socket of sockets) socket.pause().write(head.repeat(16));
+        await sleep(10_000);
+        const grown = (await residentBytes(base, victim)) - before;
+        return holds(grown < UNREAD_BUDGET_BYTES, `(memory + ${(grown / MIB).toFixed(0)} MiB)`);
+      });
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  },
+};
+
 const hugeEvent: AttackCase = {
   name: "an upstream's event of 15 MB in pieces of 1 KB",
   run: async (victim) => {
@@ -372,6 +400,7 @@ export const STALL_CASES: readonly AttackCase[] = [
   ...BOMBS.map(bombCase),
   largeQueries,
   unfinishedBodies,
+  unreadPictures,
   hugeEvent,
   poisonedConnection,
   redirectStorm,

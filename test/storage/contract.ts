@@ -54,12 +54,12 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     });
   }
 
-  it('knows which objects exist', async () => {
+  it('knows which objects exist, and their sizes', async () => {
     const { storage } = underTest();
     await storage.put('there.png', chunksOf(Buffer.from('x')), OPTIONS);
-    expect(await storage.has('there.png')).to.equal(true);
+    expect(await storage.sizeOf('there.png')).to.equal(1);
     await storage.delete('there.png');
-    expect(await storage.has('there.png')).to.equal(false);
+    expect(await storage.sizeOf('there.png')).to.equal(null);
   });
 
   it('replaces an object that is written again', async () => {

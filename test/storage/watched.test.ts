@@ -40,7 +40,7 @@ const UNUSED: Storage = {
   put: () => Promise.reject(new Error('unused')),
   delete: () => Promise.reject(new Error('unused')),
   read: () => Promise.reject(new Error('unused')),
-  has: () => Promise.reject(new Error('unused')),
+  sizeOf: () => Promise.reject(new Error('unused')),
   urlOf: (key) => `http://store/${key}`,
   keyOf: () => null,
 };

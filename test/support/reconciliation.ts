@@ -6,7 +6,7 @@ import { runChecks } from '../../db/reconciliation/reconcile.ts';
 /** No workflow is open, and every file exists. */
 export const NOTHING_OUTSIDE: Pick<Sources, 'workflows' | 'files'> = {
   workflows: { listOpen: async function* () {}, isOpen: async () => false },
-  files: { has: async () => true, keyOf: (url) => url },
+  files: { sizeOf: async () => 1, keyOf: (url) => url },
 };
 
 /** Runs some checks on the current rows of a database, or of a transaction. */

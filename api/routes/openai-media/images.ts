@@ -7,12 +7,11 @@ import { presentTypedError } from '../../../domain/error-envelope.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, component, integer, object, text } from '../../../domain/json-schema.ts';
 import { MEDIA_WAIT_MS } from '../../../domain/policy.ts';
-import type { GeneratedMedia } from '../../../domain/task.ts';
-import type { Storage } from '../../../storage/storage.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
+import { sendPictures } from './send-pictures.ts';
 import { waitForSucceeded, tasksOfRequest } from '../tasks/task-of-request.ts';
 
 interface ImageFields extends CommonFields {
@@ -111,7 +110,7 @@ function imageEndpoint({ request, summary, reader, requiresPicture = false }: Im
         const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services);
         const pictures = succeeded.flatMap(({ output }) => output ?? []);
         const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);
-        return { created, data: await present(pictures, fields.response_format, services.storage) };
+        await sendPictures(context, { created, pictures, format: fields.response_format }, caller.account.id, services);
       }),
   });
 }
@@ -132,40 +131,3 @@ export const editImages = imageEndpoint({
   reader: mediaBody<ImageFields>('OpenAiImageEdit', FIELDS, { unused: UNUSED, fileFields: ['image', 'mask'] }),
   requiresPicture: true,
 });
-
-/** The size of an answer's pictures, before base64. The answer has only links to further pictures. */
-const MAX_INLINE_BYTES = 24 * 2 ** 20;
-
-async function present(
-  pictures: readonly GeneratedMedia[],
-  format: ImageFields['response_format'],
-  storage: Pick<Storage, 'keyOf' | 'read'>,
-): Promise<readonly object[]> {
-  const data: object[] = [];
-  let left = MAX_INLINE_BYTES;
-  for (const { url } of pictures) {
-    const bytes = format === 'url' ? null : await bytesOf(url, left, storage);
-    left -= bytes?.byteLength ?? 0;
-    const b64_json = bytes?.toString('base64');
-    data.push({ ...((format !== 'b64_json' || bytes === null) && { url }), ...(bytes !== null && { b64_json }) });
-  }
-  return data;
-}
-
-async function bytesOf(
-  url: string,
-  maxBytes: number,
-  storage: Pick<Storage, 'keyOf' | 'read'>,
-): Promise<Buffer | null> {
-  const key = storage.keyOf(url);
-  const body = key === null ? null : await storage.read(key);
-  if (body === null) return null;
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}

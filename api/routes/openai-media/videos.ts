@@ -4,6 +4,7 @@ import { retryOnLostConnection } from '../../../db/connections.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { recordDeletedResults } from '../../../db/queries/result-files.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
+import { cutText } from '../../../domain/cut-text.ts';
 import { presentTypedError } from '../../../domain/error-envelope.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { arrayOf, boolean, nullable, object, text } from '../../../domain/json-schema.ts';
@@ -131,6 +132,8 @@ function frameOf(modelId: string, size: string, { catalogue }: ApiServices): obj
   return frame;
 }
 
+const MAX_LISTED_PROMPT_LENGTH = 200;
+
 export const listVideos = endpoint({
   request: 'GET /v1/videos',
   access: 'key',
@@ -163,13 +166,20 @@ export const listVideos = endpoint({
     const [first_id, last_id] = [rows[0]?.id ?? null, rows.at(-1)?.id ?? null];
     return {
       object: 'list',
-      data: rows.map((row) => VIDEO.present(row)),
+      data: rows.map((row) => VIDEO.present(withShortPrompt(row))),
       first_id,
       last_id,
       has_more: last !== undefined,
     };
   },
 });
+
+/** Keeps pages small: 500 prompts may be 8 MB. */
+function withShortPrompt(task: Task): Task {
+  const { prompt } = task.request;
+  if (prompt.length <= MAX_LISTED_PROMPT_LENGTH) return task;
+  return { ...task, request: { ...task.request, prompt: `${cutText(prompt, MAX_LISTED_PROMPT_LENGTH)}…` } };
+}
 
 export const getVideo = endpoint({
   request: 'GET /v1/videos/{task_id}',

@@ -211,6 +211,15 @@ describe('OpenAI’s media endpoints', function () {
     expect(await stack.database('deleted_results').select('task_id')).to.deep.equal([{ task_id: video.id }]);
   });
 
+  it('list videos with the starts of their prompts', async () => {
+    // contract 4.14:11
+    const prompt = `${'a'.repeat(199)}${'🏠'.repeat(100)}`;
+    const { id } = await client.videos.create({ model: VIDEO, prompt });
+    const { data } = await client.videos.list({ limit: 1 });
+    expect(data[0]).to.include({ id, prompt: `${'a'.repeat(199)}…` });
+    expect((await client.videos.retrieve(id)).prompt).to.equal(prompt);
+  });
+
   it('start a video from a picture, and cancel it when it is deleted before it completes', async () => {
     // contract 4.14:5 4.14:6
     const input_reference = await toFile(pngFile({ width: 64, height: 64 }), 'start.png', { type: 'image/png' });

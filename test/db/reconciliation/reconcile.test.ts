@@ -461,7 +461,7 @@ describe('reconciliation', () => {
   });
 
   it('finds a task whose file is missing', async () => {
-    expectFinding(await findAfter('SELECT', openFor(given.processing), { ...EVERY_FILE, has: async () => false }), {
+    expectFinding(await findAfter('SELECT', openFor(given.processing), { ...EVERY_FILE, sizeOf: async () => null }), {
       check: 'results',
       subject: 'succeeded',
       says: /^the task succeeded, but its file https?:\S+ is missing$/,
@@ -470,7 +470,7 @@ describe('reconciliation', () => {
 
   it('does not look for files that the customer of a task deleted', async () => {
     const deleted = 'INSERT INTO deleted_results (task_id) VALUES (:succeeded)';
-    const files = { ...EVERY_FILE, has: async () => false };
+    const files = { ...EVERY_FILE, sizeOf: async () => null };
     expect(await findAfter(deleted, openFor(given.processing), files)).to.deep.equal([]);
   });
 
@@ -479,7 +479,7 @@ describe('reconciliation', () => {
     const newerTasks = `INSERT INTO tasks SELECT (jsonb_populate_record(tasks, jsonb_build_object('id', newer.id,
       'created_at', id_created_at(newer.id), 'output', '[]'::jsonb))).* FROM tasks, unnest(ARRAY[${ids.join()}]) AS newer(id)
       WHERE tasks.id = :succeeded`;
-    const findings = await findAfter(newerTasks, openFor(given.processing), { ...EVERY_FILE, has: async () => false });
+    const findings = await findAfter(newerTasks, openFor(given.processing), { ...EVERY_FILE, sizeOf: async () => null });
     const gone = findings.filter(({ check }) => check === 'results');
     expect(gone.map(({ subject }) => subject)).to.deep.equal([given.succeeded]);
   });
@@ -560,7 +560,7 @@ describe('reconciliation', () => {
 });
 
 /** A store that has all files. */
-const EVERY_FILE: FileLookup = { has: async () => true, keyOf: (url) => url };
+const EVERY_FILE: FileLookup = { sizeOf: async () => 1, keyOf: (url) => url };
 
 /** Temporal, where exactly these tasks have an open workflow. */
 function openFor(...taskIds: readonly string[]): WorkflowLookup {

@@ -1,0 +1,118 @@
+/**
+ * Answers with pictures in base64. The pictures stream from the store as fast as the client reads them, so that an
+ * answer takes little memory.
+ */
+import { Readable } from 'node:stream';
+import type { GeneratedMedia } from '../../../domain/task.ts';
+import type { Storage } from '../../../storage/storage.ts';
+import type { Services } from '../../services/services.ts';
+import type { Context } from '../../state.ts';
+
+interface PicturesAnswer {
+  /** In Unix seconds. */
+  readonly created: number;
+  readonly pictures: readonly GeneratedMedia[];
+  /** The field of each picture; absent for both fields. */
+  readonly format: 'url' | 'b64_json' | undefined;
+}
+
+/** A picture of the answer. */
+interface ShownPicture {
+  /** Absent if the client wants base64 only. */
+  readonly url?: string;
+  /** The picture's key in the store; null for a picture without base64. */
+  readonly key: string | null;
+}
+
+/** The size of an answer's pictures, before base64. The answer has only links to further pictures. */
+const MAX_INLINE_BYTES = 24 * 2 ** 20;
+/** How long a client may read an answer, which meanwhile holds a connection to the store. */
+const MAX_READING_MS = 120_000;
+
+/** Sends the answer, once it is the account's turn if the answer has base64. */
+export async function sendPictures(
+  context: Context,
+  answer: PicturesAnswer,
+  accountId: string,
+  { storage, queuePictures }: Pick<Services, 'storage' | 'queuePictures'>,
+): Promise<void> {
+  const shown = await chooseFields(answer, storage);
+  if (shown.some(({ key }) => key !== null)) {
+    await new Promise<void>((resolve) => {
+      void queuePictures(accountId, async () => {
+        resolve();
+        await untilSent(context);
+      });
+    });
+  }
+  context.type = 'json';
+  context.body = Readable.from(write(answer.created, shown, storage));
+}
+
+async function chooseFields(
+  { pictures, format }: PicturesAnswer,
+  storage: Pick<Storage, 'keyOf' | 'sizeOf'>,
+): Promise<readonly ShownPicture[]> {
+  const shown: ShownPicture[] = [];
+  let leftBytes = MAX_INLINE_BYTES;
+  for (const { url } of pictures) {
+    const key = format === 'url' ? null : storage.keyOf(url);
+    const bytes = key === null ? null : await storage.sizeOf(key);
+    const isInline = bytes !== null && bytes <= leftBytes;
+    if (isInline) leftBytes -= bytes;
+    shown.push({ ...(!(isInline && format === 'b64_json') && { url }), key: isInline ? key : null });
+  }
+  return shown;
+}
+
+/** Resolves when the answer is sent or its client is gone. Disconnects a client that reads too slowly. */
+async function untilSent({ req: { socket }, res }: Context): Promise<void> {
+  if (socket.destroyed) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => socket.destroy(), MAX_READING_MS);
+    const end = (): void => {
+      clearTimeout(timer);
+      res.off('close', end);
+      socket.off('close', end);
+      resolve();
+    };
+    res.once('close', end);
+    // An answer that waits behind another gets no event when the connection closes.
+    socket.once('close', end);
+  });
+}
+
+async function* write(
+  created: number,
+  pictures: readonly ShownPicture[],
+  storage: Pick<Storage, 'read'>,
+): AsyncGenerator<string> {
+  yield `{"created":${created},"data":[`;
+  for (const [index, { url, key }] of pictures.entries()) {
+    if (index > 0) yield ',';
+    const link = url === undefined ? '' : `"url":${JSON.stringify(url)}`;
+    if (key === null) {
+      yield `{${link}}`;
+      continue;
+    }
+    yield `{${link}${link && ','}"b64_json":"`;
+    // Nothing may come between opening and reading, or a client that leaves then would keep the file open.
+    const content = await storage.read(key);
+    if (content === null) throw new Error(`the picture ${key} was deleted before it was sent`);
+    yield* toBase64(content);
+    yield '"}';
+  }
+  yield ']}';
+}
+
+async function* toBase64(content: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let rest: Uint8Array = new Uint8Array();
+  for await (const piece of content) {
+    const bytes = Buffer.concat([rest, piece]);
+    // Three bytes are four characters of base64.
+    const whole = bytes.byteLength - (bytes.byteLength % 3);
+    yield bytes.toString('base64', 0, whole);
+    rest = bytes.subarray(whole);
+  }
+  yield Buffer.from(rest).toString('base64');
+}
