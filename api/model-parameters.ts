@@ -6,10 +6,7 @@ import { routesWith } from '../domain/media-route.ts';
 import { linksIn, type ModelParameters, type ParameterSchema, parametersIn } from '../domain/model-parameters.ts';
 import type { RenderInputs } from '../domain/task.ts';
 import type { MediaRequestContext } from './media-request.ts';
-import { choice, freeText, link, linkList } from './validation.ts';
-
-/** Describing all faults of a hundred thousand items would take too long. */
-const FIRST_FAULT = { abortEarly: true };
+import { choice, freeText, link, linkList, list } from './validation.ts';
 
 /** The keys that the parameters add to a body. */
 export function parameterKeys(
@@ -43,10 +40,10 @@ function checkOf(schema: ParameterSchema, context: MediaRequestContext): Joi.Sch
     case 'array': {
       const { items, minItems: min, maxItems: max } = schema;
       if (items.type === 'string' && items.format === 'uri') return linkList(max, context.isInputLink).min(min);
-      return Joi.array().items(checkOf(items, context)).min(min).max(max).prefs(FIRST_FAULT);
+      return list(checkOf(items, context), { min, max });
     }
     default:
-      return Joi.object(parameterKeys(schema, context)).prefs(FIRST_FAULT);
+      return Joi.object(parameterKeys(schema, context));
   }
 }
 

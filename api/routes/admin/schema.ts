@@ -8,7 +8,7 @@ import { END_USERS } from '../../../domain/policy.ts';
 import { ADMIN_ROLES } from '../../../domain/roles.ts';
 import { isListFactor, MAX_RULES } from '../../services/price-lists.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
-import { type BodyOf, bodySchema, choice, freeText, orNull, requiredField } from '../../validation.ts';
+import { type BodyOf, bodySchema, choice, freeText, list, orNull, requiredField } from '../../validation.ts';
 
 const author = freeText({ min: 1, max: 200 }).description(
   'The author. By default, the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN, which alone may name another author.',
@@ -97,11 +97,9 @@ export const importBillSchema = bodySchema({
   csv: requiredField(
     freeText({ min: 1 }).description('The file: the titles of the columns, then a line for each job or sum'),
   ),
-  upstreams: Joi.array<string[]>()
-    .items(freeText({ min: 1, max: 200 }))
-    .min(1)
-    .max(50)
-    .description('The upstreams on the bill, by name in the configuration'),
+  upstreams: list<string>(freeText({ min: 1, max: 200 }), { min: 1, max: 50 }).description(
+    'The upstreams on the bill, by name in the configuration',
+  ),
   columns: bodySchema({
     job: columnTitle.description('The column of job ids. Absent if the lines are sums'),
     model: requiredField(columnTitle.description('The column of models')),
@@ -115,10 +113,7 @@ export const importBillSchema = bodySchema({
 
 export const acknowledgeSchema = bodySchema({
   findings: requiredField(
-    Joi.array<number[]>()
-      .items(Joi.number().integer().min(1).max(100_000))
-      .min(1)
-      .max(1000)
+    list<number>(Joi.number().integer().min(1).max(100_000), { min: 1, max: 1000 })
       .description('The numbers of the findings in the report, from 1')
       .example([1]),
   ),
@@ -187,20 +182,19 @@ const priceListVersion = {
   factor: factor
     .description('The factor on the prices of the catalogue that no rule covers. By default, `1`')
     .example('0.9'),
-  rules: Joi.array<PriceRule[]>()
-    .items(
-      Joi.object<PriceRule>({
-        model: freeText({ min: 1, max: 200 }).description('A model. Its rule precedes the rule of its family'),
-        family: freeText({ min: 1, max: 200 }).description('A family of text models, instead of `model`'),
-        factor: factor.description('The factor on prices that `prices` does not name. By default, that of the list'),
-        prices: Joi.object()
-          .unknown()
-          .description(
-            'The prices in USD, as strings: of 1M tokens by `input`, `output`, `cached_input`, `cache_write` and `cache_write_1h`, of a second, video or image by resolution',
-          ),
-      }),
-    )
-    .max(MAX_RULES)
+  rules: list<PriceRule>(
+    Joi.object<PriceRule>({
+      model: freeText({ min: 1, max: 200 }).description('A model. Its rule precedes the rule of its family'),
+      family: freeText({ min: 1, max: 200 }).description('A family of text models, instead of `model`'),
+      factor: factor.description('The factor on prices that `prices` does not name. By default, that of the list'),
+      prices: Joi.object()
+        .unknown()
+        .description(
+          'The prices in USD, as strings: of 1M tokens by `input`, `output`, `cached_input`, `cache_write` and `cache_write_1h`, of a second, video or image by resolution',
+        ),
+    }),
+    { max: MAX_RULES },
+  )
     .description('The prices of models and families')
     .example([{ model: 'vidone-3.0', prices: { '720p': '0.08' } }]),
   valid_from: expiresAt.description(
@@ -252,22 +246,19 @@ const keyFields = {
     ),
   ),
   models: orNull(
-    Joi.array<string[]>()
-      .items(freeText({ min: 1, max: 200 }))
-      .max(MAX_KEY_ENTRIES)
-      .description('The models that the key may call. Null for all'),
+    list<string>(freeText({ min: 1, max: 200 }), { max: MAX_KEY_ENTRIES }).description(
+      'The models that the key may call. Null for all',
+    ),
   ),
   ip_allowlist: orNull(
-    Joi.array<string[]>()
-      .items(
-        Joi.string()
-          .custom((text: string, helpers) =>
-            ipaddr.isValid(text) || ipaddr.isValidCIDR(text) ? text : helpers.error('address.refused'),
-          )
-          .messages({ '*': '{{#label}} must be an IP address or a CIDR range' }),
-      )
-      .max(MAX_KEY_ENTRIES)
-      .description('The addresses and CIDR ranges that may use the key. Null for all'),
+    list<string>(
+      Joi.string()
+        .custom((text: string, helpers) =>
+          ipaddr.isValid(text) || ipaddr.isValidCIDR(text) ? text : helpers.error('address.refused'),
+        )
+        .messages({ '*': '{{#label}} must be an IP address or a CIDR range' }),
+      { max: MAX_KEY_ENTRIES },
+    ).description('The addresses and CIDR ranges that may use the key. Null for all'),
   ),
   expires_at: orNull(expiresAt.description('When the key expires. Null for never')),
   rate_limit_rpm: orNull(

@@ -6,6 +6,7 @@ import type { ModerationContent, ModerationPart, ModerationResult } from '../../
 import { json } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { list } from '../../validation.ts';
 
 const MAX_TEXTS = 100;
 /** Moderation services take one image for each request. */
@@ -39,8 +40,8 @@ const body = jsonBody<ModerationBody>(
   Joi.object<ModerationBody>({
     input: Joi.alternatives(
       Joi.string(),
-      Joi.array().items(Joi.string()).min(1).max(MAX_TEXTS),
-      Joi.array().items(part).min(1).max(MAX_PARTS).custom(withOneImage).messages({
+      list(Joi.string(), { min: 1, max: MAX_TEXTS }),
+      list<ModerationPart>(part, { min: 1, max: MAX_PARTS }).custom(withOneImage).messages({
         'array.oneImage': '{{#label}} must have at most one image; send each further image in a request of its own',
       }),
     )

@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { DELIVERY_STATUSES } from '../../../db/queries/deliveries.ts';
 import { hasExistingDay } from '../../../domain/day.ts';
 import { SUBSCRIBABLE_EVENTS, type SubscribableEvent } from '../../../domain/webhook-event.ts';
-import { type BodyOf, bodySchema, choice, freeText, orNull, requiredField } from '../../validation.ts';
+import { type BodyOf, bodySchema, choice, freeText, list, orNull, requiredField } from '../../validation.ts';
 
 const url = freeText({ min: 1, max: 2048 })
   .description('The public HTTPS address that receives events')
@@ -11,11 +11,10 @@ const url = freeText({ min: 1, max: 2048 })
 
 const settings = {
   description: orNull(freeText({ min: 0, max: 1000 }).allow('').description('A label for your own use')),
-  events: Joi.array<SubscribableEvent[]>()
-    .items(choice(SUBSCRIBABLE_EVENTS))
-    .min(1)
-    .max(SUBSCRIBABLE_EVENTS.length)
-    .description('The events to deliver. By default, `task.succeeded` and `task.failed`'),
+  events: list<SubscribableEvent>(choice(SUBSCRIBABLE_EVENTS), {
+    min: 1,
+    max: SUBSCRIBABLE_EVENTS.length,
+  }).description('The events to deliver. By default, `task.succeeded` and `task.failed`'),
 };
 
 export const createEndpointSchema = bodySchema({ url: requiredField(url), ...settings });
