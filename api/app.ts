@@ -41,6 +41,7 @@ import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.
 import { createReadStatus } from './services/public-status.ts';
 import type { ApiServices } from './api-services.ts';
 import type { GivenServices } from './services/services.ts';
+import { createReadWaitedTask } from './services/waited-task.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { RequestState } from './state.ts';
 
@@ -232,6 +233,7 @@ function createServices({
     sumMonth: createSumMonth(given.reports),
     queueReport,
     queuePictures: createFairQueue(PICTURE_ANSWERS),
+    readWaitedTask: createReadWaitedTask(database),
     readStatement: createReadStatement(given.reports, queueReport),
     readStatus: createReadStatus({ ...given, catalogue, clock }),
     typicalSeconds,

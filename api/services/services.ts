@@ -8,6 +8,7 @@ import type { Clock } from '../../db/database-clock.ts';
 import type { Encryption } from '../../db/encryption.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { TypicalSeconds } from '../../domain/task-object.ts';
+import type { Task } from '../../domain/task.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Readiness } from '../../telemetry/health.ts';
@@ -100,6 +101,8 @@ export interface Services extends GivenServices {
   readonly queuePictures: FairQueue;
   readonly readStatement: ReadStatement;
   readonly readStatus: ReadStatus;
+  /** Reads a task at most 200 ms late. @throws ServiceError `not_found` */
+  readonly readWaitedTask: (task: Pick<Task, 'accountId' | 'id'>) => Promise<Task>;
   /** How long recent tasks of a model took; null if too few are known. */
   readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
 }

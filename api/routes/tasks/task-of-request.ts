@@ -1,8 +1,5 @@
 /** Creates tasks for requests of OpenAI's media endpoints and of capabilities, and waits until they are final. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { retryOnLostConnection } from '../../../db/connections.ts';
-import type { Database } from '../../../db/database.ts';
-import { findAccountTask } from '../../../db/queries/tasks.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { assertNotExhausted } from '../../../domain/api-key.ts';
 import { ServiceError, toServiceError } from '../../../domain/errors.ts';
@@ -10,6 +7,7 @@ import { isObject } from '../../../domain/json.ts';
 import { isFinal, type Task } from '../../../domain/task.ts';
 import type { CreateTaskRequest } from '../../services/create-task.ts';
 import { createOnce } from '../../services/idempotency.ts';
+import { readOwnTask } from '../../services/waited-task.ts';
 import { type CheckLinks, placeTask, type Series } from '../../services/place-task.ts';
 import type { ApiServices } from '../../api-services.ts';
 import type { Context } from '../../state.ts';
@@ -73,13 +71,7 @@ async function createOneOf(
   });
   const answer: unknown = JSON.parse(created.body);
   const id = isObject(answer) && isObject(answer['data']) ? String(answer['data']['id']) : '';
-  return ownTask(caller.account.id, id, services.database);
-}
-
-async function ownTask(accountId: string, id: string, database: Database): Promise<Task> {
-  const task = await retryOnLostConnection(() => findAccountTask(database, accountId, id));
-  if (task === null) throw new ServiceError('not_found', 'There is no such task in this account.');
-  return task;
+  return readOwnTask(services.database, { accountId: caller.account.id, id });
 }
 
 const FIRST_PAUSE_MS = 200;
@@ -95,13 +87,13 @@ interface Wait {
 export async function waitUntilFinal(
   task: Task,
   { untilMs, socket }: Wait,
-  { database }: Pick<ApiServices, 'database'>,
+  { readWaitedTask }: Pick<ApiServices, 'readWaitedTask'>,
 ): Promise<Task> {
   let current = task;
   for (let pauseMs = FIRST_PAUSE_MS; !isFinal(current.status); pauseMs = Math.min(pauseMs * 1.5, MAX_PAUSE_MS)) {
     if (performance.now() + pauseMs > untilMs || socket.destroyed) return current;
     await sleep(pauseMs);
-    current = await ownTask(task.accountId, task.id, database);
+    current = await readWaitedTask(task);
   }
   return current;
 }
@@ -116,7 +108,7 @@ export async function waitUntilFinal(
 export async function waitForSucceeded(
   tasks: readonly Task[],
   wait: Wait,
-  services: Pick<ApiServices, 'database'>,
+  services: Pick<ApiServices, 'readWaitedTask'>,
 ): Promise<readonly Task[]> {
   const ended = await Promise.all(tasks.map((task) => waitUntilFinal(task, wait, services)));
   if (!ended.every(({ status }) => isFinal(status))) throw notReady(ended.map(({ id }) => id));

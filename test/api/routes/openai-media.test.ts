@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import OpenAI, { APIError, BadRequestError, NotFoundError, toFile } from 'openai';
 import { waitForSucceeded } from '../../../api/routes/tasks/task-of-request.ts';
+import { createReadWaitedTask } from '../../../api/services/waited-task.ts';
 import { DEFAULT_CATALOGUE } from '../../../catalogue/load.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { pngFile } from '../../support/media-files.ts';
@@ -176,9 +177,10 @@ describe('OpenAI’s media endpoints', function () {
       const { id } = await createTask(stack, key, prompt);
       tasks.push((await findTask(stack.database, id)) ?? expect.fail('the task is gone'));
     }
+    const reading = { readWaitedTask: createReadWaitedTask(stack.database) };
     const wait = { untilMs: performance.now() + 60_000, socket: { destroyed: false } };
-    expect((await waitForSucceeded(tasks, wait, stack)).map(({ id }) => id)).to.deep.equal([tasks[0]?.id]);
-    const failure = await waitForSucceeded(tasks.slice(1), wait, stack).catch((error: unknown) => error);
+    expect((await waitForSucceeded(tasks, wait, reading)).map(({ id }) => id)).to.deep.equal([tasks[0]?.id]);
+    const failure = await waitForSucceeded(tasks.slice(1), wait, reading).catch((error: unknown) => error);
     expect(failure).to.include({ code: 'bad_request' });
   });
 
@@ -235,8 +237,9 @@ describe('OpenAI’s media endpoints', function () {
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     const task = await findTask(stack.database, id);
     if (task === null) throw new Error('the task is gone');
+    const reading = { readWaitedTask: createReadWaitedTask(stack.database) };
     const wait = { untilMs: performance.now() + 500, socket: { destroyed: false } };
-    const late = await waitForSucceeded([task], wait, stack).catch((error: unknown) => error);
+    const late = await waitForSucceeded([task], wait, reading).catch((error: unknown) => error);
     expect(late).to.include({ code: 'processing_timeout', status: 503, retryable: false });
     expect(String(late)).to.contain(`GET /v1/tasks/${id}`);
   });
