@@ -48,6 +48,11 @@ export type DecimalMark = '.' | ',';
 
 /** Up to 15 digits before the point and 30 after it: more than bills have. */
 const NUMBER = /^(-?)(\d{0,15})(?:\.(\d{0,30}))?(?:e([+-]?\d{1,2}))?$/i;
+/** Marks of thousands only where they group digits by three: `0,5` with decimal points may be half or five. */
+const GROUPED: Readonly<Record<DecimalMark, RegExp>> = {
+  '.': /^-?(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d*)?(?:e[+-]?\d+)?$/i,
+  ',': /^-?(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d*)?(?:e[+-]?\d+)?$/i,
+};
 const SIGNS = /[\s$€¥￥£元]|[A-Z]{3}/g;
 /** Excludes the dollar sign: bills in US dollars have one or none. */
 const CURRENCY_IN_AMOUNT = /[€¥￥£元]|[A-Z]{3}/;
@@ -79,13 +84,13 @@ export function currencyOf(cell: string | null, amount: string, amountTitle: str
  * Reads an amount, such as `$1,234.50`, `1.2e-05` and, with decimal commas, `1.234,5`.
  *
  * @param unit the value of one unit of the bill's currency
- * @returns rounded to the nearest pico-USD; null if the text is not an amount below a billion USD
+ * @returns rounded to the nearest pico-USD; null if the text is not an amount below a billion USD, or has marks of
+ *   thousands that do not group digits by three, such as `0,5` with decimal points
  */
 export function readBilledAmount(text: string, unit: PicoUsd, decimalMark: DecimalMark): PicoUsd | null {
-  const plain = text
-    .replace(SIGNS, '')
-    .replaceAll(decimalMark === '.' ? ',' : '.', '')
-    .replace(decimalMark, '.');
+  const digits = text.replace(SIGNS, '');
+  if (!GROUPED[decimalMark].test(digits)) return null;
+  const plain = digits.replaceAll(decimalMark === '.' ? ',' : '.', '').replace(decimalMark, '.');
   const [match, sign, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(plain) ?? [];
   if (match === undefined || whole + fraction === '') return null;
   const power = Number(exponent) - fraction.length;

@@ -244,7 +244,7 @@ function findTitles(csv: string, { job, model, amount }: BillColumns): Titles | 
   const lines = csv.slice(0, MAX_LINES_BEFORE_TITLES * 1_000).split(/\r\n|\n|\r/, MAX_LINES_BEFORE_TITLES);
   for (const [index, line] of lines.entries()) {
     for (const separator of SEPARATORS) {
-      const cells = line.split(separator).map((cell) => cell.replaceAll(/^[\s"\uFEFF]+|[\s"]+$/g, '').toLowerCase());
+      const cells = line.split(separator).map((cell) => withoutMarks(cell).toLowerCase());
       const placeOf = (title: string): number => cells.indexOf(title.trim().toLowerCase());
       const currency = cells.findIndex((cell) => CURRENCY_TITLES.includes(cell));
       const places = {
@@ -258,6 +258,16 @@ function findTitles(csv: string, { job, model, amount }: BillColumns): Titles | 
     }
   }
   return null;
+}
+
+const MARK = /[\s"\uFEFF]/;
+
+/** The cell without the blanks and quotation marks around it, in time that grows with its length. */
+function withoutMarks(cell: string): string {
+  let [start, end] = [0, cell.length];
+  while (start < end && MARK.test(cell.charAt(start))) start += 1;
+  while (end > start && MARK.test(cell.charAt(end - 1))) end -= 1;
+  return cell.slice(start, end);
 }
 
 function noSuchColumns({ job, model, amount }: BillColumns): ServiceError {

@@ -1,11 +1,14 @@
 import { expect } from 'chai';
 import { readBill } from '../../../../api/services/finance/bills.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
 import { knownColumnsOf } from '../../../../domain/known-bills.ts';
 import { formatUsd, parseUsd, PICO_PER_USD, type PicoUsd } from '../../../../domain/money.ts';
 import type { BillColumns } from '../../../../domain/vendor-bill.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
 const JOBS: BillColumns = { job: 'request_id', model: 'endpoint', amount: 'cost' };
+/** A quadratic reader takes seconds. */
+const MOST_CPU_MS = 50;
 const SUMS: BillColumns = { job: null, model: 'line_item', amount: 'amount_value' };
 
 /** Line, job, model and amount of each line of the bill. */
@@ -147,6 +150,26 @@ describe('reading the bill of a vendor', () => {
     const csv = '"SplitItemID","PayableAmount","Currency"\n"ep-20260809-abcde","113.4500","CNY"\n';
     expect(await read(csv, columns, parseUsd('0.14'))).to.deep.equal([[2, null, 'ep-20260809-abcde', '15.883']]);
   });
+
+  for (const [what, csv] of [
+    ['the titles', (blanks: string) => `request_id,a${blanks}b,endpoint,cost\nj,x,m,1\n`],
+    ['the titles, in quotation marks', (blanks: string) => `request_id,"a${blanks}b",endpoint,cost\nj,x,m,1\n`],
+    ['a line before the titles', (blanks: string) => `a${blanks}b\nrequest_id,x,endpoint,cost\nj,x,m,1\n`],
+    ['an ignored cell', (blanks: string) => `request_id,x,endpoint,cost\nj,a${blanks}b,m,1\n`],
+    ['an amount', (blanks: string) => `request_id,x,endpoint,cost\nj,x,m,1${blanks}2\n`],
+  ] as const) {
+    it(`reads or refuses at once a file with 20,000 blanks in ${what}`, async () => {
+      const file = csv(' '.repeat(20_000));
+      let best = Infinity;
+      for (let attempt = 0; attempt < 4 && best > MOST_CPU_MS; attempt += 1) {
+        const before = process.cpuUsage();
+        await read(file).catch((error: unknown) => expect(error).to.be.instanceOf(ServiceError));
+        const { user, system } = process.cpuUsage(before);
+        best = Math.min(best, (user + system) / 1_000);
+      }
+      expect(best).to.be.below(MOST_CPU_MS);
+    });
+  }
 
   const CELLS = ',x'.repeat(100);
   for (const [what, csv, count] of [
