@@ -116,8 +116,8 @@ const FORMULA = String.raw`[=+\-@\t\r\n＝＋－＠]`;
 const STARTS_FORMULA = new RegExp(`^${FORMULA}`);
 /** Spreadsheets with another list separator split cells there, and drop the quotation marks around them. */
 const HIDDEN_FORMULA = {
-  ',': new RegExp(String.raw`([;\t][\s"']*)(?=${FORMULA})`, 'g'),
-  ';': new RegExp(String.raw`([,;\t][\s"']*)(?=${FORMULA})`, 'g'),
+  ',': new RegExp(String.raw`([;\t](?:(?!\t)[\s"'])*)(?=${FORMULA})`, 'g'),
+  ';': new RegExp(String.raw`([,;\t](?:(?!\t)[\s"'])*)(?=${FORMULA})`, 'g'),
 };
 type Separator = keyof typeof HIDDEN_FORMULA;
 

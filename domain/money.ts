@@ -31,7 +31,10 @@ export function parseUsd(usd: string | number): PicoUsd {
 export function formatUsd(amount: PicoUsd): string {
   const sign = amount < 0n ? '-' : '';
   const magnitude = amount < 0n ? -amount : amount;
-  const fraction = (magnitude % PICO_PER_USD).toString().padStart(DECIMALS, '0').replace(/0+$/, '');
+  const fraction = (magnitude % PICO_PER_USD)
+    .toString()
+    .padStart(DECIMALS, '0')
+    .replace(/(?<!0)0+$/, '');
   return `${sign}${magnitude / PICO_PER_USD}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
@@ -39,7 +42,7 @@ export function formatUsd(amount: PicoUsd): string {
 export function formatDollars(amount: PicoUsd): string {
   const [whole = '0', fraction = ''] = formatUsd(amount).split('.');
   const sign = whole.startsWith('-') ? '-' : '';
-  const grouped = whole.replace('-', '').replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  const grouped = BigInt(whole.replace('-', '')).toLocaleString('en-US');
   return `${sign}$${grouped}.${fraction.padEnd(2, '0')}`;
 }
 

@@ -16,12 +16,12 @@ export function assertStorageKey(key: string): void {
 /** The public link of `key` below `publicUrl`. */
 export function publicLink(publicUrl: string, key: string): string {
   assertStorageKey(key);
-  return `${publicUrl.replace(/\/+$/, '')}/${key}`;
+  return `${publicUrl.replace(/(?<!\/)\/+$/, '')}/${key}`;
 }
 
 /** The key in a link that {@link publicLink} made; null for any other link. */
 export function keyOfLink(publicUrl: string, link: string): string | null {
-  const base = `${publicUrl.replace(/\/+$/, '')}/`;
+  const base = `${publicUrl.replace(/(?<!\/)\/+$/, '')}/`;
   const key = link.startsWith(base) ? link.slice(base.length) : '';
   return isStorageKey(key) ? key : null;
 }

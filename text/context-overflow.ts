@@ -39,8 +39,8 @@ const NUMBERS = {
     /\binput length should be \[\d+, ?(\d+)\]/i,
   ],
   input: [
-    /(\d+) tokens? > \d/i,
-    /(\d+) \+ \d+ > \d/,
+    /(?<!\d)(\d+) tokens? > \d/i,
+    /(?<!\d)(\d+) \+ \d+ > \d/,
     /\b(\d+)(?: tokens)? (?:in|from) the (?:input messages|messages|prompt|input)\b/i,
     /\binput token count\D{0,4}(\d+)/i,
     /\b(?:resulted in|request contains|prompt contains|requested|you requested a total of) (?:about )?(\d+)/i,

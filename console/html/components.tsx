@@ -11,7 +11,10 @@ import { usePage, useQuery, useTexts } from './page-context.ts';
 /** Formats an amount with two to six decimal places. */
 export function usd(amount: PicoUsd): string {
   const [whole = '', fraction = ''] = formatDollars(amount).split('.');
-  return `${whole}.${fraction.slice(0, 6).replace(/0+$/, '').padEnd(2, '0')}`;
+  return `${whole}.${fraction
+    .slice(0, 6)
+    .replace(/(?<!0)0+$/, '')
+    .padEnd(2, '0')}`;
 }
 
 export function Money({ amount }: { amount: PicoUsd }) {

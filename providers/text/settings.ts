@@ -61,7 +61,7 @@ export function toTextUpstream(entry: TextUpstreamEntry): TextUpstreamSettings {
 }
 
 /** A part of a path such as `v1`, `v1beta` or `v4`. */
-const VERSION = /\/v\d+[a-z\d]*(?:\/|$)/;
+const VERSION = /\/v\d[a-z\d]*(?:\/|$)/;
 const VERSION_OF_FORMAT: Readonly<Record<UpstreamFormatName, string>> = {
   'chat-completions': 'v1',
   responses: 'v1',
@@ -71,7 +71,7 @@ const VERSION_OF_FORMAT: Readonly<Record<UpstreamFormatName, string>> = {
 
 /** The addresses of all formats at a vendor's bare address. An address that already has a version is left unchanged. */
 export function baseUrlsAt(baseUrl: string): TextUpstreamSettings['baseUrls'] {
-  const bare = baseUrl.replace(/\/+$/, '');
+  const bare = baseUrl.replace(/(?<!\/)\/+$/, '');
   const isVersioned = VERSION.test(new URL(bare).pathname);
   return Object.fromEntries(
     UPSTREAM_FORMAT_NAMES.map((format) => [format, isVersioned ? bare : `${bare}/${VERSION_OF_FORMAT[format]}`]),

@@ -10,7 +10,7 @@ const SECRETS: readonly RegExp[] = [
   /\bbearer\s+[\w.~+/=-]+/gi,
   /\b(?:sk|pk|rk|gsk|xai|key|api|AIza|ya29|eyJ)[-_.]?[\w*.-]{12,}/gi,
   // A partly masked credential.
-  /[\w-]*\*{3,}[\w-]*/g,
+  /(?<![\w-])[\w-]*(?:\*{3,}[\w-]*)+/g,
 ];
 /** A quotation, which may be a client's text. */
 const QUOTE = /(?<!\w)(["'`])((?:(?!\1(?!\w)).)*)\1?/g;
@@ -91,7 +91,7 @@ export function redactVendorMessage(message: string, sentFields: ReadonlySet<str
     })
     // Keeps the punctuation of sentences and paths.
     .replaceAll(/[^\p{L}\p{N}_$ .,:;>=<()[\]'"`…-]/gu, LEFT_OUT)
-    .replaceAll(/…(?:[^\p{L}\p{N}]*…)+/gu, LEFT_OUT);
+    .replaceAll(/…[^\p{L}\p{N}]*…/gu, LEFT_OUT);
   return kept < total * MIN_KEPT ? '' : cut(words);
 }
 
@@ -141,7 +141,7 @@ function withoutLongQuotes(line: string): string {
 
 /** The start of a message, without a word that was cut in the middle, which might be part of a secret. */
 function beginningOf(message: string): string {
-  return message.length <= 4 * MAX_LINE ? message : message.slice(0, 4 * MAX_LINE).replace(/\S*$/, '');
+  return message.length <= 4 * MAX_LINE ? message : message.slice(0, 4 * MAX_LINE).replace(/(?<!\S)\S*$/, '');
 }
 
 function cut(line: string): string {

@@ -162,8 +162,11 @@ function appOf(model: string): string {
 /** The app in the address of the response. */
 function appIn(address: unknown): string | null {
   if (typeof address !== 'string' || !URL.canParse(address)) return null;
-  const path = /((?:(?:workflows|comfy)\/)?[^/]+\/[^/]+)\/requests\//.exec(new URL(address).pathname);
-  return path?.[1] ?? null;
+  const parts = new URL(address).pathname.split('/');
+  const end = parts.indexOf('requests');
+  const start = end - (NAMESPACES.includes(parts[end - 3] ?? '') ? 3 : 2);
+  const app = parts.slice(Math.max(start, 0), Math.max(end, 0));
+  return app.length >= 2 && !app.includes('') && end < parts.length - 1 ? app.join('/') : null;
 }
 
 function jobIdOf(app: string, id: unknown): string {
