@@ -226,7 +226,7 @@ function createServices({
       typicalSeconds,
       clock,
     }),
-    checkWebhookAddress: createAddressCheck(settings),
+    checkPublicAddress: createAddressCheck(settings),
     checkImageLinks: createImageLinkCheck({ client: guardedClient, storage }),
     moderate: moderator && createModeration(moderator),
     judge: createJudge(moderator),

@@ -254,6 +254,8 @@ function drop(request: IncomingMessage): void {
 
 /** Answers data that is not HTTP, which never reaches the application, in the usual error envelope. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
+  // The rest of a request that was refused, which the parser cannot read: its answer closes the connection.
+  if (ending.has(socket)) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

@@ -84,7 +84,7 @@ export interface Services extends GivenServices {
   readonly createTask: CreateTask;
   readonly assertAffordable: AssertAffordable;
   /** @throws ServiceError `bad_request` for a link that may not be followed */
-  readonly checkWebhookAddress: (url: string) => Promise<void>;
+  readonly checkPublicAddress: (url: string) => Promise<void>;
   /** @throws ServiceError `bad_request` naming the first link that is not a usable image */
   readonly checkImageLinks: (urls: readonly string[]) => Promise<void>;
   /**

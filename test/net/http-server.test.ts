@@ -148,6 +148,11 @@ describe('an HTTP server with clients that occupy connections', () => {
     expect(handled).to.equal(1);
   });
 
+  it('answers a request with an unknown coding once, although its body cannot be read', async () => {
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\nbody');
+    expect((await read()).match(/HTTP\/1\.1 400/g)).to.have.length(1);
+  });
+
   it('accepts every form of a Host', async () => {
     for (const host of ['', 'x', 'x_y.example:8080', 'x:', '127.0.0.1', '[::1]:80', '[v1.a:b]', 'a%20b']) {
       const answered = once(socket, 'data');

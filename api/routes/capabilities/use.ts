@@ -14,7 +14,7 @@ import type { ApiServices } from '../../api-services.ts';
 import { withPrices } from '../../services/customer-prices.ts';
 import { findUnavailableReason } from '../../services/unavailable-model.ts';
 import type { Context } from '../../state.ts';
-import { createValidator } from '../../validation.ts';
+import { createValidator, freeText } from '../../validation.ts';
 import { EXAMPLE_PICTURE_NAME } from '../docs/example-picture.ts';
 import { DOCS_PATH } from '../docs/page.ts';
 import { presentModel } from '../models/present.ts';
@@ -126,9 +126,9 @@ export const runSchema = Joi.object<Run>({
     .min(0)
     .max(MAX_WAIT_SECONDS)
     .description('The longest wait for a task, in seconds. By default, 0. Text is always complete'),
-  idempotency_key: Joi.string()
-    .max(IDEMPOTENCY.maxKeyLength)
-    .description('Replaces the header. A repeated call with the same key returns the task of the first call'),
+  idempotency_key: freeText({ min: 1, max: IDEMPOTENCY.maxKeyLength }).description(
+    'Replaces the header. A repeated call with the same key returns the task of the first call',
+  ),
 });
 
 interface RunCall {

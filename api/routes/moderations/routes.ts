@@ -77,7 +77,9 @@ export const createModeration = endpoint({
   answers: { 200: { description: 'A result for each text, or one result for all parts', content: json(MODERATION) } },
   refusals: ['not_found', 'processing_unavailable'],
   presentError: presentTypedError,
-  handle: async ({ body: { input, model = 'moderation' }, context }, { judge }) => {
+  handle: async ({ body: { input, model = 'moderation' }, context }, { judge, checkPublicAddress: checkAddress }) => {
+    // The operator's service may follow links within the operator's network.
+    for (const url of linksOf(input)) await checkAddress(url);
     const results = await judge(input);
     const id = `modr-${context.state.requestId.slice('req_'.length)}`;
     return { id, model, results: results.map((result) => present(result, input)) };
@@ -92,6 +94,16 @@ function present({ flagged, categories, scores }: ModerationResult, input: Moder
     category_scores: scores,
     category_applied_input_types: Object.fromEntries(Object.keys(categories).map((name) => [name, [...kinds]])),
   };
+}
+
+/** The links to pictures; data URLs need no check. */
+function linksOf(input: ModerationContent): readonly string[] {
+  const parts = typeof input === 'string' ? [] : input;
+  return parts.flatMap((part) =>
+    typeof part !== 'string' && part.type === 'image_url' && part.image_url.url.startsWith('https:')
+      ? [part.image_url.url]
+      : [],
+  );
 }
 
 function kindOf(item: string | { readonly type: string }): string {

@@ -2,6 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import Joi from 'joi';
 import type { Catalogue } from '../../../catalogue/types.ts';
+import { cutText } from '../../../domain/cut-text.ts';
+import { badRequest } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { component } from '../../../domain/json-schema.ts';
 import { type ModelParameters, NO_PARAMETERS, readParameter } from '../../../domain/model-parameters.ts';
@@ -72,6 +74,8 @@ export function mediaBody<Fields>(
     const isOwn = (field: string): boolean => Object.hasOwn(ownProperties, field) && !Object.hasOwn(fields, field);
     const [own, others] = divide(Object.entries(given), ([field]) => isOwn(field));
     const [ownFiles, pictures] = divide(sent.files, ({ name: part }) => isOwn(part));
+    const unknown = pictures.find(({ name: part }) => !fileFields.includes(part));
+    if (unknown !== undefined) throw badRequest(`unknown field: ${cutText(unknown.name, 100)}`);
     const ignored = unused.filter((field) => !isOwn(field));
     return {
       fields: validate(Object.fromEntries(others.filter(([field]) => !ignored.includes(field)))),

@@ -21,9 +21,9 @@ export const createWebhookOfAccount = endpoint({
   description: 'Only this answer shows the secret that signs deliveries. Pass the secret to the customer.',
   body: jsonBody('CreateWebhook', createEndpointSchema),
   answers: { 201: dataOf(ADMIN_ENDPOINT.schema, 'The endpoint with its secret') },
-  handle: async ({ params, body }, { database, encryption, checkWebhookAddress }) => {
+  handle: async ({ params, body }, { database, encryption, checkPublicAddress }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
-    await checkWebhookAddress(body.url);
+    await checkPublicAddress(body.url);
     const { created, secret } = await database.transaction((transaction) =>
       registerEndpoint(transaction, encryption, accountId, body),
     );

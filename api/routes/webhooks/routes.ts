@@ -29,7 +29,7 @@ export const createWebhook = idempotentEndpoint({
   }),
   created: dataOf(ENDPOINT.schema, 'The endpoint with its secret'),
   handle: async (request, services) => {
-    await services.checkWebhookAddress(request.body.url);
+    await services.checkPublicAddress(request.body.url);
     return create(request, services);
   },
 });
@@ -61,8 +61,8 @@ export const updateWebhook = endpoint({
   description: 'Omitted fields stay unchanged.',
   body: jsonBody('UpdateWebhook', updateEndpointSchema, { pause: { value: { enabled: false } } }),
   answers: { 200: dataOf(ENDPOINT.schema, 'The changed endpoint') },
-  handle: async ({ caller, params, body: changes }, { database, checkWebhookAddress }) => {
-    if (changes.url !== undefined) await checkWebhookAddress(changes.url);
+  handle: async ({ caller, params, body: changes }, { database, checkPublicAddress }) => {
+    if (changes.url !== undefined) await checkPublicAddress(changes.url);
     const updated = await updateWebhookEndpoint(database, caller.account.id, params.webhook_id, changes);
     if (!updated) throw notFoundError('webhookEndpoint', caller);
     return { data: ENDPOINT.present(updated) };

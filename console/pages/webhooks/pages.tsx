@@ -100,19 +100,19 @@ export const webhookPages = [
   ),
 ];
 
-async function create({ form, account }: MemberVisit, { database, encryption, checkWebhookAddress }: ApiServices) {
+async function create({ form, account }: MemberVisit, { database, encryption, checkPublicAddress }: ApiServices) {
   const body = validateNew(entriesOf(form));
-  await checkWebhookAddress(body.url);
+  await checkPublicAddress(body.url);
   const { created, secret } = await database.transaction((transaction) =>
     registerEndpoint(transaction, encryption, account.accountId, body),
   );
   return { updated: created, secret };
 }
 
-async function save(visit: MemberVisit, { database, checkWebhookAddress }: ApiServices): Promise<void> {
+async function save(visit: MemberVisit, { database, checkPublicAddress }: ApiServices): Promise<void> {
   const { id } = await ownEndpoint(visit, { database });
   const changes = validateChanges(entriesOf(visit.form));
-  if (changes.url !== undefined) await checkWebhookAddress(changes.url);
+  if (changes.url !== undefined) await checkPublicAddress(changes.url);
   await saveIfUnchanged(visit, database, {
     find: async (transaction) => {
       await lockRow(transaction, 'webhook_endpoints', { id });

@@ -8,6 +8,7 @@ import { waitForSucceeded } from '../../../api/routes/tasks/task-of-request.ts';
 import { createReadWaitedTask } from '../../../api/services/waited-task.ts';
 import { DEFAULT_CATALOGUE } from '../../../catalogue/load.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
+import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { pngFile } from '../../support/media-files.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { call, useTestStack } from '../../support/stack.ts';
@@ -65,6 +66,23 @@ describe('OpenAI’s media endpoints', function () {
       .edit({ model: IMAGE, prompt: 'x', image, mask })
       .catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(BadRequestError).with.property('message').that.contains('"mask"');
+  });
+
+  it('refuse a picture in a part that they do not know', async () => {
+    const picture = pngFile({ width: 64, height: 64 });
+    const parts = [
+      { name: 'model', content: IMAGE },
+      { name: 'prompt', content: 'At night' },
+      { name: 'image', filename: 'a.png', type: 'image/png', content: picture },
+      { name: 'picture', filename: 'b.png', type: 'image/png', content: picture },
+    ];
+    const response = await fetch(`${stack.baseUrl}/v1/images/edits`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, ...FORM_HEADERS },
+      body: formOf(...parts),
+    });
+    expect(response.status).to.equal(400);
+    expect(await response.text()).to.contain('unknown field: picture');
   });
 
   it('keep the uploads of a call that creates a task, and remove those of a call that is refused or repeated', async () => {

@@ -51,6 +51,7 @@ describe('POST /v1/moderations', () => {
     ['an empty list', []],
     ['two images', [1, 2].map((n) => ({ type: 'image_url', image_url: { url: `https://example.com/${n}.png` } }))],
     ['more than 100 texts', Array.from({ length: 101 }, () => 'x')],
+    ['a link-local address', [{ type: 'image_url', image_url: { url: 'https://169.254.169.254/a.png' } }]],
     ['an address of another scheme', [{ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }]],
   ] as const) {
     it(`refuses ${what}`, async () => {
