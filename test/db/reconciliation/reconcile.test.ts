@@ -479,7 +479,10 @@ describe('reconciliation', () => {
     const newerTasks = `INSERT INTO tasks SELECT (jsonb_populate_record(tasks, jsonb_build_object('id', newer.id,
       'created_at', id_created_at(newer.id), 'output', '[]'::jsonb))).* FROM tasks, unnest(ARRAY[${ids.join()}]) AS newer(id)
       WHERE tasks.id = :succeeded`;
-    const findings = await findAfter(newerTasks, openFor(given.processing), { ...EVERY_FILE, sizeOf: async () => null });
+    const findings = await findAfter(newerTasks, openFor(given.processing), {
+      ...EVERY_FILE,
+      sizeOf: async () => null,
+    });
     const gone = findings.filter(({ check }) => check === 'results');
     expect(gone.map(({ subject }) => subject)).to.deep.equal([given.succeeded]);
   });
