@@ -179,14 +179,6 @@ function createServices({
   const { clock = createDatabaseClock(database) } = given;
   const { adminTokens, metricsToken, requestLimits, tasks, uploads, ...forHandlers } = settings;
   const requestLimit = createRequestLimit(database, requestLimits);
-  const accessChecks = createAccessChecks({
-    findCaller: createFindCaller(database, settings.keyPeppers),
-    findTextCaller: createCachedFindCaller(database, settings.keyPeppers),
-    clock,
-    requestLimit,
-    findAdministrator: createFindAdministrator(database, adminTokens),
-    metricsToken,
-  });
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
   const queueReport = createReportQueue();
@@ -202,7 +194,14 @@ function createServices({
     clock,
     uploads: createUploads(database, storage, uploads),
     uploadExpiryMs: uploads.expiryMs,
-    accessChecks,
+    accessChecks: createAccessChecks({
+      findCaller: createFindCaller(database, settings.keyPeppers),
+      findTextCaller: createCachedFindCaller(database, settings.keyPeppers),
+      clock,
+      requestLimit,
+      findAdministrator: createFindAdministrator(database, adminTokens),
+      metricsToken,
+    }),
     requestLimit,
     checkHealth: createHealthCheck({
       database,
@@ -217,15 +216,7 @@ function createServices({
     ...createRequestParsers(catalogue, isInputLink),
     findPrices: createFindPrices(database),
     assertAffordable: createAffordabilityCheck(database, tasks),
-    createTask: createTaskCreator({
-      database,
-      storage,
-      starter,
-      metrics,
-      limits: tasks,
-      typicalSeconds,
-      clock,
-    }),
+    createTask: createTaskCreator({ database, storage, starter, metrics, limits: tasks, typicalSeconds, clock }),
     checkPublicAddress: createAddressCheck(settings),
     checkImageLinks: createImageLinkCheck({ client: guardedClient, storage }),
     moderate: moderator && createModeration(moderator),

@@ -19,12 +19,6 @@ const RETRY_SECONDS = 5;
 
 /** Runs one report of a holder at a time, and {@link MAX_AT_ONCE} in all. */
 export function createReportQueue(): ReportQueue {
-  const refuse = (waiting: number): void => {
-    if (waiting < MAX_WAITING_PER_HOLDER) return;
-    throw new ServiceError('rate_limit_exceeded', 'Earlier reports are still running. Wait until they are complete.', {
-      retryAfterSeconds: RETRY_SECONDS,
-    });
-  };
   return createFairQueue({ atOnce: MAX_AT_ONCE, perHolder: 1, refuse });
 }
 
@@ -35,4 +29,11 @@ export function createReadStatement(
   read: (reports: Database, ...statement: Parameters<ReadStatement>) => Promise<Statement> = readStatement,
 ): ReadStatement {
   return (statement) => queueReport(statement.accountId, () => read(reports, statement));
+}
+
+function refuse(waiting: number): void {
+  if (waiting < MAX_WAITING_PER_HOLDER) return;
+  throw new ServiceError('rate_limit_exceeded', 'Earlier reports are still running. Wait until they are complete.', {
+    retryAfterSeconds: RETRY_SECONDS,
+  });
 }
