@@ -73,7 +73,7 @@ describe('an export', () => {
   }
 
   it('has decimal commas and semicolons where the client requests them, and then quotes semicolons', async () => {
-    // contract 4.11:58 4.11:59
+    // contract 4.11:62 4.11:63
     const { type, text } = await ask('text/csv;decimal=comma', rowsNamed('a,b', 'c;d'));
     expect(type).to.match(/^text\/csv/);
     expect(text).to.equal('name;amount\r\na,b;-0.000000000001\r\n"c;d";-0.000000000001\r\n');

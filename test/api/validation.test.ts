@@ -49,7 +49,7 @@ describe('validation of bodies', () => {
   });
 
   it('refuses text that the database cannot store', () => {
-    // contract 4.2:32
+    // contract 4.2:33
     for (const text of ['a\0', '\uD83D', '\uDE00', '\uDE00\uD83D']) {
       expect(refusalOf({ first: text })).to.equal('"first" must not contain NUL characters or unpaired surrogates');
       expect(refusalOf({ first: 'x', list: [`https://${text}`] })).to.equal('"list[0]" must be a public HTTPS URL');

@@ -112,7 +112,7 @@ text:
     }, WAIT);
 
   it('changes prices under load: no request fails, and each request pays the price of its admission', async () => {
-    // contract 4.11:39
+    // contract 4.11:44
     const end = load();
     await until('2026-10-01');
     await write((text) => versioned('doubled')(text.replace(PRICES, DOUBLED)));
@@ -126,7 +126,7 @@ text:
   });
 
   it('leaves the previous version in force under load when it is invalid, and every process reports the reason', async () => {
-    // contract 4.11:37 4.11:39
+    // contract 4.11:42 4.11:44
     const end = load();
     const right = catalogue;
     await write((text) => versioned('broken')(text).replace(`id: ${MODEL}`, 'idd: lost'));
@@ -143,7 +143,7 @@ text:
   });
 
   it('is refused by every process when it has other prices under a version that has charged', async () => {
-    // contract 4.11:37
+    // contract 4.11:42
     const right = catalogue;
     const reason = 'catalogue doubled was already used with different prices for textd-v2.6-flash';
     await write((text) => text.replace(DOUBLED, PRICES));

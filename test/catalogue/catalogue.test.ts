@@ -76,7 +76,7 @@ describe('the catalogue', () => {
     });
 
     it('require a funded account for texth-4-argon and a top-up for textk-5.3-flashx', () => {
-      // contract 5:21
+      // contract 5:26
       expect(idsWhere(({ fundedOnly }) => fundedOnly)).to.deep.equal(['texth-4-argon']);
       expect(idsWhere(({ requiresTopUp }) => requiresTopUp)).to.deep.equal(['textk-5.3-flashx']);
     });

@@ -223,7 +223,7 @@ describe('the console', () => {
     });
 
     it('signing in is void everywhere once a new password was chosen by a link', async () => {
-      // contract 4.11:44
+      // contract 4.11:49
       const before = await Visitor.invited(app, { email: 'lost@example.com' });
       await new Visitor(app).enter(await newPasswordLink(app, 'lost@example.com'));
       expect((await before.get('/console/profile')).headers['location']).to.equal('/console/sign-in');

@@ -299,7 +299,7 @@ describe('signing in with a provider of OpenID Connect', () => {
   });
 
   it('shows the administration the identities and sessions of a user, and removes each', async () => {
-    // contract 4.11:45
+    // contract 4.11:50
     const email = know('lee');
     const lee = await Visitor.invited(app, { email, account_id: customer.accountId });
     await connectProvider(lee, 'lee');

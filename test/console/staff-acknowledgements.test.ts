@@ -55,7 +55,7 @@ describe('findings without a remedy', () => {
     (await ada.get(`/console/staff/months/${month.toISOString().slice(0, 7)}/close`)).text;
 
   it('keep a month open until they are acknowledged, by two people if they are about money; the month and its export show it', async () => {
-    // contract 4.11:49
+    // contract 4.11:54
     const [money, operation] = [another(MONEY), another(OPERATION)];
     const id = await report(money, operation);
     const past = monthsAgo(3);
@@ -173,7 +173,7 @@ describe('findings without a remedy', () => {
   });
 
   it('are acknowledged by the command, but those about money only in the console', async () => {
-    // contract 4.11:49
+    // contract 4.11:54
     const id = await report(another(OPERATION), another(MONEY));
     const made = await genway(
       'reconciliations',

@@ -96,7 +96,7 @@ describe('tasks of all accounts in the console of the staff', () => {
   });
 
   it('show the prompt to an operator who gives a reason, and record the access', async () => {
-    // contract 4.11:26
+    // contract 4.11:31
     const task = await createTask();
     expect((await operator.send(`${pathOf(task)}/prompt`, { reason: '' })).text).not.to.include(PROMPT);
     const shown = await operator.send(`${pathOf(task)}/prompt`, { reason: 'reported by a customer' });

@@ -151,7 +151,7 @@ describe('db/sweeps', () => {
   });
 
   it('remove events with their deliveries and attempts when all completed long ago, and no others', async () => {
-    // contract 6:23
+    // contract 6:24
     const over = await insertDelivery({ status: 'delivered', completed_at: LONG_AGO });
     const pending = await insertDelivery({ status: 'pending', completed_at: null });
     const deliveredAgain = await insertDelivery({ status: 'delivered', completed_at: new Date() });

@@ -25,14 +25,15 @@ const held = readdirSync(tests, { recursive: true, encoding: 'utf8' })
   .flatMap((file) => Array.from(readFileSync(join(tests, file), 'utf8').matchAll(HELD), ([, named = '']) => named))
   .flatMap((named) => named.split(' '));
 
-/** The list items and the rows of tables that do not start with a number. */
+/** The list items, with their further lines, and the rows of tables that have no number. */
 function unnumberedIn(text: string): readonly string[] {
   let header = '';
-  return text.split('\n').filter((line, index, lines) => {
+  const items = text.split(/^(?=- )|\n\n/m).filter((item) => item.startsWith('- '));
+  const rows = text.split('\n').filter((line, index, lines) => {
     if (lines[index + 1]?.startsWith('|---') === true) header = line;
-    const isRow = line.startsWith('| ') && line !== header && !UNNUMBERED_TABLES.test(header);
-    return (isRow || line.startsWith('- ')) && numbersIn(line.slice(2, 6)).length === 0;
+    return line.startsWith('| ') && line !== header && !UNNUMBERED_TABLES.test(header);
   });
+  return [...items, ...rows].filter((rule) => numbersIn(rule).length === 0);
 }
 
 describe('the rules of docs/contract.md', () => {

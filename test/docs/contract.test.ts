@@ -268,7 +268,7 @@ describe('docs/contract.md', () => {
   });
 
   it('lists the codes of failed tasks in 3, the fields of other media models in 4.2 and the older models in 9', () => {
-    // contract 3:12 4.2:33 9:4
+    // contract 3:12 4.2:34 9:4
     expect(namesAfter('A failed task has one of these codes: ', '3')).to.deep.equal([...TASK_ERROR_CODES]);
     const named = textOf('4.2');
     for (const { unsupportedFields } of CATALOGUE.imageModels.values()) {
@@ -296,7 +296,7 @@ describe('docs/contract.md', () => {
 
   for (const [section, parts] of Object.entries(numbersInForce())) {
     it(`has the current numbers in ${section}`, () => {
-      // contract 3:9 4.3:15 4.5:8 4.5:10 4.10:2 6:15 6:16 6:18 6:19 6:22 6:23 8.1:1 8.1:2 8.1:3 8.1:4 8.2:1 8.2:2 8.2:3 8.2:6 8.2:7 8.2:8 8.2:9
+      // contract 3:9 4.3:16 4.5:9 4.5:11 4.10:2 6:16 6:17 6:19 6:20 6:23 6:24 8.1:1 8.1:2 8.1:3 8.1:4 8.2:1 8.2:2 8.2:3 8.2:6 8.2:7 8.2:8 8.2:9
       for (const part of parts) expect(textOf(section).replace(/\s+/g, ' ')).to.contain(part);
     });
   }
@@ -338,7 +338,7 @@ describe('docs/contract.md', () => {
     ['4.8.5', readEmbeddings],
   ] as const) {
     it(`lists in ${section} the fields that are passed on, have no effect or are refused`, () => {
-      // contract 4.8.1:21 4.8.1:22 4.8.2:20 4.8.2:21 4.8.3:13 4.8.3:14 4.8.3:15
+      // contract 4.8.1:23 4.8.1:24 4.8.2:20 4.8.2:21 4.8.3:14 4.8.3:15 4.8.3:16
       const fieldsThat = (isSuch: (reader: object) => boolean): readonly string[] =>
         Object.entries(shape).flatMap(([field, reader]) => (isSuch(reader) ? [field] : []));
       const passed = fieldsThat((reader) => useOf(reader) === 'same-format');

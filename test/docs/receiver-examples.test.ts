@@ -59,7 +59,7 @@ for (const { file, command, flags } of EXAMPLES) {
     }
 
     it('accepts Genway’s signature, and handles a repeated event once', async () => {
-      // contract 6:11
+      // contract 6:12
       expect(await statusOf(delivery())).to.equal(204);
       expect(await statusOf(delivery())).to.equal(204);
       expect(await statusOf(delivery({ body: BODY.replace('evt_1', 'evt_2').replace('task_1', 'task_2') }))).to.equal(
@@ -71,7 +71,7 @@ for (const { file, command, flags } of EXAMPLES) {
     });
 
     it('refuses a body that was changed, if only by a space', async () => {
-      // contract 6:11
+      // contract 6:12
       expect(await statusOf({ ...delivery(), body: `${BODY} ` })).to.equal(401);
     });
 
@@ -80,7 +80,7 @@ for (const { file, command, flags } of EXAMPLES) {
     });
 
     it('refuses a timestamp older than 5 minutes, and accepts a slightly younger one', async () => {
-      // contract 6:11
+      // contract 6:12
       expect(await statusOf(delivery({ timestampSeconds: nowSeconds() - 310 }))).to.equal(401);
       expect(await statusOf(delivery({ timestampSeconds: nowSeconds() - 200 }))).to.equal(204);
     });

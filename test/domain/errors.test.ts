@@ -37,7 +37,7 @@ describe('errors', () => {
   });
 
   it('include the codes that a task can fail with', () => {
-    // contract 2.1:19 3:12
+    // contract 2.1:21 3:12
     expect(TASK_ERROR_CODES.every(isTaskErrorCode)).to.equal(true);
     expect(['not_found', 'toString'].some(isTaskErrorCode)).to.equal(false);
   });

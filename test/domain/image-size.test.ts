@@ -17,7 +17,7 @@ describe('image sizes', () => {
     ];
     for (const text of accepted) {
       it(`accepts ${text}`, () => {
-        // contract 4.3:9
+        // contract 4.3:10
         const size = parseImageSize(text);
         expect(`${size?.width}x${size?.height}`).to.equal(text);
       });
@@ -47,7 +47,7 @@ describe('image sizes', () => {
       ['', 'nothing'],
     ] as const) {
       it(`refuses ${JSON.stringify(text)}: ${reason}`, () => {
-        // contract 4.3:9
+        // contract 4.3:10
         expect(parseImageSize(text)).to.equal(null);
       });
     }
@@ -71,7 +71,7 @@ describe('image sizes', () => {
       [3840, 2160, '4K'],
     ] as const) {
       it(`is ${tier} for ${width}x${height}, ${width * height} pixels`, () => {
-        // contract 4.3:10
+        // contract 4.3:11
         expect(imageTierOf({ width, height })).to.equal(tier);
       });
     }
@@ -91,7 +91,7 @@ describe('image sizes', () => {
       ['4K', '3:1', '3840x1280'],
     ] as const) {
       it(`is ${size} for ${tier} at ${aspectRatio}`, () => {
-        // contract 4.3:11
+        // contract 4.3:12
         const { width, height } = imageSizeFor(tier, aspectRatio);
         expect(`${width}x${height}`).to.equal(size);
       });
@@ -100,7 +100,7 @@ describe('image sizes', () => {
     for (const tier of IMAGE_TIERS) {
       for (const aspectRatio of RATIOS) {
         it(`could have been requested, has exactly the ratio ${aspectRatio} and costs no more than ${tier}`, () => {
-          // contract 4.3:11
+          // contract 4.3:12
           const { width, height } = imageSizeFor(tier, aspectRatio);
           const [across, down] = aspectRatio.split(':').map(Number);
           expect(parseImageSize(`${width}x${height}`)).to.deep.equal({ width, height });

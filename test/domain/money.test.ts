@@ -29,7 +29,7 @@ describe('money', () => {
     [1000, 1_000_000_000_000_000n],
   ] as const) {
     it(`reads the number ${usd} by its digits`, () => {
-      // contract 4.11:50
+      // contract 4.11:59
       expect(parseUsd(usd)).to.equal(pico);
     });
   }
@@ -42,7 +42,7 @@ describe('money', () => {
 
   for (const number of [Number.NaN, Number.POSITIVE_INFINITY, 1e21, 1e-13, 0.1 + 0.2]) {
     it(`refuses the number ${number}, which is not an amount with at most 12 decimals`, () => {
-      // contract 4.11:50
+      // contract 4.11:59
       expect(() => parseUsd(number)).to.throw(RangeError);
     });
   }

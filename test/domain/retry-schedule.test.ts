@@ -7,7 +7,7 @@ const NOW_MS = Date.UTC(1994, 10, 6, 8, 49, 37);
 
 describe('domain/retry-schedule', () => {
   it('waits for the time of the schedule before each attempt', () => {
-    // contract 6:15
+    // contract 6:16
     const delays = [1, 2, 3].map((attempt) => delayBeforeAttemptMs(attempt, { scheduleSeconds: SCHEDULE, random: 0 }));
     expect(delays).to.eql([0, 5000, 300_000]);
   });
@@ -19,7 +19,7 @@ describe('domain/retry-schedule', () => {
   });
 
   it('adds at most a fifth at random, and never shortens', () => {
-    // contract 6:15
+    // contract 6:16
     const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
       fc.property(fc.nat(100_000), chance, (seconds, random) => {
@@ -30,7 +30,7 @@ describe('domain/retry-schedule', () => {
   });
 
   it('waits longer, never shorter, when the receiver requests it', () => {
-    // contract 6:16
+    // contract 6:17
     const options = { scheduleSeconds: SCHEDULE, random: 0 };
     expect(delayBeforeAttemptMs(2, { ...options, retryAfterSeconds: 60 })).to.equal(60_000);
     expect(delayBeforeAttemptMs(3, { ...options, retryAfterSeconds: 60 })).to.equal(300_000);
@@ -45,7 +45,7 @@ describe('domain/retry-schedule', () => {
   });
 
   it('treats a date in the past as now, and caps a wait that is too long', () => {
-    // contract 6:16
+    // contract 6:17
     expect(parseRetryAfter('Sun, 06 Nov 1994 08:00:00 GMT', NOW_MS, 3600)).to.equal(0);
     expect(parseRetryAfter('Fri, 31 Dec 9999 23:59:59 GMT', NOW_MS, 3600)).to.equal(3600);
     expect(parseRetryAfter('9'.repeat(400), NOW_MS, 3600)).to.equal(3600);

@@ -14,13 +14,13 @@ function received(changes: Partial<Parameters<typeof verifySignature>[0]> = {}) 
 
 describe('webhook signatures', () => {
   it('use the hex HMAC-SHA256 over timestamp, full stop and raw body, with the shown secret as key', () => {
-    // contract 6:8
+    // contract 6:9
     const expected = createHmac('sha256', SECRET).update(`${NOW_SECONDS}.${BODY}`).digest('hex');
     expect(signDelivery({ secret: SECRET, timestampSeconds: NOW_SECONDS, body: BODY })).to.equal(expected);
   });
 
   it('match the Standard Webhooks headers of the example in the tests of its libraries', () => {
-    // contract 6:9 6:10
+    // contract 6:10 6:11
     const headers = deliveryHeaders({
       secret: SECRET,
       timestampSeconds: NOW_SECONDS,

@@ -65,7 +65,7 @@ describe('storage/image-header', () => {
   });
 
   it('reads no further than necessary, and closes the source', async () => {
-    // contract 4.3:15
+    // contract 4.3:16
     const endless = source(Buffer.concat([png(2, 2), Buffer.alloc(100_000)]), 16);
     await readImageHeader(endless.pieces);
     expect(endless.asked.bytes).to.be.at.most(32);

@@ -125,7 +125,7 @@ describe('the content of an account', function () {
   }
 
   it('occurs nowhere after its erasure, and the balances stay unchanged', async () => {
-    // contract 4.11:61
+    // contract 4.11:10
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
     const receiver = await startRecordingReceiver((response) => response.end());
     const webhooks = createWebhookClient(stack, apiKey);
@@ -196,7 +196,7 @@ describe('the content of an account', function () {
   });
 
   it('is in no answer from the moment of its erasure, and a repeated create makes no other task', async () => {
-    // contract 4.11:61
+    // contract 4.11:10
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
     const once = { 'idempotency-key': 'once' };
     const first = await create(apiKey, NAMED, once);
@@ -231,7 +231,7 @@ describe('the content of an account', function () {
   });
 
   it('disappears when its lifetime has passed, and newer content stays', async () => {
-    // contract 4.11:61
+    // contract 4.11:10
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
     const path = `${stack.baseUrl}/admin/v1/accounts/${accountId}`;
     const { status } = await call(path, { key: stack.adminToken, method: 'PATCH', body: { content_days: 30 } });
@@ -253,7 +253,7 @@ describe('the content of an account', function () {
   });
 
   it('the content of other accounts stays, and the content of a running task disappears once the task is final', async () => {
-    // contract 4.11:61
+    // contract 4.11:10
     const [one, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
     const kept = await order(other.apiKey);
     const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {

@@ -41,7 +41,7 @@ describe('a result that arrives after the refund', function () {
   }
 
   it('becomes one new, charged task, however often its owner claims it', async () => {
-    // contract 4.4:7 4.4:8 6:24
+    // contract 4.4:7 4.4:8 6:3
     const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
     const receiver = await startRecordingReceiver((response) => response.end());
     await createWebhookClient(stack, apiKey).create(receiver.url, { events: ['task.late_result'] });

@@ -28,7 +28,7 @@ function* inReads(size: number): Generator<Uint8Array> {
 
 describe('conversion', () => {
   it('returns the answer of one format in another, whole and as a stream', () => {
-    // contract 4.8:30
+    // contract 4.8:36
     const { whole, streamed } = roundTrip(chatCompletions, chatCompletions, events);
     expect(whole).to.have.nested.property('choices[0].message.content', 'Hello');
     expect(streamed).to.equal(streamedTo(chatCompletions, events, renderContext({ includeUsage: true })));

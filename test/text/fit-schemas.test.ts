@@ -58,7 +58,7 @@ describe('the schema of a tool', () => {
     });
 
     it(`has alternatives at its top in words if ${upstream} refuses them, and names them`, () => {
-      // contract 4.8:38
+      // contract 4.8:21
       const schema = { type: 'object', anyOf: EITHER, properties: PROPERTIES };
       const sent = sentTool(upstream, schema);
       const isRefused = upstream !== 'generate-content';
@@ -99,7 +99,7 @@ describe('the schema of an answer for messages', () => {
     planned('messages', { outputFormat: { type: 'json-schema', name: 'answer', schema } });
 
   it('has limits that vendors refuse in words, and names them', () => {
-    // contract 4.8:38
+    // contract 4.8:21
     const list = { type: 'array', items: { type: 'string' } };
     const { body, lost } = answerBy({
       ...CLOSED,

@@ -58,7 +58,7 @@ function forwardUntilFailure(text: string): { passed: string; error: unknown } {
 describe('the identity path', () => {
   for (const format of WIRE_FORMAT_NAMES.map((name) => FORMATS[name])) {
     it(`passes the bytes of ${format.name} on unchanged, for any split, and measures them`, () => {
-      // contract 4.8:29 4.8.2:28
+      // contract 4.8:35 4.8.2:31
       const bytes = streamOf(format);
       fc.assert(
         fc.property(fc.integer({ min: 1, max: bytes.length }), (size) => {
@@ -86,7 +86,7 @@ describe('the identity path', () => {
     ['generate-content', READ_NATIVE.specification],
   ] as const) {
     it(`forwards the unchanged fields of ${name}, and no field that is null or without effect`, () => {
-      // contract 4.8:5 4.8:7 4.8:8 4.8.1:21 4.8.1:22 4.8.2:20 4.8.2:21
+      // contract 4.8:5 4.8:7 4.8:8 4.8.1:23 4.8.1:24 4.8.2:20 4.8.2:21
       const fieldsOf = (use: 'none' | 'same-format'): string[] =>
         Object.entries(shape).flatMap(([field, read]) => (useOf(read) === use ? [field] : []));
       const sent = Object.fromEntries(

@@ -15,7 +15,7 @@ describe('the reasoning tokens of an answer', () => {
 
   for (const reported of [120, 0, null]) {
     it(`are those that the upstream reported, never an estimate from the visible reasoning: ${reported}`, () => {
-      // contract 4.8:23
+      // contract 4.8:28
       for (const thought of [THOUGHT, '']) {
         expect(reasoningOf({ outputTotal: 300, reasoning: reported }, thought)).to.equal(reported);
       }

@@ -106,7 +106,7 @@ describe('a forwarded answer', () => {
     });
 
     it('stays the same object when it needs no repair', () => {
-      // contract 4.8:29
+      // contract 4.8:35
       for (const sound of [
         completion({ content: 'x', vendor: [1] }, 'stop'),
         completion({ content: null, tool_calls: [call] }, 'tool_calls'),
@@ -148,7 +148,7 @@ describe('a forwarded answer', () => {
     });
 
     it('ends each choice with a reason, even if the upstream sent none', () => {
-      // contract 4.8.1:31
+      // contract 4.8.1:34
       const said = { ...chunk({ content: 'x' }), model: 'own-name' };
       const called = { id: 'c', choices: [{ index: 1, delta: { tool_calls: [{ index: 0, ...call }] } }] };
       const end = (index: number, reason: string): JsonObject => ({
@@ -217,7 +217,7 @@ describe('a forwarded answer', () => {
   });
 
   it('in messages has a reason and the charged usage, even if the upstream sent neither', () => {
-    // contract 4.8:22 4.8.3:19
+    // contract 4.8:27 4.8.3:22
     const events = [
       { type: 'message_start', message: { id: 'm', usage: { input_tokens: 0, output_tokens: 0 } } },
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
@@ -335,7 +335,7 @@ describe('the usage in an answer', () => {
 
   for (const format of WIRE_FORMAT_NAMES) {
     it(`in ${format} is the charged usage, forwarded or converted, whatever the upstream reported`, () => {
-      // contract 4.8:22 4.8:23
+      // contract 4.8:27 4.8:28
       const body = { stream_options: { include_usage: true } };
       const request = textRequest({ includeUsage: true });
       const [expectedWhole, expectedStream] = answers[format](7, 3);

@@ -81,7 +81,7 @@ function refusalOf(format: WireFormatName, field: string, value: unknown): strin
 describe('the settings of a text request', () => {
   for (const [format, field, taken, refused] of BOUNDS) {
     it(`are accepted up to their bounds and refused by name beyond them: ${field} of ${format}`, () => {
-      // contract 4.8:13 4.8:15 4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:10 4.8.1:12 4.8.1:15 4.8.1:16 4.8.1:17 4.8.2:6 4.8.2:11 4.8.3:7 4.8.4:9
+      // contract 4.8:13 4.8:15 4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:10 4.8.1:13 4.8.1:17 4.8.1:18 4.8.1:19 4.8.2:6 4.8.2:11 4.8.3:7 4.8.4:9
       for (const value of taken) expect(refusalOf(format, field, value)).to.equal(null);
       for (const value of refused) expect(refusalOf(format, field, value)).to.contain(`"${field}`.replace(/^"/, ''));
     });
@@ -140,7 +140,7 @@ describe('a link to a file', () => {
   for (const format of WIRE_FORMAT_NAMES) {
     const isTaken = format !== 'chat-completions';
     it(`${isTaken ? 'is passed to' : 'is refused, asking for the file itself, for'} models that speak ${format}`, () => {
-      // contract 4.8:26
+      // contract 4.8:31
       const build = () => JSON.stringify(FORMATS[format].upstream.buildRequest(textRequest({ turns }), OPTIONS).body);
       if (isTaken) expect(build()).to.contain(source.url);
       else expect(build).to.throw(ServiceError, 'send the file itself').with.property('code', 'bad_request');
@@ -153,7 +153,7 @@ describe('the parts of a chat-completions message', () => {
     FORMATS['chat-completions'].client.parseRequest({ model: 'm', messages: [message] }, {}).turns;
 
   it('may be text, images, files and sounds', () => {
-    // contract 4.8.1:23
+    // contract 4.8.1:25
     const content = [
       { type: 'text', text: 'Look' },
       { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
@@ -167,13 +167,13 @@ describe('the parts of a chat-completions message', () => {
   });
 
   it('are read without other fields, which have no effect', () => {
-    // contract 4.8.1:26
+    // contract 4.8.1:29
     const message = { role: 'assistant', content: 'Hi' };
     expect(parse({ ...message, annotations: [1], name: 'x', weight: 1, anything: {} })).to.deep.equal(parse(message));
   });
 
   it('stream as reasoning, then text, then the reason and the end mark', () => {
-    // contract 4.8.1:31
+    // contract 4.8.1:34
     const text = streamedTo(FORMATS['chat-completions'], [
       { type: 'response-start', id: null, model: null },
       { type: 'reasoning-start', id: 'r' },

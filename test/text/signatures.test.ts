@@ -85,7 +85,7 @@ describe('signatures', () => {
       const vendor = { name: 'one', format };
 
       it(`from ${format} go back to their vendor through a client of ${client}, as it made them`, () => {
-        // contract 4.8:39 4.8.1:32
+        // contract 4.8:19 4.8.1:27
         for (const answer of answersTo(client, vendor)) {
           const sent = sentTo(vendor, client, answer);
           expect(sent.includes(`"${SIGNATURE}"`), sent).to.equal(KEPT[format].includes(client));
@@ -94,7 +94,7 @@ describe('signatures', () => {
 
       for (const other of WIRE_FORMAT_NAMES) {
         it(`from ${format} reach no other vendor of ${other} through a client of ${client}`, () => {
-          // contract 4.8:39
+          // contract 4.8:19
           for (const answer of answersTo(client, vendor)) {
             const sent = sentTo({ name: 'other', format: other }, client, answer);
             expect(sent).to.not.contain(SIGNATURE);

@@ -32,7 +32,7 @@ describe('an unreadable event', () => {
           .join('');
 
       it(`in the middle of a stream in ${format} that is ${way} is skipped and counted`, () => {
-        // contract 4.8:20
+        // contract 4.8:25
         const meter = new Meter();
         const { choices } = answerOfStream(FORMATS[format], read(withGarbled(afterText), meter));
         expect(choices).to.deep.equal(answer.choices);

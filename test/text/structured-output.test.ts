@@ -90,7 +90,7 @@ describe('structured output', () => {
   describe('without a schema', () => {
     for (const outputFormat of [{ type: 'json-object' }, { type: 'json-schema', name: 'x' }] as const) {
       it(`(${outputFormat.type}) is requested in words after the system text, and checked, where upstreams need a schema`, () => {
-        // contract 4.8:19
+        // contract 4.8:24
         const system = { role: 'system', parts: [{ type: 'text', text: 'Be kind.' }] } as const;
         const turns = [system, ...textRequest().turns];
         for (const planned of [

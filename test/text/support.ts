@@ -141,7 +141,7 @@ export function itKeepsTheLawsOfAFormat(format: WireFormat, laws: FormatLaws): v
   });
 
   it('ends the message of an error with the request id', () => {
-    // contract 7.1:5
+    // contract 7.1:6
     const error = new ServiceError('bad_request', '"model" is required');
     const text = JSON.stringify(format.client.renderError(error, 'req_1'));
     expect(text).to.contain('"message":"\\"model\\" is required (request id: req_1)"');
@@ -198,7 +198,7 @@ export function itDecidesEveryField(
   for (const [field, reader] of Object.entries(read.shape)) {
     if (mapped.has(field)) {
       it(`maps "${field}"`, () => {
-        // contract 4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:15 4.8.1:17 4.8.1:18 4.8.2:6 4.8.2:8 4.8.2:9 4.8.2:11 4.8.2:12 4.8.3:7 4.8.3:12 4.8.4:5 4.8.4:6
+        // contract 4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:17 4.8.1:19 4.8.1:20 4.8.2:6 4.8.2:8 4.8.2:9 4.8.2:11 4.8.2:12 4.8.3:7 4.8.3:13 4.8.4:5 4.8.4:6
         expect(parse({ ...base, [field]: examples[field] })).to.not.deep.equal(parse(base));
       });
     } else if (isUnused(reader)) {
@@ -222,7 +222,7 @@ export function itDecidesEveryField(
       });
     } else {
       it(`refuses "${field}" by name`, () => {
-        // contract 4.8.2:18 4.8.3:15 4.8.4:1
+        // contract 4.8.2:18 4.8.3:16 4.8.4:1
         expect(() => parse({ ...base, [field]: { any: 'value' } }))
           .to.throw(ServiceError, field)
           .with.property('code', 'bad_request');

@@ -56,7 +56,7 @@ describe('names of tools', () => {
     const { toolNames } = FORMATS[upstream].upstream;
 
     it(`are those that ${upstream} accepts, one for each, in tools, calls, results and the choice`, () => {
-      // contract 4.8:37
+      // contract 4.8:20
       const { body } = planned('messages', upstream, `${LONG}2`).upstreamRequest;
       const tools = new Set(namesIn(body['tools']));
       expect(tools).to.have.property('size', NAMES.length);
@@ -71,7 +71,7 @@ describe('names of tools', () => {
 
     for (const client of WIRE_FORMAT_NAMES) {
       it(`are the client's own again in calls from ${upstream} to ${client}`, () => {
-        // contract 4.8:37
+        // contract 4.8:20
         for (const [index, name] of NAMES.entries()) {
           const conversion = planned(client, upstream, name);
           const sent = [...new Set(namesIn(conversion.upstreamRequest.body['tools']))][index] ?? '';

@@ -18,7 +18,7 @@ const step = (value: string): Turn[] => [
 
 describe('turns', () => {
   it('join system text at the beginning, and keep later system text in its place', () => {
-    // contract 4.8:40
+    // contract 4.8:22
     const user: Turn = { role: 'user', parts: [text('Hi')] };
     const turns: Turn[] = [
       { role: 'system', parts: [text('a'), text('b')] },

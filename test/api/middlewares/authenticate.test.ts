@@ -93,7 +93,7 @@ describe('an API key', () => {
   });
 
   it('stops working at once when it is deleted or disabled, in every process', async () => {
-    // contract 4.11:17 5:15
+    // contract 4.11:18 5:16
     const second = await app.startSecond();
     for (const stop of [
       (keyId: string) => deleteApiKey(app.database, keyId),
@@ -176,7 +176,7 @@ describe('an API key', () => {
   });
 
   it('may be used only from the addresses of its allowlist', async () => {
-    // contract 5:12 7.2:6
+    // contract 5:13 7.2:6
     const caller = await withKey({ ipAllowlist: ['203.0.113.7', '2001:db8::/32'] });
     const from = (address: string) => use({ ...bearer(caller), 'x-forwarded-for': address });
     expect((await from('203.0.113.7')).status).to.equal(200);
@@ -193,7 +193,7 @@ describe('an API key', () => {
   });
 
   it('may call only the models of its group', async () => {
-    // contract 5:13
+    // contract 5:14
     const { apiKey } = await withKey({ models: ['vidone-3.0-prime'] });
     const create = (model: string): Promise<Answer<ErrorBody>> =>
       call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: { ...VIDEO, model } });

@@ -16,7 +16,7 @@ describe('a rejected user agent', () => {
 
   for (const userAgent of ['Python-urllib/3.12', 'python-URLLIB/3.12', 'Mozilla/5.0 (compatible; badbot/2.0)']) {
     it(`is 403 with a plain body: ${userAgent}`, async () => {
-      // contract 5:22
+      // contract 5:27
       const response = await listModels(userAgent);
       expect(response.status).to.equal(403);
       expect(response.headers.get('content-type')).to.match(/^text\/plain/);
@@ -25,7 +25,7 @@ describe('a rejected user agent', () => {
   }
 
   it('is rejected before its key and path are checked', async () => {
-    // contract 5:22
+    // contract 5:27
     const response = await fetch(`${app.baseUrl}/nowhere`, { headers: { 'user-agent': 'BadBot/1' } });
     expect([response.status, await response.text()]).to.deep.equal([403, 'error code: 1010']);
   });

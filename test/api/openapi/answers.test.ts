@@ -81,7 +81,7 @@ describe('the description of answers', () => {
   }
 
   it('holds for tasks, whatever their outcome', async () => {
-    // contract 2:1 2:2 4.10:4 4.11:26
+    // contract 2:1 2:2 4.10:4 4.11:31
     const [queued, succeeded, failed] = [await createTask(), await createTask(), await createTask()];
     await endTask(succeeded, { status: 'succeeded', output: OUTPUT });
     await endTask(failed, { status: 'failed', failure: { code: 'processing_failed', message: 'It failed.' } });
@@ -134,7 +134,7 @@ describe('the description of answers', () => {
   });
 
   it('holds for webhooks and their deliveries', async () => {
-    // contract 2.4:5 2.4:10 2.4:11 2.4:12 2.4:18 4.7:7 4.7:9 6:4
+    // contract 2.4:5 2.4:10 2.4:11 2.4:12 2.4:18 4.7:7 4.7:9 6:5
     const { data } = await ask('POST /v1/webhooks', { body: { url: LINK } });
     const id = String(data['id']);
     await ask('GET /v1/webhooks');
@@ -155,7 +155,7 @@ describe('the description of answers', () => {
   });
 
   it('holds for accounts, keys and the ledger', async () => {
-    // contract 4.11:5 4.11:7 4.11:11 4.11:12 4.11:14 4.11:16 4.11:17 7.2:9
+    // contract 4.11:5 4.11:7 4.11:12 4.11:13 4.11:15 4.11:17 4.11:18 7.2:9
     const { data } = await asOperator('POST /admin/v1/accounts', { body: { name: 'Acme', signup_credit_usd: 1 } });
     const of = [String(data['id'])];
     const topUp = 'POST /admin/v1/accounts/{account_id}/topups';
@@ -201,7 +201,7 @@ describe('the description of answers', () => {
   });
 
   it('holds for the bodies of events', async () => {
-    // contract 6:5
+    // contract 6:6
     await ask('POST /v1/webhooks', { body: { url: LINK } });
     await endTask(await createTask(), { status: 'succeeded', output: OUTPUT });
     const events = await app.database<{ type: string; payload: string }>('events').select('type', 'payload');
@@ -231,7 +231,7 @@ describe('the description of text answers', () => {
     }
 
     it(`holds for answers on ${format}, from every upstream`, async () => {
-      // contract 4.8.1:27 4.8.1:28 4.8.1:30 4.8.2:23 4.8.2:24 4.8.3:17 4.8.4:12
+      // contract 4.8.1:30 4.8.1:31 4.8.1:33 4.8.2:26 4.8.2:27 4.8.3:20 4.8.4:12
       for (const upstream of WIRE_FORMAT_NAMES) {
         for (const prompt of ['Hi', '[sim:reasoning=20]', '[sim:tokens=2000]']) {
           expect(await ask(prompt, modelVia(upstream))).to.equal(200);

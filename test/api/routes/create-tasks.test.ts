@@ -54,7 +54,7 @@ describe('a create call', () => {
   });
 
   it('answers 201 with the queued task of a video and reserves its price', async () => {
-    // contract 1:1 1:5 1:6 1:13 2:1 2:2 2.1:1 2.1:2 2.1:3 2.1:4 2.1:5 2.1:8 2.1:13 2.1:15 2.1:16 2.1:17 2.1:18 3:1 4.1:2 8.5:4 9:2
+    // contract 1:1 1:5 1:6 1:13 2:1 2:2 2.1:1 2.1:2 2.1:3 2.1:4 2.1:5 2.1:8 2.1:13 2.1:15 2.1:16 2.1:17 2.1:19 3:1 4.1:2 8.5:4 9:2
     const { status, headers, body } = await create('videos', VIDEO);
     expect(status).to.equal(201);
     expect(headers.get('content-type')).to.match(/^application\/json/);
@@ -161,7 +161,7 @@ describe('a create call', () => {
   });
 
   it('is 403 forbidden on an account that never topped up, however much signup credit it has', async () => {
-    // contract 5:14 7.2:6
+    // contract 5:15 7.2:6
     const free = await app.createAccount({ signupUsd: 5 });
     for (const answer of [await create('videos', VIDEO, free), await create('images', IMAGE, free)]) {
       expect([answer.status, answer.body.error.code]).to.deep.equal([403, 'forbidden']);
@@ -201,13 +201,13 @@ describe('a create call', () => {
     const server = useLocalServer((incoming, answer) => PAGES[incoming.url ?? '']?.(incoming, answer));
 
     it('answers 201 when each link leads to an image', async () => {
-      // contract 4.3:14
+      // contract 4.3:15
       const images = Array.from({ length: 16 }, () => `${server.url}/a.png`);
       expect((await create('images', { ...IMAGE, images })).status).to.equal(201);
     });
 
     it('answers 201 to a link to an uploaded file, even if private addresses are refused', async () => {
-      // contract 1:4 2.7:2 4.3:17 8.4:4
+      // contract 1:4 2.7:2 4.3:18 8.4:4
       const form = new FormData();
       form.append('file', new Blob([png(64, 64)]), 'input.png');
       const headers = { authorization: `Bearer ${caller.apiKey}` };
@@ -237,7 +237,7 @@ describe('a create call', () => {
     });
 
     it('answers 400 and charges nothing when a link leads to no image', async () => {
-      // contract 4.3:4 4.3:14
+      // contract 4.3:4 4.3:15
       const images = [`${server.url}/a.png`, `${server.url}/missing.png`];
       const { status, body } = await create('images', { ...IMAGE, images });
       expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
@@ -252,7 +252,7 @@ describe('a create call', () => {
     });
 
     it('requests no link when the key, its limit, the balance or the running tasks do not allow the call', async () => {
-      // contract 4.1:4 4.3:15
+      // contract 4.1:4 4.3:16
       const images = [`${server.url}/counted.png`];
       const busy = await app.createAccount({ fundedUsd: 1000 });
       await Promise.all(Array.from({ length: CONCURRENT_TASKS }, () => create('videos', VIDEO, busy)));
@@ -281,7 +281,7 @@ describe('a create call', () => {
     });
 
     it('fetches no link for a video: the model judges the content later', async () => {
-      // contract 4.2:12
+      // contract 4.2:13
       const { status } = await create('videos', { ...VIDEO, images: [`${server.url}/missing.png`] });
       expect(status).to.equal(201);
     });

@@ -56,7 +56,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('work from uploaded pictures', async () => {
-    // contract 4.14:6
+    // contract 4.14:9
     const picture = async (name: string) => toFile(pngFile({ width: 64, height: 64 }), name, { type: 'image/png' });
     const image = [await picture('a.png'), await picture('b.png')];
     const edited = await client.images.edit({ model: IMAGE, prompt: 'At night', image });
@@ -116,7 +116,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('create one task for one Idempotency-Key, and answer each repetition with its picture', async () => {
-    // contract 4.14:7
+    // contract 4.14:11
     const before = (await tasksOf()).length;
     const body = { model: IMAGE, prompt: 'Once', response_format: 'url' as const };
     const headers = { 'Idempotency-Key': 'once' };
@@ -132,7 +132,7 @@ describe('OpenAI’s media endpoints', function () {
   };
 
   it('name fields without effect, and refuse those that cannot be expressed in words', async () => {
-    // contract 4.14:8
+    // contract 4.14:12
     const { response } = await client.images.generate({ model: IMAGE, prompt: 'x', quality: 'high' }).withResponse();
     expect(response.headers.get('x-genway-ignored')).to.equal('quality');
     for (const [body, words] of [
@@ -159,7 +159,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('create a task for each of several pictures, once for one Idempotency-Key', async () => {
-    // contract 4.14:7 4.14:9
+    // contract 4.14:11 4.14:3
     const before = (await tasksOf()).length;
     const body = { model: IMAGE, prompt: 'Three', n: 3, response_format: 'url' as const };
     const headers = { 'Idempotency-Key': 'three' };
@@ -176,7 +176,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('create no picture if the balance does not cover all', async () => {
-    // contract 4.14:9
+    // contract 4.14:3
     const poor = await stack.createAccount({ fundedUsd: 0.1 });
     const { status, body } = await call<{ error: { code: string } }>(`${stack.baseUrl}/v1/images/generations`, {
       key: poor.apiKey,
@@ -188,7 +188,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('answer with the pictures that succeeded, and with the error only if none did', async () => {
-    // contract 4.14:9
+    // contract 4.14:3
     const prompts = ['x', 'x [sim:fail=bad_request]', 'x [sim:fail=content_policy_violation]'];
     const tasks = [];
     for (const prompt of prompts) {
@@ -213,7 +213,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('create a video, wait for it, download it and delete it', async () => {
-    // contract 4.14:4 4.14:5
+    // contract 4.14:6 4.14:7
     // The SDK's type lists OpenAI's own sizes and seconds.
     const order = { model: VIDEO, prompt: 'A lighthouse', seconds: '4', size: '720x1280' } as const;
     const { id } = await client.videos.create(order);
@@ -232,7 +232,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('list videos with the starts of their prompts', async () => {
-    // contract 4.14:11
+    // contract 4.14:8
     const prompt = `${'a'.repeat(199)}${'🏠'.repeat(100)}`;
     const { id } = await client.videos.create({ model: VIDEO, prompt });
     const { data } = await client.videos.list({ limit: 1 });
@@ -241,7 +241,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('start a video from a picture, and cancel it when it is deleted before it completes', async () => {
-    // contract 4.14:5 4.14:6
+    // contract 4.14:7 4.14:9
     const input_reference = await toFile(pngFile({ width: 64, height: 64 }), 'start.png', { type: 'image/png' });
     const video = await client.videos.create({ model: VIDEO, prompt: 'x [sim:stuck]', input_reference });
     expect(video.status).to.equal('queued');
@@ -251,7 +251,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('answer 503 for a picture that is not ready in time, and name its task', async () => {
-    // contract 4.14:3
+    // contract 4.14:4
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     const task = await findTask(stack.database, id);
     if (task === null) throw new Error('the task is gone');

@@ -130,7 +130,7 @@ describe('api/services/image-links', () => {
     ['not a link', 'must be a public HTTPS URL'],
   ] as const) {
     it(`refuses ${path}, naming the field`, async () => {
-      // contract 4.3:14
+      // contract 4.3:15
       expect(await messageFor('/a.png', path)).to.equal(`bad_request: "images[1]" ${problem}`);
     });
   }
@@ -166,7 +166,7 @@ describe('api/services/image-links', () => {
     });
 
     it('sends at most three requests for a link, redirects included', async () => {
-      // contract 4.3:15
+      // contract 4.3:16
       expect(await check(['/moved-thrice.png'])).to.contain('redirected too often');
       expect(asked).to.deep.equal(['/moved-thrice.png', '/moved-twice.png', '/moved.png']);
       await check(Array.from({ length: 16 }, (_, index) => `/round.png?${index}`));
@@ -174,7 +174,7 @@ describe('api/services/image-links', () => {
     });
 
     it('requests nothing again for a link that was refused within the minute', async () => {
-      // contract 4.3:16
+      // contract 4.3:17
       const checker = createImageLinkCheck({ client, storage: NO_STORAGE });
       const first = await check(['/missing.png'], checker);
       expect(first).to.contain('status 404');
@@ -190,7 +190,7 @@ describe('api/services/image-links', () => {
     });
 
     it('requests no server for a stored file, whose link may lead to a private address', async () => {
-      // contract 4.3:17 8.4:4
+      // contract 4.3:18 8.4:4
       const storage = {
         keyOf: (url: string) => (url.startsWith('http://10.0.0.1/files/') ? url.slice(22) : null),
         read: async (key: string) => (Object.hasOwn(FILES, `/${key}`) ? bytesOf(FILES[`/${key}`]) : null),

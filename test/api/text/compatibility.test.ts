@@ -59,7 +59,7 @@ describe('models with full compatibility', () => {
   }
 
   it('lack the fields that their route drops, and name them, in every pair of formats', async () => {
-    // contract 4.8:36
+    // contract 4.8:33
     for (const client of WIRE_FORMAT_NAMES) {
       const isNative = client === 'generate-content';
       const fields = isNative ? { generationConfig: { temperature: 0.2 } } : { temperature: 0.2 };
@@ -83,7 +83,7 @@ describe('models with full compatibility', () => {
   });
 
   it('charge an answer that is not the requested JSON, and end it with an error, whole and streamed', async () => {
-    // contract 8.3:14 4.8:19
+    // contract 8.3:14 4.8:24
     for (const stream of [false, true]) {
       const asked = [BY_SCHEMA['chat-completions'], { response_format: { type: 'json_object' } }] as const;
       const models = [CHECKED, fullVia('messages')] as const;
@@ -154,7 +154,7 @@ describe('models with full compatibility', () => {
   });
 
   it('pass betas and their fields of messages clients on together', async () => {
-    // contract 4.8.3:23
+    // contract 4.8.3:18
     const tools = [{ name: 'look', input_schema: SCHEMA, defer_loading: true }];
     const { path, body } = ASK.messages(fullVia('messages'), 'Hi', false);
     for (const beta of ['advanced-tool-use-2025-11-20', null]) {
@@ -248,7 +248,7 @@ describe('models with full compatibility', () => {
 
     for (const upstream of ['chat-completions', 'messages', 'generate-content'] as const) {
       it(`offer the tools of input items, and return their calls as the client's own, over ${upstream}`, async () => {
-        // contract 4.8.2:29
+        // contract 4.8.2:22
         const prompt = 'Call functions__exec with {"input":"text(1)"} and functions__wait with {"city":"Oslo"}';
         expect(await calls(upstream, { input: [added, { role: 'user', content: prompt }] })).to.containSubset([
           { type: 'custom_tool_call', name: 'exec', namespace: 'functions', input: 'text(1)' },
@@ -257,7 +257,7 @@ describe('models with full compatibility', () => {
       });
 
       it(`let the client search for tools, and offer what the search found, over ${upstream}`, async () => {
-        // contract 4.8.2:30
+        // contract 4.8.2:23
         const asks = (content: string) => ({ role: 'user', content });
         const wanted = { input: [asks('Call tool_search with {"city":"Oslo"}')], tools: [search] };
         expect(await calls(upstream, wanted)).to.containSubset([
@@ -274,7 +274,7 @@ describe('models with full compatibility', () => {
     }
 
     it('forward items with tools to the vendor’s own upstream, without the vendor’s built-in tools', async () => {
-      // contract 4.8.2:31
+      // contract 4.8.2:25
       const input = [added, ...searched, { role: 'user', content: 'Hi' }];
       const { status } = await ask('responses', fullVia('responses'), { input, tools: [search] });
       const [sent] = await text.seen(1);
@@ -324,7 +324,7 @@ describe('models with the compatibility of the specification', () => {
   });
 
   it('accept the tools of agents in items of the input, whatever their kind', async () => {
-    // contract 4.8.2:29
+    // contract 4.8.2:22
     const tools = [{ type: 'namespace', name: 'functions', tools: [{ type: 'custom', name: 'exec' }] }];
     for (const model of ['textg-6-luna', 'textc-M3', 'texti-k3']) {
       const input = [

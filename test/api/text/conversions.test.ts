@@ -53,7 +53,7 @@ describe('text endpoints', () => {
 
   for (const upstream of WIRE_FORMAT_NAMES) {
     it(`answer legacy functions of chat completions from an upstream that speaks ${upstream}`, async () => {
-      // contract 4.8.1:14 4.8.1:28
+      // contract 4.8.1:16 4.8.1:31
       const question = { role: 'user', content: 'Call look with {"place":"the sea"}' };
       const functions = [{ name: 'look', parameters: { type: 'object', properties: { place: { type: 'string' } } } }];
       const ask = (body: JsonObject): Promise<Response> =>
@@ -83,7 +83,7 @@ describe('text endpoints', () => {
   for (const client of WIRE_FORMAT_NAMES) {
     for (const upstream of WIRE_FORMAT_NAMES) {
       it(`answer ${client} from an upstream that speaks ${upstream}, whole and as a stream`, async () => {
-        // contract 1:2 1:3 4.8:1 4.8:30 4.8.1:4 4.8.2:5 4.8.3:6
+        // contract 1:2 1:3 4.8:1 4.8:36 4.8.1:4 4.8.2:5 4.8.3:6
         text.outcomes.length = 0;
         const prompt = 'Say exactly: Grüße, "World"!\n[sim:prompt=21,cached=5,reasoning=2]';
         const response = await text.ask(client, modelVia(upstream), prompt);
@@ -111,7 +111,7 @@ describe('text endpoints', () => {
       });
 
       it(`answer ${client} with nothing but the finish reason when reasoning used the token limit of ${upstream}`, async () => {
-        // contract 4.8:9 4.8:11 4.8.1:29 4.8.3:18
+        // contract 4.8:9 4.8:11 4.8.1:32 4.8.3:21
         for (const answer of await answers(client, upstream, 'Hi [sim:reasoning=50]', BUDGET[client])) {
           expect(textOf(answer)).to.equal('');
           expect(answer.choices[0]?.finish.reason).to.equal('length');

@@ -19,7 +19,7 @@ describe('a count of input tokens', () => {
   const text = useTestText();
 
   it('answers the SDKs of both formats, is close to the model’s usage, and costs nothing', async () => {
-    // contract 4.8:34 4.8:35
+    // contract 4.8:40 4.8:41
     const anthropic = new Anthropic({ apiKey: text.apiKey, baseURL: text.baseUrl });
     const openai = new OpenAI({ apiKey: text.apiKey, baseURL: `${text.baseUrl}/v1` });
     const messages = [{ role: 'user', content: PROMPT } as const];
@@ -43,7 +43,7 @@ describe('a count of input tokens', () => {
       const counts = via === 'chat-completions' ? 'Genway’s own' : 'that of the vendor, for what it would be sent';
 
       it(`is ${counts} where ${client} go to ${via}`, async () => {
-        // contract 4.8:34
+        // contract 4.8:40
         const { body } = ASK[client](modelVia(via), PROMPT, false);
         const { max_tokens: _, ...counted }: JsonObject = { ...body, tools: TOOLS[client] };
         const response = await text.post(path, counted);
@@ -90,7 +90,7 @@ describe('a count of input tokens', () => {
   });
 
   it('is limited like reads, and available to a key that has spent its limit', async () => {
-    // contract 4.8:35
+    // contract 4.8:41
     const apiKey = await text.createKey({ rateLimitRpm: 1, usageLimit: 0n });
     const body = { model: 'textc-M3', messages: [{ role: 'user', content: 'Hi' }] };
     const statuses = [];
@@ -161,7 +161,7 @@ describe('a vendor that counts input tokens', () => {
     ['is silent', () => {}, 30_000],
   ] as const satisfies readonly (readonly [string, RequestListener, number])[]) {
     it(`leaves the count to Genway when it ${what}, and receives no further count for a while`, async () => {
-      // contract 4.8:34
+      // contract 4.8:40
       answer = wrong;
       expect(await countedBy()).to.equal('genway');
       expect(await countedBy()).to.equal('genway');

@@ -65,7 +65,7 @@ describe('end users', () => {
   ];
   for (const [what, path, body] of NAMED) {
     it(`are named by ${what}, and get an error there once their budget is spent`, async () => {
-      // contract 5:23 5:24
+      // contract 5:12 5:18
       const answer = await post(path, { model: MODEL, ...body });
       expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
       expect(await recordedNames(1)).to.deep.equal(['alice']);
@@ -78,7 +78,7 @@ describe('end users', () => {
   }
 
   it('are not named by the native format, whose requests have no field for it', async () => {
-    // contract 5:24
+    // contract 5:18
     const path = `/v1beta/models/texth-3.8-flash:generateContent`;
     expect((await post(path, { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] })).status).to.equal(200);
     expect(await recordedNames(1)).to.deep.equal([null]);
@@ -92,7 +92,7 @@ describe('end users', () => {
   ];
   for (const [path, body] of MEDIA) {
     it(`are named by \`user\` of ${path}, and are refused there at once when their budget does not cover the request`, async () => {
-      // contract 2.1:23 4.2:34 4.3:19 5:23
+      // contract 2.1:20 4.2:9 4.3:9 5:12
       await setBudget('alice', '0.001', 'month');
       const create = (user: string | null) =>
         call<ErrorBody & { data: TaskBody }>(`${app.baseUrl}${path}`, { key: caller.apiKey, body: { ...body, user } });
@@ -108,14 +108,14 @@ describe('end users', () => {
   }
 
   it('are named by the first field if a request names several', async () => {
-    // contract 5:24
+    // contract 5:18
     await chat({ user: 'bob', safety_identifier: 'alice' });
     await chat({ user: 'bob', safety_identifier: '' });
     expect(await recordedNames(2)).to.deep.equal(['alice', 'bob']);
   });
 
   it('read the remainder of their budget and its renewal, while others continue', async () => {
-    // contract 5:23 4.11:62
+    // contract 5:12 4.11:19
     await setBudget('alice', '0.000001', 'month');
     await untilRefused({ user: 'alice' });
     const { body } = await chat({ user: 'alice' });
@@ -135,7 +135,7 @@ describe('end users', () => {
   });
 
   it('have budgets that operators set, list and delete', async () => {
-    // contract 4.11:62
+    // contract 4.11:19
     const set = await setBudget('alice', '5', 'week');
     const printed = JSON.parse(await genway('budgets', 'list', caller.accountId, '--end-user', 'alice', '--json'));
     const [budget] = printed.data;
@@ -157,7 +157,7 @@ describe('end users', () => {
   });
 
   it('have at most this many budgets in an account', async () => {
-    // contract 4.11:62
+    // contract 4.11:19
     await app.database.raw(
       `INSERT INTO end_user_budgets (id, account_id, end_user, usage_limit, limit_period)
        SELECT 'eub_' || lpad(number::text, 32, '0'), ?, 'user-' || number, 1, 'day' FROM generate_series(1, ?) AS number`,
@@ -171,7 +171,7 @@ describe('end users', () => {
   });
 
   it('whose names the database cannot store are known by the storable part', async () => {
-    // contract 5:25
+    // contract 5:20
     const names = ['a\0b', '\ud800', 'x'.repeat(2 ** 20), '😀'.repeat(200), '"\\,(){}', `'; DROP TABLE tasks; --`];
     for (const user of names) expect((await chat({ user })).status, user.slice(0, 20)).to.equal(200);
     for (const user of ['', null]) expect((await chat({ user })).status).to.equal(200);
@@ -189,7 +189,7 @@ describe('end users', () => {
   });
 
   it('have summed charges for the account and in an export', async () => {
-    // contract 2.9:10 4.9:6 4.11:22 4.11:51
+    // contract 2.9:10 4.9:4 4.11:27 4.11:60
     await chat({ user: 'alice' });
     await chat({ user: 'bob' });
     await chat({ user: 'bob' });
@@ -222,7 +222,7 @@ describe('the budget of an end user with a long name', () => {
   const SENT = 'n'.repeat(200);
 
   it('applies to the requests that send the same name', async () => {
-    // contract 5:25
+    // contract 5:20
     const genway = await connectGenway(app);
     const { accountId } = await app.createAccount({ fundedUsd: 100 });
     const budget = ['--end-user', SENT, '--usage-limit-usd', '1', '--limit-period', 'day'];
@@ -236,7 +236,7 @@ describe('the budget of an end user with a long name', () => {
 
 describe('the name of an end user', () => {
   it('is stored as sent, up to its 128th character, which may be any of Unicode', () => {
-    // contract 5:25
+    // contract 5:20
     expect(endUserName('user-1742')).to.equal('user-1742');
     expect(Array.from(endUserName('é😀'.repeat(100)))).to.have.length(128);
     expect(endUserName(`${'x'.repeat(127)}😀`)).to.equal(`${'x'.repeat(127)}😀`);

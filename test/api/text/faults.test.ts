@@ -230,7 +230,7 @@ describe('an upstream of a text model', () => {
     });
 
     it(`ends a response of a model with full compatibility as failed if it breaks off in ${upstream}`, async () => {
-      // contract 7.1:8
+      // contract 7.1:9
       const prompt = '[sim:tokens=9,fail_after=3,fail=processing_unavailable]';
       const response = await text.ask('responses', fullVia(upstream), prompt, { stream: true });
       const events = eventsOfText(await response.text()).map(({ data }) => JSON.parse(data) as JsonObject);
@@ -242,7 +242,7 @@ describe('an upstream of a text model', () => {
 
     for (const fault of ['drop_after=3', 'fail_after=3,fail=processing_unavailable']) {
       it(`ends a stream with an error after the delivered part if it breaks off in ${upstream} (${fault})`, async () => {
-        // contract 4.8:3 7.1:7
+        // contract 4.8:3 7.1:8
         for (const format of WIRE_FORMAT_NAMES) {
           const prompt = `[sim:tokens=9,${fault}]`;
           const response = await text.ask(format, modelVia(upstream), prompt, { stream: true });
@@ -279,7 +279,7 @@ describe('an upstream of a text model', () => {
 
   for (const ending of ['drop', 'event: error\ndata: {"type":"error","code":"server_error"}\n\n']) {
     it(`leaves the numbering of events to the final error if it breaks off a response stream (${ending.slice(0, 5)})`, async () => {
-      // contract 4.8.2:27
+      // contract 4.8.2:30
       script = (_request, response) => {
         const events = ['response.created', 'response.in_progress', 'response.output_text.delta'].map(
           (type, index) =>
@@ -367,7 +367,7 @@ describe('an upstream of a text model', () => {
       script = (_request, response) => response.writeHead(429, { 'retry-after': given }).end('{}');
       const response = await text.ask('responses', 'texta-scripted', 'Hi');
       expect(response.headers.get('retry-after')).to.equal(told);
-      // contract 7.1:9
+      // contract 7.1:5
       expect(await response.clone().json()).to.have.nested.property('error.retry_after_seconds', Number(told));
       await expectFailure(response, 'responses', 429, ['rate_limit_exceeded']);
     }

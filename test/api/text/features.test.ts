@@ -679,7 +679,7 @@ describe('a client of a model with full compatibility', () => {
           const isSent = sentTo(feature.sent[upstream], client) !== null;
           const outcome = isSent ? 'gets' : 'learns that it cannot have';
           it(`in ${client} ${outcome} ${feature.name} over ${upstream}`, async () => {
-            // contract 4.8.1:13
+            // contract 4.8.1:15
             for (const stream of [false, true]) await check(feature, client, upstream, stream);
           });
         }

@@ -167,13 +167,13 @@ describe('the access check of the text endpoints', () => {
       });
 
       it(`refuses a model outside the key’s group on ${format}`, async () => {
-        // contract 5:13 7.1:2 7.2:7
+        // contract 5:14 7.1:2 7.2:7
         const apiKey = await text.createKey({ models: ['textc-M3'] });
         await expectGateError(await text.ask(format, model, 'Hi', { apiKey }), 403, 'access_denied', format);
       });
 
       it(`refuses requests that the account may not make on ${format}`, async () => {
-        // contract 7.1:2 7.1:9
+        // contract 7.1:2 7.1:5
         refusal = new ServiceError('insufficient_credits', 'Top up.');
         await expectGateError(await text.ask(format, model, 'Hi'), 402, 'insufficient_credits', format);
         refusal = new ServiceError('forbidden', 'Top up.');
@@ -208,7 +208,7 @@ describe('the access check of the text endpoints', () => {
     });
 
     it('refuses an address outside the allowlist, as reported by the trusted proxy', async () => {
-      // contract 5:12 7.1:2 7.2:7
+      // contract 5:13 7.1:2 7.2:7
       const apiKey = await text.createKey({ ipAllowlist: ['203.0.113.0/24'] });
       const from = (address: string): Promise<Response> =>
         text.ask('responses', model, 'Hi', { apiKey, headers: { 'x-forwarded-for': address } });
@@ -285,7 +285,7 @@ describe('the access check of the text endpoints', () => {
   });
 
   it('refuses rejected clients before any other check, in plain text', async () => {
-    // contract 5:22
+    // contract 5:27
     const response = await text.ask('messages', model, 'Hi', { headers: { 'user-agent': 'a badbot/1.0' } });
     expect([response.status, await response.text()]).to.deep.equal([403, 'error code: 1010']);
   });
@@ -346,7 +346,7 @@ describe('the access check of the text endpoints', () => {
   describe('a refusal in the envelope of the format', () => {
     for (const format of WIRE_FORMAT_NAMES) {
       it(`refuses a body that is not JSON, not an object, too deep or of another type on ${format}`, async () => {
-        // contract 4.8:2 7.1:3 7.1:4 7.1:5 8.2:2
+        // contract 4.8:2 7.1:3 7.1:4 7.1:6 8.2:2
         const { path, body } = ASK[format](model, 'Hi', false);
         const deep = '['.repeat(100) + ']'.repeat(100);
         for (const bad of ['{', '', '[]', 'null', '"text"', Buffer.from([0x7b, 0xff, 0x7d]), deep]) {
@@ -377,7 +377,7 @@ describe('the access check of the text endpoints', () => {
     });
 
     it('refuses models of a family that the responses format does not serve', async () => {
-      // contract 4.8:27
+      // contract 4.8:32
       const response = await text.ask('responses', 'claude-sonnet-5', 'Hi');
       await expectFormatError(response, 'responses', 400, 'bad_request');
       await expectGateError(await text.ask('messages', 'claude-sonnet-5', 'Hi'), 404, 'not_found');
@@ -400,7 +400,7 @@ describe('the access check of the text endpoints', () => {
     });
 
     it('refuses efforts of reasoning that the model does not have, and accepts the others', async () => {
-      // contract 4.8.1:16 4.8.2:10 4.8.2:15 4.8.2:16
+      // contract 4.8.1:18 4.8.2:10 4.8.2:15 4.8.2:16
       const ask = (model: string, effort: string): Promise<Response> =>
         text.post('/v1/responses', { model, input: 'Hi', reasoning: { effort } });
       for (const effort of ['none', 'minimal']) {

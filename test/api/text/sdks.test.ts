@@ -28,7 +28,7 @@ describe('the SDK', () => {
 
   for (const stream of [false, true]) {
     it(`anthropic ${stream ? 'streams' : 'waits for'} what its tool runner needs, though no thread is stored`, async () => {
-      // contract 4.8.3:20
+      // contract 4.8.3:17
       const client = new Anthropic({ apiKey: text.apiKey, baseURL: text.baseUrl, maxRetries: 0 });
       const inputSchema = { type: 'object', properties: { place: { type: 'string' } } } as const;
       const run = ({ place }: { place?: string }): string => `rain in ${place}`;
@@ -51,13 +51,13 @@ describe('the SDK', () => {
             const way = stream ? 'streams' : 'waits for';
 
             it(`${way} an answer, character for character`, async () => {
-              // contract 2:5 4.8:28 4.8.1:27 4.8.1:28 4.8.1:31
+              // contract 2:5 4.8:34 4.8.1:30 4.8.1:31 4.8.1:34
               const said = 'Grüße! "quoted" \\ 漢字 🎉\nand a second line';
               expect(await driverOf(name).ask(model, `Say exactly: ${said}`, { stream })).to.equal(said);
             });
 
             it(`${way} two calls at once, and sends their results back in another order`, async () => {
-              // contract 4.8:28 4.8.1:11
+              // contract 4.8:34 4.8.1:11
               const prompt =
                 '[sim:reasoning=2] Call look with {"place":"the sea"} and wait with {"place":"here","n":[1,{"a":null}]}';
               const { calls, answer } = await driverOf(name).useTools(
@@ -94,7 +94,7 @@ describe('the SDK', () => {
           }
 
           it('sends images', async () => {
-            // contract 4.8:24 4.8:28
+            // contract 4.8:29 4.8:34
             await driverOf(name).showImage(model, 'What is this?', PIXEL);
             expect(JSON.stringify((await text.seen(1))[0]?.body)).to.contain(PIXEL);
           });

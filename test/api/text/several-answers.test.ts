@@ -116,7 +116,7 @@ describe('several answers from an upstream that returns one per call', () => {
     for (const via of VIA) {
       for (const stream of [false, true]) {
         it(`are choices of one ${stream ? 'stream' : 'whole answer'} of ${client} from ${via}, whose usage is charged`, async () => {
-          // contract 4.8:31 4.8:32 4.8.1:10
+          // contract 4.8:37 4.8:38 4.8.1:10
           const response = await ask(client, modelVia(via), 'Say exactly: Hi!\n[sim:prompt=21,cached=5]', 3, stream);
           expect(response.status).to.equal(200);
           const body = await response.text();
@@ -161,7 +161,7 @@ describe('several answers from an upstream that returns one per call', () => {
   });
 
   it('are held for with the prompt of each call, and priced by the length of one prompt', async () => {
-    // contract 4.8:32
+    // contract 4.8:38
     scripts = [says('one', 10), says('two', 20)];
     const response = await ask('chat-completions', 'scripted', 'Hi', 2, false);
     expect(textsOf(read('chat-completions', false, await response.text()))).to.deep.equal(['one', 'two']);
@@ -175,7 +175,7 @@ describe('several answers from an upstream that returns one per call', () => {
 
   for (const stream of [false, true]) {
     it(`are ${stream ? 'streamed' : 'made'} at the same time once the first has started, at most five at once`, async () => {
-      // contract 4.8:31
+      // contract 4.8:37
       const waiting: (() => void)[] = [];
       /** Answers when four calls are waiting. */
       const together: Script = (isStream) => (request, response) => {
@@ -194,7 +194,7 @@ describe('several answers from an upstream that returns one per call', () => {
     });
 
     it(`fail together without charge when one ${stream ? 'breaks off in a stream' : 'fails'}, and close the other calls`, async () => {
-      // contract 4.8:33 8.3:11
+      // contract 4.8:39 8.3:11
       const hangs: Script = () => () => {};
       scripts = [says('one', 10), stream ? breaksOff : fails, hangs, hangs, hangs];
       const response = await ask('chat-completions', 'scripted', 'Hi', 9, stream);

@@ -27,7 +27,7 @@ describe('models with full compatibility', () => {
 
     for (const upstream of WIRE_FORMAT_NAMES) {
       it(`call tools that take free text, and accept their results, over ${upstream}`, async () => {
-        // contract 4.8.1:33
+        // contract 4.8.1:12
         const model = fullVia(upstream);
         const asked = { role: 'user', content: prompt } as const;
         const { choices } = await client().chat.completions.create({ model, messages: [asked], tools });
@@ -44,7 +44,7 @@ describe('models with full compatibility', () => {
       });
 
       it(`stream calls of tools that take free text over ${upstream}`, async () => {
-        // contract 4.8.1:33
+        // contract 4.8.1:12
         const body = { model: fullVia(upstream), messages: [{ role: 'user', content: prompt }], tools, stream: true };
         const answer = await (await text.post('/v1/chat/completions', body)).text();
         const pieces = [...answer.matchAll(/"custom":(\{[^}]*\})/g)].map(([, piece = '']) => Object(JSON.parse(piece)));
@@ -55,7 +55,7 @@ describe('models with full compatibility', () => {
 
     for (const upstream of WIRE_FORMAT_NAMES) {
       it(`return an object for json_object over ${upstream}`, async () => {
-        // contract 4.8.1:15
+        // contract 4.8.1:17
         const { choices } = await client().chat.completions.create({
           model: fullVia(upstream),
           messages: [{ role: 'user', content: 'Describe a city in JSON.' }],
@@ -72,7 +72,7 @@ describe('models with full compatibility', () => {
       ['all tools', { mode: 'auto', tools: both }, ['apply_patch', 'look']],
     ] as const) {
       it(`offer only the allowed tools: ${what}`, async () => {
-        // contract 4.8.1:34
+        // contract 4.8.1:14
         const body = {
           model: fullVia('chat-completions'),
           messages: [{ role: 'user', content: 'Hi' }],
@@ -88,7 +88,7 @@ describe('models with full compatibility', () => {
     }
 
     it('need full compatibility for these tools and choices', async () => {
-      // contract 4.8.1:33 4.8.1:34
+      // contract 4.8.1:12 4.8.1:14
       const messages = [{ role: 'user', content: 'Hi' }];
       const allowed = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [named] } };
       for (const fields of [{ tools: tools.slice(0, 1) }, { tools: tools.slice(1), tool_choice: allowed }]) {
@@ -111,14 +111,14 @@ describe('models with full compatibility', () => {
 
     for (const upstream of WIRE_FORMAT_NAMES) {
       it(`read output_format as output_config.format over ${upstream}`, async () => {
-        // contract 4.8.3:22
+        // contract 4.8.3:12
         expect(await ask(fullVia(upstream), 'Name a city.', { output_format: format })).to.match(/\{\\"city\\":/);
         const [sent] = await text.seen(1);
         expect(sent?.body).not.to.have.property('output_format');
       });
 
       it(`read a document of blocks over ${upstream}`, async () => {
-        // contract 4.8.3:16
+        // contract 4.8.3:19
         const say = { type: 'text', text: 'Say exactly: lighthouse' };
         const source = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' };
         const blocks = [

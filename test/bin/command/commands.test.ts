@@ -72,7 +72,7 @@ describe('the commands for accounts, keys and tasks', () => {
   });
 
   it('lists tasks with their times, and shows prompts to administrators who give a reason', async () => {
-    // contract 4.11:26
+    // contract 4.11:31
     const { apiKey, accountId } = await app.createAccount({ fundedUsd: 10 });
     const { body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
       key: apiKey,

@@ -393,7 +393,7 @@ describe('genway config diff', () => {
   });
 
   it('shows the changes of prices, limits and models as a table', async () => {
-    // contract 4.11:38
+    // contract 4.11:43
     const { printed, exitCode } = await diff(
       NEW_VERSION,
       DEARER_VIDEO,
@@ -429,7 +429,7 @@ describe('genway config diff', () => {
   });
 
   it('shows costs beside prices, and refuses to change the cost of text under a version that has a cost', async () => {
-    // contract 4.11:38
+    // contract 4.11:43
     const cost = "cost: { input: '0.1', output: '0.4', cached_input: '0.01', cache_write: '0.1' }";
     const costs = [
       [

@@ -46,7 +46,7 @@ describe('the commands of finance', () => {
   });
 
   it('give promo credit once per reference, and show its use', async () => {
-    // contract 4.11:13
+    // contract 4.11:14
     const { accountId } = await app.createAccount({ fundedUsd: 3 });
     const why = ['--reference', 'launch', '--reason', 'we launch'];
     const give = (usd: string, expires: string) =>

@@ -53,7 +53,7 @@ describe('db/queries/api-keys', () => {
   }
 
   it('removes a limit that is set to null, and lets an empty list allow nothing', async () => {
-    // contract 4.11:16
+    // contract 4.11:17
     const key = await createKey(database, await createAccount(database), SETTINGS);
     const lifted = {
       usageLimit: null,

@@ -162,7 +162,7 @@ describe('db/queries/tasks: createTasks', () => {
   });
 
   it('spends signup credit first, and a refund returns each kind of credit', async () => {
-    // contract 5:17 5:19
+    // contract 5:22 5:24
     const account = await createAccount(database, { signupUsd: 5, fundedUsd: 10 });
     const task = await createTaskRow(database, await createKey(database, account), { price: parseUsd(7) });
     expect(await reloadAccount(database, account)).to.include({
@@ -258,7 +258,7 @@ describe('db/queries/tasks: createTasks', () => {
     }
 
     it('pays for tasks that name the end user, and gets the reservations of failed tasks back', async () => {
-      // contract 5:26 5:27
+      // contract 5:21 5:19
       const { key, used, ordered } = await prepare();
       const [succeeding, failing] = [await ordered(1), await ordered(1)];
       expect(await create(key, { endUser: 'alice', price: 1n })).to.equal('end_user_limit');
@@ -279,7 +279,7 @@ describe('db/queries/tasks: createTasks', () => {
     });
 
     it('with room for one lets exactly one of eight simultaneous tasks pass', async () => {
-      // contract 5:26
+      // contract 5:21
       const { key } = await prepare();
       const task = { endUser: 'alice', price: parseUsd('1.5') };
       const outcomes = await Promise.all(Array.from({ length: 8 }, () => create(key, task)));

@@ -47,7 +47,7 @@ describe('db/queries/credits', () => {
     });
 
     it('is credited once per reference, even if it is repeated with another amount', async () => {
-      // contract 4.11:11
+      // contract 4.11:12
       const first = await pay(parseUsd(10), 'payment');
       const { applied, ...same } = first;
       expect(applied).to.equal(true);
@@ -99,7 +99,7 @@ describe('db/queries/credits', () => {
 
   describe('an adjustment', () => {
     it('credits and debits funded credit, and records its author', async () => {
-      // contract 4.11:12
+      // contract 4.11:13
       await change(parseUsd(7));
       const id = await change(-parseUsd(3));
       expect((await reloadAccount(database, account)).fundedAvailable).to.equal(parseUsd(4));
@@ -108,7 +108,7 @@ describe('db/queries/credits', () => {
     });
 
     it('debits at most the whole balance', async () => {
-      // contract 4.11:12
+      // contract 4.11:13
       await change(parseUsd(7));
       const error = await rejectionOf(change(-parseUsd(7) - 1n));
       expect(isDatabaseError(error, CHECK_VIOLATION), 'as the API expects').to.equal(true);

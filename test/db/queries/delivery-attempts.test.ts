@@ -74,7 +74,7 @@ describe('db/queries/delivery-attempts', () => {
     database('webhook_endpoints').where({ id: endpoint.id }).update({ paused_until: new Date() });
 
   it('limits an endpoint’s concurrent attempts over all processes', async () => {
-    // contract 6:18
+    // contract 6:19
     const ids = await createDeliveries(await newEndpoint(), ATTEMPT_LIMITS.perEndpoint + 4);
     const verdicts = await Promise.all(ids.map((id) => verdictOf(id)));
     expect(verdicts.filter((verdict) => verdict === 'admitted')).to.have.length(ATTEMPT_LIMITS.perEndpoint);
@@ -87,7 +87,7 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('limits an account’s concurrent attempts, over all its endpoints', async () => {
-    // contract 6:18
+    // contract 6:19
     const { accountId, id } = await newEndpoint();
     const endpoints = [{ accountId, id }];
     while (endpoints.length < 6) endpoints.push(await newEndpoint(accountId));
@@ -129,7 +129,7 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('pauses an endpoint that does not answer in time, then probes it with one attempt until it answers', async () => {
-    // contract 6:19
+    // contract 6:20
     const endpoint = await newEndpoint();
     await timeOut(endpoint, ATTEMPT_LIMITS.timeoutsUntilPause - 1);
     const ids = await createDeliveries(endpoint, 8);

@@ -47,7 +47,7 @@ describe('a low balance', () => {
     topUp(database, { accountId: account.id, amount: parseUsd(usd), reference: newId('request') });
 
   it('is announced once, however many processes check and however often', async () => {
-    // contract 6:3 6:5
+    // contract 6:4 6:6
     await charge();
     await lookEverywhere();
     await charge();
@@ -65,7 +65,7 @@ describe('a low balance', () => {
   });
 
   it('is announced again after a top-up lifted the balance and it fell once more', async () => {
-    // contract 6:3
+    // contract 6:4
     await charge();
     await lookEverywhere();
     await pay(0.25);
@@ -78,7 +78,7 @@ describe('a low balance', () => {
   });
 
   it('holds do not cause a low balance', async () => {
-    // contract 6:3
+    // contract 6:4
     const held = await createTaskRow(database, key);
     await lookEverywhere();
     await finishAsFailed(database, held);
@@ -87,7 +87,7 @@ describe('a low balance', () => {
   });
 
   it('is announced under a threshold that is set above the balance, and not without one', async () => {
-    // contract 6:3
+    // contract 6:4
     await setLowBalance(database, account.id, null);
     await charge();
     await lookEverywhere();
@@ -98,7 +98,7 @@ describe('a low balance', () => {
   });
 
   it('is delivered to the endpoints that subscribed, and to no others', async () => {
-    // contract 6:3
+    // contract 6:4
     await createEndpoint(database, account);
     const wanting = await createEndpoint(database, account, { events: ['account.balance_low'] });
     await createEndpoint(database, await createAccount(database), { events: ['account.balance_low'] });

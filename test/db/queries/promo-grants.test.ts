@@ -61,7 +61,7 @@ describe('db/queries/promo-grants', () => {
   }
 
   it('give credit once per reference', async () => {
-    // contract 4.11:13
+    // contract 4.11:14
     const first = await give(2);
     const again = await give(5);
     expect(first.applied).to.equal(true);
@@ -81,7 +81,7 @@ describe('db/queries/promo-grants', () => {
   });
 
   it('grants are removed once after they expire, however many processes check', async () => {
-    // contract 5:20
+    // contract 5:25
     await give(2);
     await letExpire();
     await Promise.all(Array.from({ length: 5 }, () => expirePromoCredit(database, 100)));
@@ -131,7 +131,7 @@ describe('db/queries/promo-grants', () => {
   });
 
   it('expire as well when a hold releases them later', async () => {
-    // contract 5:19
+    // contract 5:24
     await give(0.75);
     const task = await createTaskRow(database, key);
     await letExpire();

@@ -34,7 +34,7 @@ describe('db/queries/webhook-endpoints', () => {
   });
 
   it('keeps the old secret valid for a while after a new one', async () => {
-    // contract 6:22
+    // contract 6:23
     const { id } = await createEndpoint(database, account);
     const [{ encrypted_secret: old }] = await database('webhook_endpoints').where({ id });
     const encryptedSecret = randomBytes(32);

@@ -307,7 +307,7 @@ describe('allowances', () => {
       });
 
       it('with room for one lets exactly one of eight simultaneous requests pass', async () => {
-        // contract 5:26
+        // contract 5:21
         const decided = await Promise.all(
           Array.from({ length: 8 }, async (_, index) => at(index).hold(holder.newHold({ amount: 10_000n }))),
         );
@@ -315,7 +315,7 @@ describe('allowances', () => {
       });
 
       it('is never exceeded by all processes together, and can be spent again in the next period', async () => {
-        // contract 5:26
+        // contract 5:21
         const spend = async (): Promise<number> => {
           const decided = await Promise.all(
             Array.from({ length: 40 }, (_, index) => serve(at(index), holder.newHold({ amount: 400n }), 400n)),
@@ -328,7 +328,7 @@ describe('allowances', () => {
       });
 
       it('counts the holds of processes when a period starts', async () => {
-        // contract 5:26
+        // contract 5:21
         await first().hold(holder.newHold({ amount: 6_000n }));
         await holder.startNextPeriod();
         expect((await at(1).hold(holder.newHold({ amount: 4_001n }))).refusal).to.equal(refusal);
@@ -360,7 +360,7 @@ describe('allowances', () => {
     });
 
     it('is shared by all keys of the account, and reports the remainder', async () => {
-      // contract 5:26
+      // contract 5:21
       const alice = await endUser('alice');
       const other = await createKey(database, { id: alice.key.accountId });
       const hold = (amount: bigint, apiKeyId = alice.key.id) => alice.newHold({ amount, apiKeyId });

@@ -202,7 +202,7 @@ describe('billing of text', () => {
   });
 
   it('holds for the prompt of every call that a request may take, and records their number', async () => {
-    // contract 8.3:4 4.8:32
+    // contract 8.3:4 4.8:38
     const several = { modelId: 'textg-6-sol', maxOutputTokens: 1_000, choiceCount: 128, callCount: 128 };
     const key = await fundedKey();
     const hold = await billing.hold(await chargeOf(key, several));
@@ -305,7 +305,7 @@ describe('billing of text', () => {
     });
 
     it('with 401 a key that was deleted after it was looked up', async () => {
-      // contract 5:16
+      // contract 5:17
       const key = await fundedKey();
       const charge = await chargeOf(key);
       await deleteApiKey(database, key.id);
@@ -315,14 +315,14 @@ describe('billing of text', () => {
     });
 
     it('with 403 models off the free list before the first top-up', async () => {
-      // contract 5:14 5:21
+      // contract 5:15 5:26
       const key = await createKey(database, await createAccount(database, { signupUsd: 5 }));
       expect(await refusal(key)).to.include({ code: 'forbidden', status: 403 });
       expect(await refusal(key, { modelId: 'textk-5.3-flashx' })).to.include({ code: 'forbidden' });
     });
 
     it('with 402 texth-4-argon on signup credit', async () => {
-      // contract 5:17
+      // contract 5:22
       const key = await createKey(database, await createAccount(database, { signupUsd: 5, fundedUsd: 0.000001 }));
       const error = await refusal(key, { modelId: 'texth-4-argon' });
       expect(error).to.include({ code: 'insufficient_credits' });

@@ -39,7 +39,7 @@ describe('many processes on one account', () => {
   }
 
   it('never spend more than the budget of an end user, and the holds of processes that die return to the budget', async () => {
-    // contract 5:26
+    // contract 5:21
     const { url, database } = testDatabase;
     const { id: keyId, accountId } = await createFundedKey(database, 1);
     const wanted = { accountId, endUser: 'alice', usageLimit: BUDGET, limitPeriod: 'month' } as const;

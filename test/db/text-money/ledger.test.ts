@@ -93,7 +93,7 @@ describe('the money of text requests', () => {
 
   describe('a hold', () => {
     it('reserves its amount, signup credit first', async () => {
-      // contract 5:17
+      // contract 5:22
       const key = await keyWith({ fundedUsd: 1, signupUsd: 1 });
       await held(newHold(key, { amount: USD + 5n }));
       expect(await balances(key)).to.deep.equal({
@@ -179,7 +179,7 @@ describe('the money of text requests', () => {
     });
 
     it('is refused for a key that was deleted, disabled or has expired, whatever a cache holds', async () => {
-      // contract 5:16
+      // contract 5:17
       const deleted = await keyWith({ fundedUsd: 1 });
       const disabled = await keyWith({ fundedUsd: 1 });
       const expired = await keyWith({ fundedUsd: 1 }, { expiresAt: new Date(Date.now() - 1) });

@@ -7,7 +7,7 @@ const REMEDY = /(?:Check|Change|Try again|Send) /;
 describe('the message of a failed task', () => {
   for (const code of TASK_ERROR_CODES) {
     it(`says what to change for ${code}, whatever the upstream's words`, () => {
-      // contract 2.1:20
+      // contract 2.1:22
       for (const words of [undefined, '', 'No.', 'rejected', 'x'.repeat(600), '\u0000 secret', 7, {}]) {
         const message = messageFor(code, words);
         expect(message).to.match(REMEDY);

@@ -18,7 +18,7 @@ describe('storage/media/is-as-requested', () => {
   });
 
   it('requires a PNG with alpha for a transparent background', () => {
-    // contract 2.2:10 4.3:12
+    // contract 2.2:10 4.3:13
     const request = imageRequest({ background: 'transparent' });
     expect(isAsRequested(image({ hasAlpha: true }), request)).to.equal(null);
     expect(isAsRequested(image(), request)).to.equal('asked for a PNG with alpha, got image/png without alpha');

@@ -73,7 +73,7 @@ describe('a media task', function () {
 
   for (const code of ['content_policy_violation', 'bad_request', 'processing_unavailable', 'processing_failed']) {
     it(`fails with ${code} when the provider refuses or fails it with this code`, async () => {
-      // contract 3:5 4.2:13 7.2:1 7.2:2 7.3:2 7.3:3
+      // contract 3:5 4.2:14 7.2:1 7.2:2 7.3:2 7.3:3
       const tasks = await Promise.all([create(`x [sim:reject=${code}]`), create(`x [sim:fail=${code}]`)]);
       for (const task of await Promise.all(tasks.map(final))) {
         expect(task).to.include({ status: 'failed', error_code: code });

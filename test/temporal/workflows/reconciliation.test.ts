@@ -62,7 +62,7 @@ describe('the reconciliation workflow', function () {
   });
 
   it('the sweep removes uploads that no task used in time, with their files, and keeps other uploads', async () => {
-    // contract 4.5:10
+    // contract 4.5:11
     const { apiKey: owner } = await stack.createAccount();
     const upload = () => uploadImage(stack, owner);
     const [used, unused, young] = [await upload(), await upload(), await upload()];

@@ -59,7 +59,7 @@ describe('a webhook delivery', function () {
   }
 
   it('carries the task of the events that its endpoint subscribed to', async () => {
-    // contract 2.4:13 2.4:14 6:1 6:2 6:5 6:6 6:8
+    // contract 2.4:13 2.4:14 6:1 6:2 6:6 6:7 6:9
     const [all, failures] = await Promise.all([receiver(ok), receiver(ok)]);
     const everything = await webhooks.create(all.url);
     const failuresOnly = await webhooks.create(failures.url, { events: ['task.failed'] });
@@ -79,7 +79,7 @@ describe('a webhook delivery', function () {
   });
 
   it('disables an endpoint that answers 410, until its owner enables it', async () => {
-    // contract 2.4:8 2.4:15 6:20
+    // contract 2.4:8 2.4:15 6:21
     const hook = await receiver((response) => response.writeHead(410).end());
     const { id } = await webhooks.create(hook.url);
     const delivery = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, isFailed);
@@ -89,7 +89,7 @@ describe('a webhook delivery', function () {
   });
 
   it('disables an endpoint that has failed for days without one success', async () => {
-    // contract 6:21
+    // contract 6:22
     const hook = await receiver(fail);
     const { id } = await webhooks.create(hook.url);
     await stack
@@ -104,7 +104,7 @@ describe('a webhook delivery', function () {
   });
 
   it('resets past failures after a success, which is any 2xx', async () => {
-    // contract 6:13
+    // contract 6:14
     const hook = await receiver((response) => response.writeHead(204).end());
     const { id } = await webhooks.create(hook.url);
     await stack
@@ -116,7 +116,7 @@ describe('a webhook delivery', function () {
   });
 
   it('waits as long as Retry-After requests', async () => {
-    // contract 2.4:17 6:16
+    // contract 2.4:17 6:17
     const hook = await receiver((response) => response.writeHead(503, { 'retry-after': '7200' }).end());
     const { id } = await webhooks.create(hook.url);
     const delivery = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, hasAttempts(1));
@@ -125,7 +125,7 @@ describe('a webhook delivery', function () {
   });
 
   it('does not follow a redirect', async () => {
-    // contract 6:14
+    // contract 6:15
     const hook = await receiver((response) => response.writeHead(302, { location: '/elsewhere' }).end());
     const { id } = await webhooks.create(`${hook.url}/hook`);
     const delivery = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, hasAttempts(1));
@@ -155,7 +155,7 @@ describe('a webhook delivery', function () {
   });
 
   it('repeats on request, under the same event id, after it arrived', async () => {
-    // contract 2.4:12 4.7:9 6:9 6:12
+    // contract 2.4:12 4.7:9 6:10 6:13
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
     const first = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, isDelivered);
@@ -213,7 +213,7 @@ describe('a webhook delivery', function () {
   });
 
   it('carries signatures of both the new and the old secret right after a rotation', async () => {
-    // contract 6:22
+    // contract 6:23
     const hook = await receiver(ok);
     const { id, secret: oldSecret } = await webhooks.create(hook.url);
     const { secret } = await webhooks.rotateSecret(id);
@@ -260,14 +260,14 @@ describe('a webhook delivery', function () {
   });
 
   it('counts an attempt as failed when the receiver is silent for 15 seconds', async () => {
-    // contract 2.4:16 4.7:7 6:4 6:13
+    // contract 2.4:16 4.7:7 6:5 6:14
     const { endpointId, deliveryId } = unanswered;
     const delivery = await others.deliveryWhen(endpointId, deliveryId, hasAttempts(1));
     expect(delivery.attempts[0]).to.include({ http_status: null, error: 'no answer within 15 s' });
   });
 
   it('delivers the same event under a fresh signature to a failing receiver, even if its worker is killed', async () => {
-    // contract 2.4:15 2.4:16 6:7 6:12 6:17
+    // contract 2.4:15 2.4:16 6:8 6:13 6:18
     const hook = await receiver((response, number) => (number <= 2 ? fail(response) : ok(response)));
     const { id, secret } = await webhooks.create(hook.url);
     const { id: deliveryId, event_id: eventId } = await webhooks.test(id);

@@ -46,7 +46,7 @@ describe('chat completions request', () => {
   itDecidesEveryField(parseRequest, { shape }, base, EXAMPLES);
 
   it('accepts only text as the kind of answer', () => {
-    // contract 4.8.1:19
+    // contract 4.8.1:21
     expect(refusal({ ...base, modalities: ['text'] })).to.equal('accepted');
     expect(refusal({ ...base, modalities: ['audio'] })).to.equal('"modalities[0]" must be one of: [text]');
   });
@@ -78,11 +78,11 @@ describe('chat completions request', () => {
     [{ ...base, ['__proto__x']: 1, toString: 1 }, 'unknown field: __proto__x'],
   ];
   for (const [body, message] of refusals) {
-    it(`a request is refused with: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.1:1 4.8.1:2 4.8.1:3 4.8.1:4 4.8.1:9 4.8.1:11 4.8.1:23 4.8.1:25
+    it(`a request is refused with: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.1:1 4.8.1:2 4.8.1:3 4.8.1:4 4.8.1:9 4.8.1:11 4.8.1:25 4.8.1:28
   }
 
   it('keeps system text in its place, under either name of the role', () => {
-    // contract 4.8.1:23
+    // contract 4.8.1:25
     const system = { role: 'system', content: 'Be kind.' };
     const developer = { role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] };
     expect(turnsOf(system, { role: 'user', content: 'Hi' }, developer).map((turn) => turn.role)).to.deep.equal([
@@ -93,7 +93,7 @@ describe('chat completions request', () => {
   });
 
   it('has images as bytes or as a link, in order', () => {
-    // contract 4.8:25 4.8.1:23
+    // contract 4.8:30 4.8.1:25
     const content = [
       { type: 'image_url', image_url: { url: 'data:image/PNG;base64,AAAA', detail: 'low' } },
       { type: 'text', text: 'and' },
@@ -107,7 +107,7 @@ describe('chat completions request', () => {
   });
 
   it('accepts an answer that a client sends back: reasoning, text, calls without arguments', () => {
-    // contract 4.8.1:24
+    // contract 4.8.1:26
     const answer = {
       role: 'assistant',
       content: null,
@@ -122,7 +122,7 @@ describe('chat completions request', () => {
   });
 
   it('converts functions to tools, and matches their results to the calls by name', () => {
-    // contract 4.8.1:14
+    // contract 4.8.1:16
     const functions = [{ name: 'look', parameters: { type: 'object' } }];
     const messages = [
       { role: 'user', content: 'Hi' },

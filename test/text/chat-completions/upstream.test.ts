@@ -187,7 +187,7 @@ describe('chat completions upstream', () => {
   });
 
   it('receives options for sound and web search only where its route permits them', () => {
-    // contract 4.8.1:20
+    // contract 4.8.1:22
     const chatFields = { audio: { voice: 'alloy' }, web_search_options: {} };
     const asked = textRequest({ chatFields });
     const told = { ...options, chatFields: ['web_search_options'] } as const;
@@ -207,7 +207,7 @@ describe('chat completions upstream', () => {
   });
 
   it('receives no field that decides what the gateway pays or what its account stores', () => {
-    // contract 4.8.1:22
+    // contract 4.8.1:24
     const prediction = { type: 'content', content: 'perhaps' };
     const body = { model: 'm', messages: [], service_tier: 'priority', store: true, prediction };
     const forwarded = upstream.forwardRequest(body, textRequest({ stream: false }), options);
@@ -241,7 +241,7 @@ describe('chat completions answer', () => {
   ] as const;
 
   it('has empty content, not null, when reasoning used the whole budget', () => {
-    // contract 4.8.1:29
+    // contract 4.8.1:32
     const result = { id: null, model: null, choices: [{ parts: [], finish: { reason: 'length' } }] } as const;
     const body = client.renderResult({ ...result, usage: UNREPORTED_USAGE }, renderContext());
     expect(body).to.have.nested.property('choices[0].message.content', '');
@@ -249,7 +249,7 @@ describe('chat completions answer', () => {
   });
 
   it('streams a chunk with usage only on request, and one id in every chunk', () => {
-    // contract 4.8.1:5 4.8.1:31
+    // contract 4.8.1:5 4.8.1:34
     const withUsage = streamedTo(chatCompletions, events, renderContext({ includeUsage: true }));
     const without = streamedTo(chatCompletions, events, renderContext());
     expect(withUsage).to.contain('"choices":[],"usage":{"prompt_tokens":0');
@@ -258,7 +258,7 @@ describe('chat completions answer', () => {
   });
 
   it('reports an error after the first byte in a separate frame', () => {
-    // contract 7.1:7
+    // contract 7.1:8
     const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1', brokenStream());
     expect(frame).to.equal(
       'data: {"error":{"message":"It broke. (request id: req_1)","type":"svc_error","code":"processing_failed"}}\n\n',

@@ -120,7 +120,7 @@ describe('native answer', () => {
   });
 
   it('has errors with the request id, and in the middle of a stream with the number that SDKs look for', () => {
-    // contract 7.1:7
+    // contract 7.1:8
     const error = new ServiceError('bad_request', '"contents" is required');
     expect(client.renderError(error, 'req_1')).to.deep.equal({
       error: { message: '"contents" is required (request id: req_1)', type: 'svc_error', code: 'bad_request' },

@@ -213,7 +213,7 @@ describe('native request', () => {
   });
 
   it('reads images and files as bytes or as a link, in order', () => {
-    // contract 4.8:25 4.8.4:8
+    // contract 4.8:30 4.8.4:8
     const parts = userParts(
       { inlineData: { mimeType: 'image/PNG', data: 'AAAA' } },
       { text: 'and' },
@@ -389,7 +389,7 @@ describe('native request', () => {
     });
 
     it('are only the declared functions: built-in tools have no effect', () => {
-      // contract 4.8:21 4.8.4:7
+      // contract 4.8:26 4.8.4:7
       const tools = [{ googleSearch: {} }, { codeExecution: {}, functionDeclarations: [{ name: 'look' }] }];
       expect(parse({ ...base, tools }).tools).to.deep.equal([{ name: 'look' }]);
     });

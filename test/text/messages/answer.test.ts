@@ -23,7 +23,7 @@ function streamed(events: Iterable<StreamEvent>) {
 
 describe('messages answer', () => {
   it('has the gateway’s id, the client’s model and the four fields of its end', () => {
-    // contract 4.8.3:17
+    // contract 4.8.3:20
     expect(client.renderResult(textResult(), renderContext())).to.deep.equal({
       id: 'msg_0123456789abcdef',
       type: 'message',
@@ -37,7 +37,7 @@ describe('messages answer', () => {
   });
 
   it('has an empty text block when reasoning used the whole budget, whole and streamed', () => {
-    // contract 4.8.3:18
+    // contract 4.8.3:21
     const result = textResult({ parts: [reasoning], finish: { reason: 'length' } });
     const blocks = [
       { type: 'thinking', thinking: 'Hm', signature: '' },
@@ -82,7 +82,7 @@ describe('messages answer', () => {
   });
 
   it('names the stop sequence that matched, even if the upstream could not', () => {
-    // contract 4.8.3:17
+    // contract 4.8.3:20
     const finish = { reason: 'stop-sequence', stopSequence: 'END' } as const;
     expect(client.renderResult(textResult({ finish }), renderContext())).to.include({
       stop_reason: 'stop_sequence',
@@ -92,7 +92,7 @@ describe('messages answer', () => {
   });
 
   it('counts cached tokens separately from the input, and reads them as part of the input', () => {
-    // contract 4.8.3:17
+    // contract 4.8.3:20
     const usage = {
       ...UNREPORTED_USAGE,
       inputTotal: 100,
@@ -115,7 +115,7 @@ describe('messages answer', () => {
   });
 
   it('streams its events in the order of the format, each under its name', () => {
-    // contract 4.8.3:19
+    // contract 4.8.3:22
     const parts = [{ ...reasoning, signature: 'c2ln' }, { type: 'text', text: 'I look.' }, look] as const;
     const { names, data } = streamed(eventsOf(textResult({ parts, finish: { reason: 'tool-calls' } })));
     const [start, delta, stop] = ['content_block_start', 'content_block_delta', 'content_block_stop'];
@@ -132,7 +132,7 @@ describe('messages answer', () => {
   });
 
   it('reports input that is known early at the start, and the whole usage at the end', () => {
-    // contract 4.8.3:21
+    // contract 4.8.3:23
     const early = { ...UNREPORTED_USAGE, inputTotal: 50, cacheRead: 40, outputTotal: 5, reasoning: 5 };
     const late = { ...UNREPORTED_USAGE, outputTotal: 7 };
     const { data } = streamed([
@@ -158,7 +158,7 @@ describe('messages answer', () => {
   });
 
   it('starts with an estimate of input that the upstream reports late, and corrects it at the end', () => {
-    // contract 4.8.3:21
+    // contract 4.8.3:23
     const { data } = streamed([
       { type: 'response-start', id: null, model: null },
       { type: 'text-start', id: 't' },
@@ -182,7 +182,7 @@ describe('messages answer', () => {
   });
 
   it('reports an error after the first byte in a separate event', () => {
-    // contract 7.1:7
+    // contract 7.1:8
     const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1', brokenStream());
     expect(frame).to.equal(
       'event: error\ndata: {"type":"error","error":{"type":"processing_failed","message":"It broke. (request id: req_1)"}}\n\n',

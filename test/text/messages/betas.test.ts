@@ -58,7 +58,7 @@ function forwarded(compatibility: 'full' | 'specification', betas?: string) {
 
 describe('the betas of a messages client', () => {
   it('reach a messages upstream with their fields, except those that run or store something', () => {
-    // contract 4.8.3:23
+    // contract 4.8.3:18
     const { headers, body, unused } = forwarded('full', HEADER);
     expect(headers['anthropic-beta']).to.equal('context-management-2025-06-27,advanced-tool-use-2025-11-20');
     expect(body).to.deep.include({ system: BODY.system, tools: BODY.tools, messages: BODY.messages });
@@ -72,7 +72,7 @@ describe('the betas of a messages client', () => {
   ];
   for (const [what, compatibility, betas] of without) {
     it(`reach no upstream ${what}, and neither do their fields, which are named`, () => {
-      // contract 4.8.3:23
+      // contract 4.8.3:18
       const { headers, body, unused } = forwarded(compatibility, betas);
       expect(headers).to.not.have.property('anthropic-beta');
       expect(JSON.stringify(body)).to.contain('look can be called');

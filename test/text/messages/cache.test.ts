@@ -33,7 +33,7 @@ describe('the prompt cache of a messages upstream', () => {
   });
 
   it('gets the last four marks, because vendors refuse more', () => {
-    // contract 4.8:41
+    // contract 4.8:23
     const plain = { type: 'text', text: 'A long prompt' };
     const tools = [{ name: 'look', input_schema: { type: 'object' }, cache_control }];
     const content = [text, text, text, text];

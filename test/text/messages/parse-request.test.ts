@@ -92,7 +92,7 @@ describe('messages request', () => {
     [{ ...base, prompt: 'Hello' }, 'unknown field: prompt'],
   ];
   for (const [body, message] of refusals) {
-    it(`a request is refused with: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8:21 4.8.3:2 4.8.3:3 4.8.3:4 4.8.3:8 4.8.3:9 4.8.3:10 4.8.3:11 4.8.3:16
+    it(`a request is refused with: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8:26 4.8.3:2 4.8.3:3 4.8.3:4 4.8.3:8 4.8.3:9 4.8.3:10 4.8.3:11 4.8.3:19
   }
 
   it('reads the system text as a string or as blocks, and in mid-conversation', () => {
@@ -117,7 +117,7 @@ describe('messages request', () => {
   });
 
   it('puts tool results before the text of their message', () => {
-    // contract 4.8.3:16
+    // contract 4.8.3:19
     const content = [
       { type: 'text', text: 'Here.' },
       { type: 'tool_result', tool_use_id: 'a', content: 'A', is_error: true },
@@ -136,7 +136,7 @@ describe('messages request', () => {
   });
 
   it('reads images as bytes or as a link, also inside of a tool result', () => {
-    // contract 4.8:25 4.8.3:16
+    // contract 4.8:30 4.8.3:19
     const bytes = { type: 'image', source: { type: 'base64', media_type: 'image/PNG', data: 'AAAA' } };
     const link = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } };
     const [result, input] = turnsOf({
@@ -150,7 +150,7 @@ describe('messages request', () => {
   });
 
   it('reads documents as bytes, as a link and as text', () => {
-    // contract 4.8.3:16
+    // contract 4.8.3:19
     const sources = [
       { type: 'base64', media_type: 'application/pdf', data: 'AAAA' },
       { type: 'url', url: 'https://example.com/a.pdf' },
@@ -169,7 +169,7 @@ describe('messages request', () => {
   });
 
   it('reads an answer that a client sends back, ignoring an empty signature', () => {
-    // contract 4.8.3:16
+    // contract 4.8.3:19
     const content = [
       { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
       { type: 'thinking', thinking: 'So.', signature: '' },
@@ -222,7 +222,7 @@ describe('messages request', () => {
   });
 
   it('shortens the name of an end user to the length that every format accepts', () => {
-    // contract 4.8.3:12
+    // contract 4.8.3:13
     const userId = `user_${'0123456789abcdef'.repeat(4)}_session_1`;
     expect(parseRequest({ ...base, metadata: { user_id: userId } }).userId).to.equal(userId.slice(0, 64));
   });

@@ -387,7 +387,7 @@ describe('messages upstream', () => {
     });
 
     it('system text from the beginning in one field, and later system text in its place', () => {
-      // contract 4.8:40
+      // contract 4.8:22
       const body = built({ turns: [system('Be kind.'), system('Be fair.'), user, system('Be brief.')] });
       const later = '<system-reminder>\nBe brief.\n</system-reminder>';
       const content = ['Hello', later].map((text) => ({ type: 'text', text }));
@@ -509,7 +509,7 @@ describe('messages upstream', () => {
     });
 
     it('a schema for the answer and the name of the end user', () => {
-      // contract 4.8.1:18
+      // contract 4.8.1:20
       const schema = { type: 'object', additionalProperties: false };
       expect(built({ outputFormat: { type: 'json-schema', name: 'x', schema }, userId: 'someone' })).to.deep.include({
         output_config: { format: { type: 'json_schema', schema } },
@@ -546,7 +546,7 @@ describe('messages upstream', () => {
   });
 
   it('receives the lifetime of a cache in forwarded bodies only with full compatibility', () => {
-    // contract 4.8.3:13
+    // contract 4.8.3:14
     const bodyWith = (cache: JsonObject): JsonObject => {
       const text = { type: 'text', text: 'Hi', cache_control: cache };
       const result = { type: 'tool_result', tool_use_id: 'a', content: [text], cache_control: cache };
@@ -573,7 +573,7 @@ describe('messages upstream', () => {
   });
 
   it('receives a body of its own format without the fields that have no effect', () => {
-    // contract 4.8.3:14
+    // contract 4.8.3:15
     const body = {
       model: 'texti-k3',
       max_tokens: 10,

@@ -21,7 +21,7 @@ function typesOf(events: readonly JsonObject[]): unknown[] {
 
 describe('responses answer', () => {
   it('streams the whole sequence: each item and each of its parts is announced, filled and completed', () => {
-    // contract 4.8.2:24 4.8.2:25 4.8.2:26
+    // contract 4.8.2:27 4.8.2:28 4.8.2:29
     const events = streamed(eventsOf(textResult({ parts: [reasoning, { type: 'text', text: 'Yes.' }, call] })));
     expect(typesOf(events)).to.deep.equal([
       'response.created',
@@ -74,7 +74,7 @@ describe('responses answer', () => {
   });
 
   it('repeats instructions and metadata as sent, and has every field of the format', () => {
-    // contract 4.8.2:13 4.8.2:23
+    // contract 4.8.2:13 4.8.2:26
     const echo = { instructions: 'Be kind.', metadata: { ticket: '7' } };
     const body = client.renderResult(textResult(), renderContext({ echo }));
     expect(body).to.deep.include({
@@ -94,7 +94,7 @@ describe('responses answer', () => {
   });
 
   it('is marked incomplete with the reason, on the response and on the item that was cut', () => {
-    // contract 4.8.2:23
+    // contract 4.8.2:26
     const parts = [reasoning, { ...call, arguments: '{"at"' }];
     const result = textResult({ parts, finish: { reason: 'length' } });
     const body = client.renderResult(result, renderContext());
@@ -167,7 +167,7 @@ describe('responses answer', () => {
   });
 
   it('reports an error after the first byte in a separate event, flat and nested, with the next number', () => {
-    // contract 7.1:7
+    // contract 7.1:8
     const error = new ServiceError('processing_failed', 'It broke.');
     const [event] = eventsOfText(client.renderStreamError(error, 'req_1', brokenStream()) ?? '');
     expect(event?.event).to.equal('error');
@@ -183,7 +183,7 @@ describe('responses answer', () => {
   });
 
   it('of a model with full compatibility fail as a whole response, which names the error', () => {
-    // contract 7.1:8
+    // contract 7.1:9
     const error = new ServiceError('processing_failed', 'It broke.');
     const [event] = eventsOfText(client.renderStreamError(error, 'req_1', brokenStream('full')) ?? '');
     expect(event?.event).to.equal('response.failed');

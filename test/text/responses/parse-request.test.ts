@@ -124,7 +124,7 @@ describe('responses request', () => {
     [{ ...base, messages: [] }, 'unknown field: messages'],
   ];
   for (const [body, sentence] of refusals) {
-    it(`a request is refused with: ${sentence}`, () => expect(refusal(body)).to.equal(sentence)); // contract 4.8:4 4.8:21 4.8.2:1 4.8.2:2 4.8.2:4 4.8.2:5 4.8.2:6 4.8.2:7 4.8.2:22
+    it(`a request is refused with: ${sentence}`, () => expect(refusal(body)).to.equal(sentence)); // contract 4.8:4 4.8:26 4.8.2:1 4.8.2:2 4.8.2:4 4.8.2:5 4.8.2:6 4.8.2:7 4.8.2:24
   }
 
   for (const field of ['previous_response_id', 'conversation', 'prompt', 'context_management']) {
@@ -147,7 +147,7 @@ describe('responses request', () => {
   });
 
   it('reads the items of one answer as one message, and the results of its calls as another', () => {
-    // contract 4.8.2:22
+    // contract 4.8.2:24
     const turns = turnsOf(
       message('user', 'Look.'),
       { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'c2ln' },
@@ -182,7 +182,7 @@ describe('responses request', () => {
   });
 
   it('reads images and files as bytes or as a link, in their order', () => {
-    // contract 4.8:25 4.8.2:22
+    // contract 4.8:30 4.8.2:24
     const content = [
       { type: 'input_image', image_url: 'https://example.com/a.png', detail: 'low' },
       { type: 'input_text', text: 'and' },
@@ -198,7 +198,7 @@ describe('responses request', () => {
   });
 
   it('reads encrypted reasoning as redacted, and drops empty reasoning', () => {
-    // contract 4.8.2:22
+    // contract 4.8.2:24
     const hidden = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'c2ln' };
     const empty = { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: null };
     expect(turnsOf(hidden, empty)).to.deep.equal([

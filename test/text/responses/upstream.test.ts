@@ -415,7 +415,7 @@ describe('responses upstream', () => {
   });
 
   it('is measured from its bytes, which pass unchanged', async () => {
-    // contract 4.8.2:28
+    // contract 4.8.2:31
     const bytes = new TextEncoder().encode(recording('reasoning-and-tools'));
     const meter = new Meter();
     const plan = planForwarding(upstream, {}, textRequest(), options, meter);

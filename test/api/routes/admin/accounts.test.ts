@@ -153,7 +153,7 @@ describe('api/routes/admin/accounts', () => {
     };
 
     it('has no key that works, in any process, and its owner reads the reason', async () => {
-      // contract 4.11:9 5:9 5:15
+      // contract 4.11:9 5:9 5:16
       expect(await answers()).to.deep.equal([401, 401, 401, 401, 401]);
       const { body } = await call<ErrorBody>(`${texts}/v1/chat/completions`, { key: caller.apiKey, body: CHAT });
       expect(body.error).to.include({ code: 'invalid_api_key', retryable: false });
@@ -161,7 +161,7 @@ describe('api/routes/admin/accounts', () => {
     });
 
     it('keeps its running tasks, which are charged when they complete', async () => {
-      // contract 4.11:9 5:15
+      // contract 4.11:9 5:16
       const { applied } = await finishAsSucceeded(app.database, { id: taskId });
       expect(applied).to.equal(true);
       // The text processes have returned their holds.

@@ -29,7 +29,7 @@ describe('api/routes/admin/admin-tokens', () => {
     (await call(`${app.baseUrl}/admin/v1/tasks`, { key })).status;
 
   it('shows a token once, and stores neither the token nor anything from which it can be derived', async () => {
-    // contract 4.11:42
+    // contract 4.11:47
     const { id, secret } = await create('Ada');
     expect(secret).to.match(/^ga-[0-9a-z]{48}$/);
     const list = await genway('admin-tokens', 'list');
@@ -52,7 +52,7 @@ describe('api/routes/admin/admin-tokens', () => {
   });
 
   it('refuses a token in another process as soon as it is revoked in this one', async () => {
-    // contract 4.11:42
+    // contract 4.11:47
     const { id, secret } = await create('Cid');
     const other = await app.startSecond();
     expect((await call(`${other}/admin/v1/tasks`, { key: secret })).status).to.equal(200);
@@ -98,7 +98,7 @@ describe('api/routes/admin/admin-tokens', () => {
   });
 
   it('refuses the name that stands for the token of the environment, and unknown roles', async () => {
-    // contract 4.11:42
+    // contract 4.11:47
     for (const body of [
       { name: 'admin', role: 'readonly' },
       { name: 'Ivy', role: 'king' },
@@ -110,7 +110,7 @@ describe('api/routes/admin/admin-tokens', () => {
   });
 
   it('lists each change with its author and token, and no reads', async () => {
-    // contract 4.11:47
+    // contract 4.11:52
     const jan = await create('Jan');
     const account = field(await jan.genway('accounts', 'create', 'Acme'), 'id');
     await jan.genway('accounts', 'show', account);

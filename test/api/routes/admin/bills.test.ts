@@ -102,7 +102,7 @@ describe('the bill of a vendor', () => {
   }
 
   it('has no differences when it agrees with the costs of its renders', async () => {
-    // contract 4.11:63
+    // contract 4.11:26
     await render('exact', 'e1', '0.35');
     await render('exact', 'e2', '0.1');
     const { status, body } = await importBill('exact', 'request,model,cost\ne1,m-1,0.35\ne2,m-1,0.1004\n');
@@ -111,7 +111,7 @@ describe('the bill of a vendor', () => {
   });
 
   it('differs where it has an unknown job, lacks a job, or has another price, and nowhere else', async () => {
-    // contract 4.11:63
+    // contract 4.11:26
     for (const [job, cost] of [
       ['p1', '1'],
       ['p2', '1'],
@@ -184,7 +184,7 @@ describe('the bill of a vendor', () => {
   });
 
   it('keeps its month open until each difference is acknowledged or remedied, and the bills of a closed month stay', async () => {
-    // contract 4.11:63
+    // contract 4.11:26
     await importBill('extra', 'request,model,cost\nz,m-9,2\n');
     const close = () => genway('months', 'close', month, '--author', 'ada');
     expect(await close()).to.include('The bill of exact was imported after the latest reconciliation.');
@@ -203,7 +203,7 @@ describe('the bill of a vendor', () => {
   });
 
   it('is imported by the command, whose columns apply to the vendor’s later bills', async () => {
-    // contract 4.11:63
+    // contract 4.11:26
     const folder = await mkdtemp(join(tmpdir(), 'genway-bill-'));
     const file = join(folder, 'bill.csv');
     const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1)).toISOString().slice(0, 7);

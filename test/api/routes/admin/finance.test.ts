@@ -55,7 +55,7 @@ describe('finance', () => {
 
   describe('the ledger', () => {
     it('is JSON, newest first, unless the client requests CSV', async () => {
-      // contract 4.11:18 4.11:51
+      // contract 4.11:20 4.11:60
       const { data } = await read(`/accounts/${caller.accountId}/ledger`);
       const times = data.map(({ created_at }) => String(created_at));
       expect(times).to.deep.equal(times.toSorted().toReversed());
@@ -74,7 +74,7 @@ describe('finance', () => {
     });
 
     it('is CSV with every transfer, oldest first, exact, and harmless in a spreadsheet', async () => {
-      // contract 4.11:18 4.11:52 4.11:60
+      // contract 4.11:20 4.11:61 4.11:64
       const response = await ask(`/accounts/${caller.accountId}/ledger`, { accept: 'text/csv' });
       expect(response.headers.get('content-type')).to.include('text/csv');
       const [header, ...lines] = (await response.text()).trimEnd().split('\r\n');
@@ -88,7 +88,7 @@ describe('finance', () => {
     });
 
     it('has an entry for each change of the balance, with who corrected it and why', async () => {
-      // contract 4.11:51 4.11:53
+      // contract 4.11:60 4.11:21
       const path = `/accounts/${caller.accountId}/balance/entries`;
       const { data } = await read(path);
       const columns = data.map(({ type, amount_usd, balance_usd, author, reason }) => [
@@ -108,7 +108,7 @@ describe('finance', () => {
     });
 
     it('is one JSON object per line, oldest first, for programs', async () => {
-      // contract 4.11:51
+      // contract 4.11:60
       const response = await ask(`/accounts/${caller.accountId}/ledger`, { accept: 'application/x-ndjson' });
       const kinds = (await response.text())
         .trimEnd()
@@ -139,7 +139,7 @@ describe('finance', () => {
 
   describe('a statement', () => {
     it('opens with zero on the first day; the movements add up to its closing balance', async () => {
-      // contract 4.11:19
+      // contract 4.11:23
       const { data } = await read(`/accounts/${caller.accountId}/statements?date=${today}`);
       expect(data['opening']).to.deep.equal({ available_usd: '0', reserved_usd: '0', total_usd: '0' });
       const activity = data['activity'] as readonly (Books & { kind: string })[];
@@ -166,7 +166,7 @@ describe('finance', () => {
     });
 
     it('opens with the closing balance of the day before', async () => {
-      // contract 4.11:19
+      // contract 4.11:23
       const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
       const { data } = await read(`/accounts/${caller.accountId}/statements?date=${tomorrow}`);
       expect(data['activity']).to.deep.equal([]);
@@ -189,7 +189,7 @@ describe('finance', () => {
     });
 
     it('is CSV from opening to closing', async () => {
-      // contract 4.11:51
+      // contract 4.11:60
       const response = await ask(`/accounts/${caller.accountId}/statements?date=${today}`, { accept: 'text/csv' });
       const lines = (await response.text()).trimEnd().split('\r\n');
       expect(lines).to.deep.equal([
@@ -215,7 +215,7 @@ describe('finance', () => {
   });
 
   it('lists refunds with their cause and the history of their task', async () => {
-    // contract 4.11:23
+    // contract 4.11:28
     const { data } = await read(`/refunds?account_id=${caller.accountId}`);
     expect(data.map(({ cause, amount_usd }) => [cause, amount_usd])).to.deep.equal([['content_policy_violation', 1]]);
     expect(data[0]).to.include({
@@ -227,7 +227,7 @@ describe('finance', () => {
   });
 
   it('exports refunds with exact amounts', async () => {
-    // contract 4.11:51 4.11:52
+    // contract 4.11:60 4.11:61
     const csv = await (await ask(`/refunds?account_id=${caller.accountId}`, { accept: 'text/csv' })).text();
     const [header, ...lines] = csv.trimEnd().split('\r\n');
     expect(header).to.match(/^created_at,id,account_id,api_key_id,amount_usd,reservation_id,task_id/);
@@ -238,7 +238,7 @@ describe('finance', () => {
 
   describe('the usage of an account', () => {
     it('is summed up by day, model and key, as JSON and as CSV', async () => {
-      // contract 4.11:22 4.11:51
+      // contract 4.11:27 4.11:60
       const { data } = await read(`/accounts/${caller.accountId}/usage`);
       expect(
         data.map(({ kind, requests, failed, charged_usd }) => [kind, requests, failed, charged_usd]),
@@ -260,7 +260,7 @@ describe('finance', () => {
     });
 
     it('shows for each text request its route, its rates, its hold and who bore the cost', async () => {
-      // contract 4.11:22
+      // contract 4.11:27
       const { data } = await read(`/accounts/${caller.accountId}/usage/requests`);
       expect(data).to.have.length(1);
       expect(data[0]).to.deep.include({

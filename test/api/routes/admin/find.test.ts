@@ -56,7 +56,7 @@ describe('api/routes/admin/find', () => {
   }
 
   it('finds the account and the timeline by a task, its request, its money and its deliveries', async () => {
-    // contract 4.11:10
+    // contract 4.11:11
     const endpoint = await createEndpoint(app.database, { id: caller.accountId });
     const { id: taskId, requestId } = await createTaskRow(app.database, {
       id: caller.keyId,
@@ -75,7 +75,7 @@ describe('api/routes/admin/find', () => {
   });
 
   it('finds the cost by a text request, its HTTP request and its answer', async () => {
-    // contract 4.11:10
+    // contract 4.11:11
     const { id, requestId } = await text();
     const letters = requestId.slice('req_'.length);
     for (const [asked, kind] of [
@@ -93,7 +93,7 @@ describe('api/routes/admin/find', () => {
   });
 
   it('finds a deleted key, an account and the actions of operators on it', async () => {
-    // contract 4.11:10
+    // contract 4.11:11
     const { accountId, keyId } = await app.createAccount();
     await deleteApiKey(app.database, keyId);
     expect((await find(keyId)).body.data.verdict).to.include('is deleted');
@@ -104,7 +104,7 @@ describe('api/routes/admin/find', () => {
   });
 
   it('finds promo credit, and its giver', async () => {
-    // contract 4.11:10
+    // contract 4.11:11
     const { accountId } = await app.createAccount();
     const { grant } = await grantPromoCredit(app.database, {
       accountId,
@@ -122,7 +122,7 @@ describe('api/routes/admin/find', () => {
   });
 
   it('an answer is plain text by Accept, with the account first', async () => {
-    // contract 4.11:10
+    // contract 4.11:11
     const response = await fetch(`${app.baseUrl}/admin/v1/find/${caller.keyId}`, {
       headers: { authorization: `Bearer ${app.adminToken}`, accept: 'text/plain' },
     });

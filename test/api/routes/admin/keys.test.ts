@@ -17,7 +17,7 @@ describe('api/routes/admin/keys', () => {
   }
 
   it('creates a key without limits from a request without a body', async () => {
-    // contract 4.11:14 5:6
+    // contract 4.11:15 5:6
     const response = await create();
     expect(response.status).to.equal(201);
     expect(await response.json())
@@ -26,7 +26,7 @@ describe('api/routes/admin/keys', () => {
   });
 
   it('refuses a model that is not in the catalogue, when a key is created and when it is changed', async () => {
-    // contract 4.11:16
+    // contract 4.11:17
     const made = await create(JSON.stringify({ models: ['textc-M3', 'textc-m3'] }));
     expect([made.status, await made.json()])
       .to.have.nested.property('[1].error.message')
@@ -67,7 +67,7 @@ describe('api/routes/admin/keys', () => {
   });
 
   it('lists the keys of an account without their secrets, and no deleted keys', async () => {
-    // contract 4.11:15
+    // contract 4.11:16
     const { accountId, keyId } = await app.createAccount();
     const base = `${app.baseUrl}/admin/v1`;
     const made = await call<{ data: { id: string } }>(`${base}/accounts/${accountId}/keys`, {

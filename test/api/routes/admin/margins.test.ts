@@ -124,7 +124,7 @@ describe('revenue, cost and margin', () => {
 
   describe('by model and upstream', () => {
     it('show the revenue, the cost, and the cost of failures', async () => {
-      // contract 4.11:24
+      // contract 4.11:29
       const row = (await rowsOf('/margins')).find(({ model }) => model === 'vidone-3.0');
       expect(row).to.deep.equal({
         object: 'margin',
@@ -187,13 +187,13 @@ describe('revenue, cost and margin', () => {
     });
 
     it('exclude requests that were created outside the period', async () => {
-      // contract 4.11:24
+      // contract 4.11:29
       expect(await rowsOf('/margins?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z')).to.deep.equal([]);
       expect((await ask('/margins?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z')).status).to.equal(400);
     });
 
     it('margins are CSV, exact, and harmless in a spreadsheet', async () => {
-      // contract 4.11:24 4.11:51
+      // contract 4.11:29 4.11:60
       const text = await (await ask('/margins', { accept: 'text/csv' })).text();
       const [header, ...lines] = text.trimEnd().split('\r\n');
       expect(header).to.equal(
@@ -206,7 +206,7 @@ describe('revenue, cost and margin', () => {
 
   describe('render by render', () => {
     it('show the job, the vendor’s report and the cost', async () => {
-      // contract 4.11:25
+      // contract 4.11:30
       const row = (await rowsOf('/renders')).find(({ task_id: id }) => id === rendered.id);
       expect(row).to.include({ upstream: 'simulator', upstream_model: 'm', job_id: 'job_1', revenue_usd: 1 });
       expect(row).to.include({ cost_usd: 0.75, possible_loss_usd: 0, margin_usd: 0.25, status: 'succeeded' });
@@ -214,7 +214,7 @@ describe('revenue, cost and margin', () => {
     });
 
     it('renders are filtered by model, upstream and status, page by page', async () => {
-      // contract 4.11:25
+      // contract 4.11:30
       expect(await rowsOf('/renders')).to.have.length(4);
       expect(await rowsOf('/renders?status=failed')).to.have.length(2);
       expect(await rowsOf('/renders?upstream=nobody')).to.deep.equal([]);
@@ -226,7 +226,7 @@ describe('revenue, cost and margin', () => {
     });
 
     it('export all rows as JSON lines and as CSV', async () => {
-      // contract 4.11:25 4.11:51
+      // contract 4.11:30 4.11:60
       const lines = (await (await ask('/renders', { accept: 'application/x-ndjson' })).text()).trimEnd().split('\n');
       expect(lines.map((line) => JSON.parse(line).object)).to.deep.equal(Array(4).fill('render'));
       const csv = (await (await ask('/renders', { accept: 'text/csv' })).text()).trimEnd().split('\r\n');

@@ -31,7 +31,7 @@ describe('api/routes/admin/models', () => {
     call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key: caller.apiKey, body: VIDEO, headers });
 
   it('refuses a disabled media model with 503, keeps nothing of the request, and accepts it again once it is enabled', async () => {
-    // contract 2.3:5 4.11:41 7.2:14
+    // contract 2.3:5 4.11:46 7.2:14
     const reserved = () => app.database('accounts').where({ id: caller.accountId }).first('funded_reserved');
     const before = await reserved();
     const shown = await genway('models', 'disable', VIDEO.model, '--reason', 'wrong colours', '--author', 'Ada');
@@ -58,7 +58,7 @@ describe('api/routes/admin/models', () => {
     ['/v1/messages', { model: TEXT_MODEL, max_tokens: 64, messages: [{ role: 'user', content: 'x' }] }],
   ] as const) {
     it(`refuses a disabled text model on ${path}`, async () => {
-      // contract 4.11:41
+      // contract 4.11:46
       await genway('models', 'disable', TEXT_MODEL, '--reason', 'a test');
       const headers = { 'msgfmt-version': '2023-06-01' };
       const answer = await call<{ error: { message: string } }>(text + path, { key: caller.apiKey, body, headers });
@@ -68,7 +68,7 @@ describe('api/routes/admin/models', () => {
   }
 
   it('applies to other processes without a restart', async () => {
-    // contract 4.11:41
+    // contract 4.11:46
     const log = pino({ level: 'silent' });
     const other = startModelControl({ database: app.database, log, pauseMs: 5 });
     try {
@@ -82,14 +82,14 @@ describe('api/routes/admin/models', () => {
   });
 
   it('refuses a key that may not call the model, whether or not the model is disabled', async () => {
-    // contract 4.11:41
+    // contract 4.11:46
     const { apiKey } = await app.createAccount({ fundedUsd: 5, key: { models: ['vidtwo-1.1'] } });
     await genway('models', 'disable', VIDEO.model, '--reason', 'a test');
     expect((await call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: VIDEO })).status).to.equal(403);
   });
 
   it('lists models with the operator who disabled them and the reason', async () => {
-    // contract 4.11:40
+    // contract 4.11:45
     await genway('models', 'disable', VIDEO.model, '--reason', 'wrong colours', '--author', 'Ada');
     const list = await genway('models', 'list');
     expect(list).to.match(/^vidone-3\.0 +video +\S.* +false +\S+ +Ada +wrong colours$/m);

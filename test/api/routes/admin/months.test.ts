@@ -54,7 +54,7 @@ describe('api/routes/admin/months', () => {
   }
 
   it('exports every transfer of every account with usage, revenue, and the reason of each refund', async () => {
-    // contract 4.11:20
+    // contract 4.11:24
     const one = await app.createAccount({ fundedUsd: 10 });
     const other = await app.createAccount({ fundedUsd: 10 });
     const sold = await createTaskRow(app.database, { id: one.keyId, accountId: one.accountId });
@@ -85,7 +85,7 @@ describe('api/routes/admin/months', () => {
   });
 
   it('exports the same as CSV, in which no cell is a formula', async () => {
-    // contract 4.11:20
+    // contract 4.11:24
     const { accountId } = await app.createAccount();
     await adjustmentIn(accountId, next.moment);
     const csv = await genway('months', 'export', next.name, '--csv');
@@ -95,7 +95,7 @@ describe('api/routes/admin/months', () => {
   });
 
   it('closes a month once, and records the operator and the balances; corrections are booked in the open month', async () => {
-    // contract 4.11:21
+    // contract 4.11:25
     const { accountId } = await app.createAccount();
     await adjustmentIn(accountId, past.moment);
     const closed = await genway('months', 'close', past.name, '--author', 'ada');
@@ -156,7 +156,7 @@ describe('api/routes/admin/months', () => {
   });
 
   it('refuses to close a month that is not over, a month out of order, and an invalid month', async () => {
-    // contract 4.11:21
+    // contract 4.11:25
     const close = (month: string) =>
       call<ErrorBody>(`${app.baseUrl}/admin/v1/months/${month}/close`, { key: app.adminToken, method: 'POST' });
     const running = await close(monthBefore(-1).name);
@@ -168,7 +168,7 @@ describe('api/routes/admin/months', () => {
   });
 
   it('gives an account the statement of a month, whose lines add up', async () => {
-    // contract 4.11:19
+    // contract 4.11:23
     const { accountId } = await app.createAccount();
     await adjustmentIn(accountId, next.moment, 5);
     const statement = await genway('accounts', 'statement', accountId, '--month', next.name);

@@ -74,7 +74,7 @@ describe('operators', function () {
   }
 
   it('cancel a task: its job is cancelled, its price refunded, and its failure announced', async () => {
-    // contract 3:5 3:13 4.11:28
+    // contract 3:5 3:13 4.11:33
     const { id } = await stuckTask();
     const { status, body } = await act(id, 'cancel', { reason: 'the provider has lost it', author: 'Ada' });
     expect(status).to.equal(202);
@@ -113,7 +113,7 @@ describe('operators', function () {
   });
 
   it('cannot cancel a final task, act without a reason, or act on a task that does not exist', async () => {
-    // contract 4.11:28 4.11:29
+    // contract 4.11:33 4.11:34
     const { id } = await succeededTask();
     const refusals = await Promise.all([
       act(id, 'cancel'),
@@ -146,7 +146,7 @@ describe('operators', function () {
     after(() => receiver.close());
 
     it('send the events of a task again', async () => {
-      // contract 4.11:29
+      // contract 4.11:34
       const { status, body } = await act(task.id, 'redeliver');
       expect(status).to.equal(202);
       expect(body.data).to.include({ kind: 'redeliver', count: 1 });
@@ -156,7 +156,7 @@ describe('operators', function () {
     });
 
     it('read its timeline in order, from every source of events', async () => {
-      // contract 4.11:27
+      // contract 4.11:32
       await waitUntil(
         async () => expect((await explain(task.id)).deliveries[0]).to.have.property('status', 'delivered'),
         { timeoutMs: WAIT_MS },
@@ -190,7 +190,7 @@ describe('operators', function () {
     });
 
     it('read it as text when they request text', async () => {
-      // contract 4.11:27
+      // contract 4.11:32
       const answer = await fetch(`${stack.baseUrl}/admin/v1/tasks/${task.id}/explanation`, {
         headers: { authorization: `Bearer ${stack.adminToken}`, accept: 'text/plain' },
       });

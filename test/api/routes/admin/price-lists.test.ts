@@ -67,7 +67,7 @@ describe('price lists', () => {
       >('price_list', 'input_tokens', 'output_tokens', 'charge', 'held');
 
   it('appear in GET /v1/models for the keys of their accounts, on both addresses, and for no others', async () => {
-    // contract 4.6:5 8.6:1
+    // contract 4.6:3 8.6:1
     for (const at of [app.baseUrl, text]) {
       expect((await modelOf(caller, TEXT, at)).prices).to.include({ input: 2, output: 3 });
     }
@@ -85,7 +85,7 @@ describe('price lists', () => {
   });
 
   it('price tasks, which name the list and its version, and whose reservation is that price', async () => {
-    // contract 2.1:22 4.11:57 8.6:1
+    // contract 2.1:18 4.11:55 8.6:1
     const { body } = await createVideo(caller);
     expect(body.data.usage).to.include({ credits_charged: 0.4, price_list: 'partners@1' });
     const task = await app.database('tasks').where({ account_id: caller.accountId }).first('reservation_id');
@@ -94,7 +94,7 @@ describe('price lists', () => {
   });
 
   it('price text exactly, with holds that cover it, and requests name the list and its version', async () => {
-    // contract 4.11:56 8.6:6
+    // contract 4.11:58 8.6:6
     const customer = await app.createAccount({ fundedUsd: 1 });
     await genway('accounts', 'price', customer.accountId, '--price-list', 'partners', '--reason', 'a partner');
     for (const at of [text, app.baseUrl]) expect((await ask(customer, at)).status).to.equal(200);
@@ -109,7 +109,7 @@ describe('price lists', () => {
   });
 
   it('change by a new version: charged requests and their replays keep the old one', async () => {
-    // contract 4.11:54 4.11:55 8.6:5 8.6:6 8.6:7
+    // contract 4.11:56 4.11:57 8.6:5 8.6:6 8.6:7
     const headers = { 'idempotency-key': 'before' };
     const before = await createVideo(caller, headers);
     const shown = await genway(
@@ -138,7 +138,7 @@ describe('price lists', () => {
   });
 
   it('no longer apply to an account that returns to the catalogue', async () => {
-    // contract 2.1:22 4.11:56
+    // contract 2.1:18 4.11:58
     const shown = await genway('accounts', 'price', caller.accountId, '--no-price-list', '--reason', 'no partner');
     expect(field(shown, 'price_list')).to.equal('-');
     expect((await createVideo(caller)).body.data.usage).to.deep.include({ credits_charged: 0.5 });
@@ -146,7 +146,7 @@ describe('price lists', () => {
   });
 
   it('show every model’s price by the catalogue and by the list, and the models sold below cost', async () => {
-    // contract 4.11:55
+    // contract 4.11:57
     const { body } = await admin('/price-lists/partners?version=1');
     expect(body.data['models']).to.deep.include({
       model: VIDEO.model,
@@ -238,7 +238,7 @@ describe('price lists', () => {
     }
 
     it('a price list with the name of another is refused', async () => {
-      // contract 4.11:57
+      // contract 4.11:55
       const { status, body } = await admin('/price-lists', { name: 'partners', reason });
       expect([status, body.error.code]).to.deep.equal([409, 'idempotency_conflict']);
     });

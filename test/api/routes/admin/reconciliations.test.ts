@@ -28,7 +28,7 @@ describe('reconciliations', () => {
   }
 
   it('start when an operator requests one, and have a report when they complete', async () => {
-    // contract 4.11:48
+    // contract 4.11:53
     const { status, data } = await ask('POST');
     expect(status).to.equal(201);
     expect(data).to.include({ object: 'reconciliation', status: 'running', requested_by: 'operator' });
@@ -46,7 +46,7 @@ describe('reconciliations', () => {
   });
 
   it('export all their findings as CSV and as JSON lines', async () => {
-    // contract 4.11:51
+    // contract 4.11:60
     const { data } = await ask('POST');
     const finding = { check: 'key_usage', subject: 'key_2', detail: 'wrong, "very"', remedy: 'correct it' };
     await finishReconciliation(app.database, String(data['id']), { checks: [], findings: [finding, finding] });
@@ -64,7 +64,7 @@ describe('reconciliations', () => {
   });
 
   it('are listed newest first, without their findings', async () => {
-    // contract 4.11:48
+    // contract 4.11:53
     const { data: latest } = await ask('POST');
     await finishReconciliation(app.database, String(latest['id']), { checks: [], findings: [] });
     const { data } = await ask('GET', '?limit=1');
@@ -80,7 +80,7 @@ describe('reconciliations', () => {
   });
 
   it('reconciliations are 404 if they do not exist', async () => {
-    // contract 4.11:48
+    // contract 4.11:53
     expect((await ask('GET', '/rec_1')).status).to.equal(404);
   });
 });

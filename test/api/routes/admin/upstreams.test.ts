@@ -72,7 +72,7 @@ describe('api/routes/admin/upstreams', () => {
   }
 
   it('shows each route of a text model: four characters of its key, its health, and its requests', async () => {
-    // contract 4.11:35
+    // contract 4.11:40
     const [one, two, ...others] = await rows();
     expect(others).to.deep.equal([]);
     expect([one?.key, two?.key]).to.deep.equal(['1111', '2222']);
@@ -89,7 +89,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('shows each route of a media model, and why its circuit is open', async () => {
-    // contract 4.11:35
+    // contract 4.11:40
     const url = `${app.baseUrl}/admin/v1/upstreams`;
     const mediaRow = async () => {
       const { body } = await call<{ data: readonly Row[] }>(url, { key: app.adminToken });
@@ -145,7 +145,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('disables an upstream, so that it gets no requests, and enables it again', async () => {
-    // contract 4.11:36
+    // contract 4.11:41
     const rested = await order('simulator', 'rest', { seconds: 600, reason: 'maintenance', author: 'Ada' });
     expect(rested.status).to.equal(200);
     expect(rested.body.data).to.include({ upstream: 'simulator', kind: 'rest', author: 'Ada', reason: 'maintenance' });
@@ -161,7 +161,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('clears the recorded failures of an upstream when it is enabled again', async () => {
-    // contract 4.11:36
+    // contract 4.11:41
     status = 402;
     await ask();
     expect((await rows())[0]?.state).to.equal('resting');
@@ -170,7 +170,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('applies in every process, including those that start later', async () => {
-    // contract 4.11:36
+    // contract 4.11:41
     const upstreams = createTextUpstreams([{ name: 'simulator', apiKeys: ['k'], baseUrls: upstream.baseUrls }], 1_000, {
       traced: (_name, dispatcher) => dispatcher,
       answered: () => {},
@@ -196,7 +196,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('refuses names to which no model has a route, and an open circuit without an end or a reason', async () => {
-    // contract 4.11:36
+    // contract 4.11:41
     expect((await order('nobody', 'rest', { seconds: 1, reason: 'x' })).status).to.equal(404);
     expect((await order('nobody', 'resume', {})).status).to.equal(404);
     for (const body of [

@@ -31,7 +31,7 @@ describe('api/routes/admin/users', () => {
     (await visitor.get('/console/profile')).status === 200;
 
   it('invites a person, who then signs in to the account', async () => {
-    // contract 4.11:43
+    // contract 4.11:48
     const { id, path } = await invite(
       'ada@example.com',
       '--account-id',
@@ -54,13 +54,13 @@ describe('api/routes/admin/users', () => {
   });
 
   it('refuses a second user with an e-mail address, in any case', async () => {
-    // contract 4.11:43
+    // contract 4.11:48
     await invite('once@example.com');
     expect(await genway('users', 'invite', 'Once@Example.com', 'Twice')).to.include('is the address of another user');
   });
 
   it('finds users by a part of the name or address, account, staff role and whether they are disabled', async () => {
-    // contract 4.11:43
+    // contract 4.11:48
     const [member, staff] = [
       await invite('search-member@example.com', '--account-id', customer.accountId),
       await invite('search-staff@example.com', '--staff-role', 'finance'),
@@ -86,7 +86,7 @@ describe('api/routes/admin/users', () => {
   });
 
   it('signs a disabled user out at once and for good: enabling restores no session and no link', async () => {
-    // contract 4.11:43
+    // contract 4.11:48
     const { id, path } = await invite('gone@example.com');
     const visitor = await signIn(path);
     const link = new URL(field(await genway('users', 'link', id), 'link')).pathname;
@@ -100,7 +100,7 @@ describe('api/routes/admin/users', () => {
   });
 
   it('changes name and staff role, and removes the role', async () => {
-    // contract 4.11:43
+    // contract 4.11:48
     const { id } = await invite('role@example.com');
     const changed = await genway('users', 'update', id, '--name', 'Rosa', '--staff-role', 'readonly');
     expect([field(changed, 'name'), field(changed, 'staff_role')]).to.deep.equal(['Rosa', 'readonly']);
@@ -109,7 +109,7 @@ describe('api/routes/admin/users', () => {
   });
 
   it('removes a second factor that its user has lost', async () => {
-    // contract 4.11:43
+    // contract 4.11:48
     const { id } = await invite('phone@example.com');
     await app
       .database('users')
@@ -120,7 +120,7 @@ describe('api/routes/admin/users', () => {
   });
 
   it('grants and revokes accounts, at once', async () => {
-    // contract 4.11:46
+    // contract 4.11:51
     const other = await app.createAccount();
     const { id, path } = await invite('moves@example.com');
     const visitor = await signIn(path);
@@ -136,7 +136,7 @@ describe('api/routes/admin/users', () => {
   });
 
   it('deletes users, who are signed out at once', async () => {
-    // contract 4.11:43
+    // contract 4.11:48
     const { id, path } = await invite('removed@example.com', '--account-id', customer.accountId);
     const visitor = await signIn(path);
     expect(await genway('users', 'remove', id)).to.match(/deleted +true/);

@@ -46,7 +46,7 @@ describe('/v1/balance', () => {
   });
 
   it('shows which part of the balance expires, and when', async () => {
-    // contract 2.9:1 4.11:13 5:18
+    // contract 2.9:1 4.11:14 5:23
     const caller = await app.createAccount({ fundedUsd: 3, signupUsd: 2 });
     const expiresAt = Math.floor(Date.now() / 1000) + 86_400;
     const { status } = await call(`${app.baseUrl}/admin/v1/accounts/${caller.accountId}/promo-grants`, {
@@ -83,7 +83,7 @@ describe('/v1/balance', () => {
   });
 
   it('lists the changes of the balance, each with its amount and the balance after it', async () => {
-    // contract 2.9:6 2.9:7 2.9:8 2.9:9 4.9:5
+    // contract 2.9:6 2.9:7 2.9:8 2.9:9 4.9:6
     const caller = await app.createAccount({ fundedUsd: 3 });
     const key = { id: caller.keyId, accountId: caller.accountId };
     const [made, failed] = [await createTaskRow(app.database, key), await createTaskRow(app.database, key)];
@@ -139,7 +139,7 @@ describe('/v1/balance', () => {
   });
 
   it('exports all changes of the balance, oldest first', async () => {
-    // contract 4.9:5
+    // contract 4.9:6
     const { apiKey } = await app.createAccount({ fundedUsd: 3, signupUsd: 2 });
     const response = await fetch(`${app.baseUrl}/v1/balance/entries`, {
       headers: { authorization: `Bearer ${apiKey}`, accept: 'text/csv' },
@@ -150,7 +150,7 @@ describe('/v1/balance', () => {
   });
 
   it('lists the receipts of the account, and shows each only to the account and to operators', async () => {
-    // contract 4.9:7 4.11:64
+    // contract 4.9:7 4.11:22
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
     const taxes = [{ name: 'VAT', percent: '25' }];
     const seller = { name: 'Acme', address: ['Street 1'], taxId: 'DE1', taxes, taxPoint: 'paid' } as const;

@@ -94,7 +94,7 @@ describe('POST /v1/files', () => {
 
   for (const [type, mimeType, head] of TYPES) {
     it(`accepts ${type} under any name and type that the client sends`, async () => {
-      // contract 2.7:3 4.5:3
+      // contract 2.7:3 4.5:4
       const content = Buffer.from(head.padEnd(64, '\0'), 'latin1');
       const { status, data } = await upload({ filename: 'file.txt', type: 'text/html', content });
       expect([status, data.mime_type]).to.deep.equal([201, mimeType]);
@@ -156,10 +156,10 @@ describe('POST /v1/files', () => {
         /must be of one of these types: png/,
       ],
       ['an empty file', formOf({ filename: 'a.png', content: '' }), FORM_HEADERS, /empty/],
-      ['a form without a file', formOf({ name: 'purpose', content: 'x' }), FORM_HEADERS, /the part "file"/], // contract 4.5:1 4.5:3 4.5:6
+      ['a form without a file', formOf({ name: 'purpose', content: 'x' }), FORM_HEADERS, /the part "file"/], // contract 4.5:1 4.5:4 4.5:7
       ['a form without parts', endOfForm(), FORM_HEADERS, /the part "file"/],
       ['a part called file that is none', formOf({ content: PNG }), FORM_HEADERS, /with a filename/],
-      ['two files', formOf(file, file), FORM_HEADERS, /one file/], // contract 4.5:1 4.5:3 4.5:6
+      ['two files', formOf(file, file), FORM_HEADERS, /one file/], // contract 4.5:1 4.5:4 4.5:7
       ['a file under another name', formOf({ ...file, name: 'image' }), FORM_HEADERS, /the part "file"/],
       ['a second file under another name', formOf(file, { ...file, name: 'mask' }), FORM_HEADERS, /one file/],
       ['a form that is cut in its file', formOf(file).subarray(0, 200), FORM_HEADERS, /malformed/],
@@ -202,7 +202,7 @@ describe('POST /v1/files', () => {
     ['a video', VIDEO_HEAD, 100],
   ] as const) {
     it(`accepts ${kind} of ${megabytes} MB and answers 413 to one byte more`, async () => {
-      // contract 4.5:4 4.5:5
+      // contract 4.5:5 4.5:6
       const most = await send(longForm(head, megabytes * MIB));
       expect([most.status, most.data.bytes]).to.deep.equal([201, megabytes * MIB]);
       const before = await app.storedFiles();
@@ -224,7 +224,7 @@ describe('POST /v1/files', () => {
   });
 
   it('answers 413 at once to an announced length that is too large', async () => {
-    // contract 4.5:5
+    // contract 4.5:6
     const { status } = await send(Buffer.alloc(120 * MIB));
     expect(status).to.equal(413);
   });
@@ -294,7 +294,7 @@ describe('the uploads of an account', () => {
   }
 
   it('are listed, newest first and in pages, to that account only', async () => {
-    // contract 4.5:12 4.10:4
+    // contract 4.5:13 4.10:4
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
     const ids = [];
     for (let count = 0; count < 3; count += 1) ids.unshift((await upload(caller)).data.id);
@@ -323,7 +323,7 @@ describe('the uploads of an account', () => {
   });
 
   it('have their fields at the top for the OpenAI SDK, as in data', async () => {
-    // contract 4.5:15 4.5:16
+    // contract 4.5:3 4.5:15
     const caller = await app.createAccount();
     const client = new OpenAI({ apiKey: caller.apiKey, baseURL: `${app.baseUrl}/v1` });
     const file = new File([PNG], 'fox.png', { type: 'image/png' });
@@ -340,7 +340,7 @@ describe('the uploads of an account', () => {
   });
 
   it('are shown as when they were created, and are 404 for others', async () => {
-    // contract 2.7:8 4.5:10 4.5:13
+    // contract 2.7:8 4.5:11 4.5:14
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
     const { data } = await upload(caller);
     expect(data).to.include({ used_at: null, expires_at: data.created_at + EXPIRY_MS / 1000 });
@@ -352,7 +352,7 @@ describe('the uploads of an account', () => {
   });
 
   it('are deleted with their files, and free their quota', async () => {
-    // contract 4.5:14
+    // contract 4.5:16
     const caller = await app.createAccount();
     const [first] = [await upload(caller), await upload(caller), await upload(caller)];
     expect((await upload(caller)).status).to.equal(403);
@@ -368,7 +368,7 @@ describe('the uploads of an account', () => {
   for (const announced of [true, false]) {
     const how = announced ? 'whose length is announced' : 'of unknown length';
     it(`never exceed the quota of bytes, by however many uploads at once ${how}`, async () => {
-      // contract 4.5:8 4.5:9 7.2:6
+      // contract 4.5:9 4.5:10 7.2:6
       const caller = await app.createAccount();
       const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller, 1.5 * MIB, announced)));
       const stored = answers.filter(({ status }) => status === 201);
@@ -382,14 +382,14 @@ describe('the uploads of an account', () => {
   }
 
   it('never exceed the quota of files, by however many uploads at once', async () => {
-    // contract 4.5:8 4.5:9
+    // contract 4.5:9 4.5:10
     const caller = await app.createAccount();
     const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller)));
     expect(answers.filter(({ status }) => status === 201)).to.have.length(UNPAID.files);
   });
 
   it('have a larger quota once the account has topped up', async () => {
-    // contract 4.5:8
+    // contract 4.5:9
     const caller = await app.createAccount({ fundedUsd: 1 });
     const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller, 1.5 * MIB)));
     const stored = answers.filter(({ status }) => status === 201);
@@ -413,7 +413,7 @@ describe('the uploads of an account', () => {
   });
 
   it('are kept once a task was created with them, and not before', async () => {
-    // contract 1:4 2.7:7 2.7:8 4.5:2 4.5:11
+    // contract 1:4 2.7:7 2.7:8 4.5:2 4.5:12
     const caller = await app.createAccount({ fundedUsd: 1 });
     const [used, unused] = [await upload(caller), await upload(caller)];
     const create = (duration: number) =>

@@ -25,14 +25,14 @@ const refusalOf = createRefusalReader(parse);
 describe('the body of an image task', () => {
   describe('model', () => {
     it('model is required and must be a string', () => {
-      // contract 4.3:2 4.3:18
+      // contract 4.3:2 4.3:19
       expect(refusalOf({})).to.equal('"model" is required');
       expect(refusalOf(imagea({ model: 3 }))).to.equal('"model" must be a string');
     });
 
     for (const model of ['vidone-3.0', 'vidone-3.0-prime', 'vidtwo-1.1']) {
       it(`sends ${model} to the videos endpoint`, () => {
-        // contract 2.5:3 4.3:18
+        // contract 2.5:3 4.3:19
         expect(refusalOf({ model })).to.equal(`"model" ${model} is served by POST /v1/videos/tasks, not this endpoint`);
       });
     }
@@ -52,7 +52,7 @@ describe('the body of an image task', () => {
 
   describe('prompt', () => {
     it('prompt is required, a string and not empty', () => {
-      // contract 4.3:3 4.3:18
+      // contract 4.3:3 4.3:19
       expect(refusalOf({ model: 'imagea-2.5-sunburst' })).to.equal('"prompt" is required');
       expect(refusalOf(imagea({ prompt: null }))).to.equal('"prompt" must be a string');
       expect(refusalOf(imagea({ prompt: '' }))).to.equal('"prompt" has an unsupported length');
@@ -158,7 +158,7 @@ describe('the body of an image task', () => {
       'auto',
     ]) {
       it(`refuses ${JSON.stringify(size)}, listing all the rules for sizes`, () => {
-        // contract 4.3:9
+        // contract 4.3:10
         expect(refusalOf(imagea({ size }))).to.match(
           /^"size" must be WIDTHxHEIGHT .*16.*3840.*655360.*8294400.*3 times the short edge$/,
         );
@@ -205,7 +205,7 @@ describe('the body of an image task', () => {
   });
 
   it('refuses the fields of other models, and unknown ones', () => {
-    // contract 4.2:33 4.3:18
+    // contract 4.2:34 4.3:19
     for (const field of ['duration', 'reference_videos', 'seed', 'quality', 'output_format', 'n']) {
       expect(refusalOf(imagea({ [field]: 1 }))).to.equal(
         `field "${field}" is not supported by model imagea-2.5-sunburst`,

@@ -88,7 +88,7 @@ describe('GET /v1/models', () => {
   });
 
   it('accepts the key in the header of any format, next to a client library’s placeholder', async () => {
-    // contract 4.6:3 5:1 5:4
+    // contract 4.6:4 5:1 5:4
     const accepted: readonly Readonly<Record<string, string>>[] = [
       { 'x-api-key': apiKey },
       { 'x-native-api-key': apiKey },
@@ -105,7 +105,7 @@ describe('GET /v1/models', () => {
   });
 
   it('answers on the text address as well', async () => {
-    // contract 1:10 1:11 4.6:3
+    // contract 1:10 1:11 4.6:4
     const textUrl = await app.startText();
     const lists = [app.baseUrl, textUrl].map(async (url) => {
       const response = await fetch(`${url}/v1/models`, { headers: { 'x-api-key': apiKey } });
@@ -193,7 +193,7 @@ describe('GET /v1/models', () => {
 
   for (const apiVersion of ['v1', 'v1beta']) {
     it(`lists the models of the native format to its SDK under /${apiVersion}, and shows each`, async () => {
-      // contract 4.6:4 4.6:6
+      // contract 4.6:5 4.6:6
       const client = new GoogleGenAI({ apiKey, apiVersion, httpOptions: { baseUrl: app.baseUrl } });
       const names: (string | undefined)[] = [];
       for await (const { name } of await client.models.list()) names.push(name);

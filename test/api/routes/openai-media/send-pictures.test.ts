@@ -113,7 +113,7 @@ describe('an answer with pictures in base64', () => {
   });
 
   it('is read from the store only as fast as its client reads, for a few clients of an account at once', async () => {
-    // contract 4.14:12
+    // contract 4.14:5
     for (let count = 0; count < CLIENTS; count += 1) await askOnly('/greedy/b64_json/large,large');
     await eventually(() => readBytes > 0);
     const { data } = await ask('/other/b64_json/large');

@@ -36,7 +36,7 @@ describe('GET /v1/tasks/{task_id}', () => {
   }
 
   it('shows a queued task', async () => {
-    // contract 2:4 2.1:2 2.1:6 2.1:7 2.1:9 2.1:10 2.1:12 2.1:19 2.1:20 4.4:1
+    // contract 2:4 2.1:2 2.1:6 2.1:7 2.1:9 2.1:10 2.1:12 2.1:21 2.1:22 4.4:1
     const { id } = await newTask();
     expect(await poll(id)).to.deep.include({
       id,
@@ -67,7 +67,7 @@ describe('GET /v1/tasks/{task_id}', () => {
   });
 
   it('shows a task that succeeded, without a polling interval', async () => {
-    // contract 2.1:6 2.1:7 2.1:9 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:21 2.2:2 2.2:3 2.2:4 2.2:5 2.2:6 4.4:1
+    // contract 2.1:6 2.1:7 2.1:9 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:23 2.2:2 2.2:3 2.2:4 2.2:5 2.2:6 4.4:1
     const { id } = await newTask();
     await finishAsSucceeded(app.database, { id });
     const task = await poll(id);
@@ -132,7 +132,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     ['result_transfer_failed', true],
   ] as const) {
     it(`answers 200 for a task that failed with ${code}, refunded in full`, async () => {
-      // contract 2.1:6 2.1:7 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:19 2.1:20 2.1:21 4.4:1 7.3:2 7.3:3
+      // contract 2.1:6 2.1:7 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:21 2.1:22 2.1:23 4.4:1 7.3:2 7.3:3
       const { id } = await newTask();
       await finishAsFailed(app.database, { id }, code);
       const task = await poll(id);
@@ -160,7 +160,7 @@ describe('GET /v1/tasks/{task_id}', () => {
   });
 
   it('answers 404 not_found for another account’s task, and for an unknown one', async () => {
-    // contract 4.4:2 7.1:6 7.2:8
+    // contract 4.4:2 7.1:7 7.2:8
     const { id } = await newTask();
     const stranger = await app.createAccount({ fundedUsd: 1 });
     for (const path of [

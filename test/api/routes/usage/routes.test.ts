@@ -81,7 +81,7 @@ describe('usage', () => {
   });
 
   it('shows text requests one by one, newest first, page by page', async () => {
-    // contract 2.9:4 2.9:5 4.9:4 4.10:1
+    // contract 2.9:4 2.9:5 4.9:5 4.10:1
     const first = await get('/v1/usage/requests?limit=3');
     expect(first.data.map(({ outcome }) => outcome)).to.deep.equal(['failed', 'succeeded', 'succeeded']);
     expect(first.data[0]).to.include({ error_code: 'processing_failed', charged_usd: 0 });
@@ -123,7 +123,7 @@ describe('usage', () => {
   });
 
   it('shows the outcome of each text request, and filters by key, model and time', async () => {
-    // contract 2.9:5 4.9:4
+    // contract 2.9:5 4.9:5
     const other = await app.createAccount({ fundedUsd: 10 });
     const key = { id: other.keyId, accountId: other.accountId };
     const outcomes = ['succeeded', 'disconnected', 'failed'];

@@ -46,13 +46,13 @@ const refusalOf = createRefusalReader(parse);
 describe('the body of a video task', () => {
   describe('model', () => {
     it('model is required', () => {
-      // contract 4.2:1 4.2:15 4.2:2 4.2:18
+      // contract 4.2:1 4.2:16 4.2:2 4.2:19
       expect(refusalOf({})).to.equal('"model" is required');
       expect(refusalOf({ prompt: 5, foo: 1 })).to.equal('"model" is required');
     });
 
     it('must be a string', () => {
-      // contract 4.2:20
+      // contract 4.2:21
       for (const model of [null, 1, ['vidone-3.0'], {}]) {
         expect(refusalOf(vidone({ model }))).to.equal('"model" must be a string');
       }
@@ -60,13 +60,13 @@ describe('the body of a video task', () => {
 
     for (const model of ['imagea-2.5-sunburst', 'imageb-2']) {
       it(`sends ${model} to the images endpoint`, () => {
-        // contract 2.5:3 4.2:16
+        // contract 2.5:3 4.2:17
         expect(refusalOf({ model })).to.equal(`"model" ${model} is served by POST /v1/images/tasks, not this endpoint`);
       });
     }
 
     it('model is a bad request when the catalogue has no such video model', () => {
-      // contract 4.2:1 4.2:17 7.2:8
+      // contract 4.2:1 4.2:18 7.2:8
       for (const model of ['vidone', 'VIDONE-3.0', '', 'textc-M3', '__proto__', 'constructor']) {
         expect(refusalOf({ model })).to.equal('"model" must be one of: [vidone-3.0 vidone-3.0-prime vidtwo-1.1]');
       }
@@ -87,7 +87,7 @@ describe('the body of a video task', () => {
     });
 
     it('has 1 to 5000 characters', () => {
-      // contract 4.2:2 4.2:19
+      // contract 4.2:2 4.2:20
       expect(refusalOf(vidone({ prompt: '' }))).to.equal(LENGTH);
       expect(refusalOf(vidone({ prompt: 'a' }))).to.equal('accepted');
       expect(refusalOf(vidone({ prompt: 'a'.repeat(5000) }))).to.equal('accepted');
@@ -107,7 +107,7 @@ describe('the body of a video task', () => {
     }
 
     it('must be storable text', () => {
-      // contract 4.2:32
+      // contract 4.2:33
       for (const prompt of ['a\0b', '\uD800', 'a\uDC00b']) {
         expect(refusalOf(vidone({ prompt }))).to.match(/^"prompt" must not contain/);
       }
@@ -116,7 +116,7 @@ describe('the body of a video task', () => {
 
   describe('images', () => {
     it('holds 1 to 10 links on vidone', () => {
-      // contract 4.2:3 4.2:9 4.2:21 4.2:22
+      // contract 4.2:3 4.2:10 4.2:22 4.2:23
       expect(refusalOf(vidone({ images: [] }))).to.equal('"images" requires at least 1 item');
       expect(refusalOf(vidone({ images: links(1) }))).to.equal('accepted');
       expect(refusalOf(vidone({ images: links(10) }))).to.equal('accepted');
@@ -124,19 +124,19 @@ describe('the body of a video task', () => {
     });
 
     it('holds 1 to 9 links on vidtwo', () => {
-      // contract 4.2:3 4.2:21 4.2:22
+      // contract 4.2:3 4.2:22 4.2:23
       expect(refusalOf(vidtwo({ images: [] }))).to.equal('"images" requires at least 1 item');
       expect(refusalOf(vidtwo({ images: links(9) }))).to.equal('accepted');
       expect(refusalOf(vidtwo({ images: links(10) }))).to.equal('"images" accepts at most 9 items');
     });
 
     it('images is required on vidtwo', () => {
-      // contract 4.2:3 4.2:11 4.2:25
+      // contract 4.2:3 4.2:12 4.2:26
       expect(refusalOf({ model: 'vidtwo-1.1', prompt: 'A lighthouse' })).to.equal('"images" is required');
     });
 
     it('must be an array', () => {
-      // contract 4.2:23
+      // contract 4.2:24
       for (const images of [null, link(), { 0: link() }, 1]) {
         expect(refusalOf(vidone({ images }))).to.equal('"images" must be an array');
       }
@@ -152,7 +152,7 @@ describe('the body of a video task', () => {
       [],
     ]) {
       it(`refuses ${JSON.stringify(bad)} as a link, naming its place`, () => {
-        // contract 4.2:12 4.2:24 8.4:1
+        // contract 4.2:13 4.2:25 8.4:1
         expect(refusalOf(vidone({ images: [bad] }))).to.equal('"images[0]" must be a public HTTPS URL');
         expect(refusalOf(vidone({ images: [link(), link(), bad] }))).to.equal('"images[2]" must be a public HTTPS URL');
       });
@@ -163,14 +163,14 @@ describe('the body of a video task', () => {
     });
 
     it('is passed on in the order of the list', () => {
-      // contract 4.2:9
+      // contract 4.2:10
       const images = links(10).toReversed();
       expect(parse(vidone({ images })).render.images).to.deep.equal(images);
     });
 
     for (const field of ['reference_videos', 'reference_audios']) {
       it(`cannot be combined with ${field}`, () => {
-        // contract 4.2:10 4.2:26
+        // contract 4.2:11 4.2:27
         expect(refusalOf(vidone({ images: links(1), [field]: links(1) }))).to.equal(
           'Cannot combine "images" with reference inputs in one task',
         );
@@ -181,14 +181,14 @@ describe('the body of a video task', () => {
   for (const field of ['reference_videos', 'reference_audios']) {
     describe(field, () => {
       it('holds 1 to 5 links', () => {
-        // contract 4.2:4 4.2:5 4.2:21 4.2:22
+        // contract 4.2:4 4.2:5 4.2:22 4.2:23
         expect(refusalOf(vidone({ [field]: [] }))).to.equal(`"${field}" requires at least 1 item`);
         expect(refusalOf(vidone({ [field]: links(5) }))).to.equal('accepted');
         expect(refusalOf(vidone({ [field]: links(6) }))).to.equal(`"${field}" accepts at most 5 items`);
       });
 
       it('must be an array of public HTTPS URLs', () => {
-        // contract 4.2:4 4.2:5 4.2:23 4.2:24
+        // contract 4.2:4 4.2:5 4.2:24 4.2:25
         expect(refusalOf(vidone({ [field]: link() }))).to.equal(`"${field}" must be an array`);
         expect(refusalOf(vidone({ [field]: [link(), 'http://a'] }))).to.equal(
           `"${field}[1]" must be a public HTTPS URL`,
@@ -196,7 +196,7 @@ describe('the body of a video task', () => {
       });
 
       it(`${field} is refused on vidtwo`, () => {
-        // contract 4.2:4 4.2:5 4.2:11 4.2:30 4.2:33 4.5:7
+        // contract 4.2:4 4.2:5 4.2:12 4.2:31 4.2:34 4.5:8
         expect(refusalOf(vidtwo({ [field]: links(1) }))).to.equal(
           `field "${field}" is not supported by model vidtwo-1.1`,
         );
@@ -205,7 +205,7 @@ describe('the body of a video task', () => {
   }
 
   it('accepts reference videos and reference audios together', () => {
-    // contract 4.2:9
+    // contract 4.2:10
     const { render } = parse(vidone({ reference_videos: links(5), reference_audios: links(2) }));
     expect(render.referenceVideos).to.deep.equal(links(5));
     expect(render.referenceAudios).to.deep.equal(links(2));
@@ -216,7 +216,7 @@ describe('the body of a video task', () => {
     const RANGE = '"duration" is outside its supported range';
 
     it('duration is 2 to 30 seconds on vidone', () => {
-      // contract 4.2:6 4.2:27
+      // contract 4.2:6 4.2:28
       expect([1, 2, 30, 31].map((duration) => refusalOf(vidone({ duration })))).to.deep.equal([
         RANGE,
         'accepted',
@@ -226,7 +226,7 @@ describe('the body of a video task', () => {
     });
 
     it('duration is 3 to 15 seconds on vidtwo', () => {
-      // contract 4.2:6 4.2:27
+      // contract 4.2:6 4.2:28
       expect([2, 3, 15, 16].map((duration) => refusalOf(vidtwo({ duration })))).to.deep.equal([
         RANGE,
         'accepted',
@@ -237,7 +237,7 @@ describe('the body of a video task', () => {
 
     for (const duration of ['5', 5.5, -1, 0, null, true, [5], {}, 1e308, Number.MAX_SAFE_INTEGER]) {
       it(`refuses ${JSON.stringify(duration)}`, () => {
-        // contract 4.2:6 4.2:27
+        // contract 4.2:6 4.2:28
         expect(refusalOf(vidone({ duration }))).to.equal(RANGE);
       });
     }
@@ -251,7 +251,7 @@ describe('the body of a video task', () => {
   });
 
   it('accepts five aspect ratios', () => {
-    // contract 4.2:7 4.2:28
+    // contract 4.2:7 4.2:29
     for (const ratio of ['16:9', '9:16', '1:1', '4:3', '3:4']) {
       expect(parse(vidone({ aspect_ratio: ratio })).render.aspectRatio).to.equal(ratio);
     }
@@ -263,7 +263,7 @@ describe('the body of a video task', () => {
   });
 
   it('accepts two resolutions, in lower case', () => {
-    // contract 4.2:8 4.2:29
+    // contract 4.2:8 4.2:30
     for (const resolution of ['720p', '1080p']) {
       expect(parse(vidone({ resolution })).render.resolution).to.equal(resolution);
     }
@@ -285,7 +285,7 @@ describe('the body of a video task', () => {
       'negative_prompt',
     ]) {
       it(`refuses ${field} as not supported by the model`, () => {
-        // contract 4.1:7 4.2:30
+        // contract 4.1:7 4.2:31
         for (const value of [null, 1, 'x']) {
           expect(refusalOf(vidone({ [field]: value }))).to.equal(
             `field "${field}" is not supported by model vidone-3.0`,
@@ -296,7 +296,7 @@ describe('the body of a video task', () => {
     }
 
     it('refuses a name that no model has as unknown', () => {
-      // contract 4.2:31
+      // contract 4.2:32
       expect(refusalOf(vidone({ foo: 1 }))).to.equal('unknown field: foo');
       expect(refusalOf(vidone({ Prompt: 'x' }))).to.equal('unknown field: Prompt');
       expect(refusalOf(JSON.parse('{"model":"vidone-3.0","prompt":"x","__proto__":{}}'))).to.equal(
@@ -327,7 +327,7 @@ describe('the body of a video task', () => {
 
   describe('an accepted request', () => {
     it('is text only with the defaults filled in: 5 seconds of 720p at 16:9', () => {
-      // contract 4.2:6 4.2:7 4.2:8 4.2:9 8.5:1
+      // contract 4.2:6 4.2:7 4.2:8 4.2:10 8.5:1
       const request = parse(vidone());
       const { model, billableDurationSeconds, render } = request;
       expect(model.id).to.equal('vidone-3.0');
@@ -343,7 +343,7 @@ describe('the body of a video task', () => {
     });
 
     it('keeps the default aspect ratio when images or references are sent', () => {
-      // contract 4.2:14
+      // contract 4.2:15
       for (const inputs of [{ images: links(3) }, { reference_videos: links(1) }, { reference_audios: links(1) }]) {
         expect(parse(vidone(inputs)).render).to.include({ aspectRatio: '16:9', resolution: '720p' });
       }

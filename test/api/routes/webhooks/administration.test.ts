@@ -14,7 +14,7 @@ describe('api/routes/webhooks/administration', () => {
   });
 
   it('registers an endpoint for an account, which its owner then sees without the secret', async () => {
-    // contract 4.11:30
+    // contract 4.11:35
     const { accountId, apiKey } = await app.createAccount();
     const created = await genway('webhooks', 'create', accountId, 'http://127.0.0.1:9/hook', '--events', 'task.failed');
     expect(field(created, 'secret')).to.match(/^whsec_/);
@@ -27,7 +27,7 @@ describe('api/routes/webhooks/administration', () => {
   });
 
   it('refuses an address that its owner could not register either, and an account that does not exist', async () => {
-    // contract 4.11:30
+    // contract 4.11:35
     const { accountId } = await app.createAccount();
     const create = (account: string, url: string) =>
       call<ErrorBody>(`${app.baseUrl}/admin/v1/accounts/${account}/webhooks`, { key: app.adminToken, body: { url } });
@@ -37,7 +37,7 @@ describe('api/routes/webhooks/administration', () => {
   });
 
   it('lists the failing endpoints of all accounts, and only those', async () => {
-    // contract 4.11:31
+    // contract 4.11:36
     const { accountId } = await app.createAccount();
     const failing = await createEndpoint(app.database, { id: accountId });
     const healthy = await createEndpoint(app.database, { id: accountId });
@@ -48,7 +48,7 @@ describe('api/routes/webhooks/administration', () => {
   });
 
   it('redelivers the failed deliveries of an endpoint, and none of others', async () => {
-    // contract 4.11:32
+    // contract 4.11:37
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
     const [one, other] = [
       await createEndpoint(app.database, { id: accountId }),

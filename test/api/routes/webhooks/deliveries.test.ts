@@ -150,7 +150,7 @@ describe('the delivery log', () => {
   }
 
   it('shows operators the deliveries of one account, endpoint or task, with their histories', async () => {
-    // contract 4.11:33
+    // contract 4.11:38
     const { id } = await webhooks.create(URL);
     const sent = await webhooks.test(id);
     for (const query of [`account_id=${accountId}`, `endpoint_id=${id}`, `account_id=${accountId}&endpoint_id=${id}`]) {
@@ -162,7 +162,7 @@ describe('the delivery log', () => {
   });
 
   it('lets operators redeliver any delivery', async () => {
-    // contract 4.11:34
+    // contract 4.11:39
     const { id } = await webhooks.create(URL);
     const { id: deliveryId } = await webhooks.test(id);
     await fail(deliveryId);
@@ -174,7 +174,7 @@ describe('the delivery log', () => {
   });
 
   it('refuses operators a malformed id, status or cursor, and refuses everybody else', async () => {
-    // contract 4.11:33
+    // contract 4.11:38
     for (const query of ['account_id=x', 'endpoint_id=%00', 'task_id=1', 'status=lost', 'cursor=x', 'limit=0']) {
       expect((await list(query)).status, query).to.equal(400);
     }

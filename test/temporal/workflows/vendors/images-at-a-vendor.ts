@@ -26,7 +26,7 @@ export function describeImagesAt(
     const lost = [`${provider}: unknown, from nothing`];
 
     itEnds('renders from text, stores and charges its result', { body: { ...settings, ...order } }, async (task) => {
-      // contract 4.3:13
+      // contract 4.3:14
       expect(task.status).to.equal('succeeded');
       expect((await rendersOf(stack, task))[0]?.sent).to.deep.include(sent);
       const [file] = task.output?.media ?? [];
@@ -38,7 +38,7 @@ export function describeImagesAt(
     if (sentWithImage) {
       const body = async () => ({ ...settings, images: [(await uploadImage(stack, apiKey())).url] });
       itEnds('renders from an image, which the vendor gets', { body }, async (task) => {
-        // contract 4.3:13
+        // contract 4.3:14
         expect(task.status).to.equal('succeeded');
         expect((await rendersOf(stack, task))[0]?.sent).to.deep.include(sentWithImage);
         await expectBooks(task, 'settlement', 1);

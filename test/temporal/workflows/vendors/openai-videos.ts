@@ -26,7 +26,7 @@ export const describeOpenAiVideos = (stack: TestStack): void =>
       });
 
       itEnds(
-        'fails as a bad request when Genway cannot fetch an input, before it calls the vendor', // contract 4.2:13
+        'fails as a bad request when Genway cannot fetch an input, before it calls the vendor', // contract 4.2:14
         { body: { images: ['https://127.0.0.1:9/a.png'] } },
         async (task) => {
           expect(task).to.include({ status: 'failed', error_code: 'bad_request' });
