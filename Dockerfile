@@ -9,7 +9,9 @@ COPY . .
 RUN npm run build \
   && npm run build:workflows \
   && cp catalogue/*.yaml dist/catalogue/ \
-  && cp -r console/assets dist/console/
+  && cp -r console/assets dist/console/ \
+  && cp -r db/schema dist/db/ \
+  && cp -r db/functions dist/db/
 
 FROM build AS build-simulator
 RUN npm run build:simulator -- --outDir dist-simulator

@@ -1,33 +1,25 @@
-/** Migrates a database to the current schema. */
+/**
+ * Migrates a database to the current schema.
+ *
+ * - `schema/` has the tables with their constraints, indexes and triggers, by subject. A file is applied once, and does
+ *   not change once it is released: a change of the schema is a new file.
+ * - `functions/` has the functions with the triggers that call them. A file is applied again when its text has changed.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import knex, { type Knex } from 'knex';
-import { FOUNDATIONS } from './migrations/0001-foundations.ts';
-import { ACCOUNTS } from './migrations/0002-accounts.ts';
-import { LEDGER } from './migrations/0003-ledger.ts';
-import { TASKS } from './migrations/0004-tasks.ts';
-import { FILES } from './migrations/0005-files.ts';
-import { WEBHOOKS } from './migrations/0006-webhooks.ts';
-import { TEXT } from './migrations/0007-text.ts';
-import { PEOPLE } from './migrations/0008-people.ts';
-import { FINANCE } from './migrations/0009-finance.ts';
-import { OPERATIONS } from './migrations/0010-operations.ts';
 import { ensurePartitions } from './partitions.ts';
 
-/**
- * The SQL of migrations by name, in order. Names are numbered from 0001 without gaps, and have no extension, since
- * extensions differ between sources and build. A migration that changes a function of `functions/` runs its file again.
- */
-const MIGRATIONS: Readonly<Record<string, string>> = {
-  '0001-foundations': FOUNDATIONS,
-  '0002-accounts': ACCOUNTS,
-  '0003-ledger': LEDGER,
-  '0004-tasks': TASKS,
-  '0005-files': FILES,
-  '0006-webhooks': WEBHOOKS,
-  '0007-text': TEXT,
-  '0008-people': PEOPLE,
-  '0009-finance': FINANCE,
-  '0010-operations': OPERATIONS,
-};
+/** A file with SQL. Names have no extension. */
+interface SqlFile {
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** Numbered from 0001 without gaps. */
+const SCHEMA = readSql('schema');
+const FUNCTIONS = readSql('functions').map((file) => ({ ...file, digest: digestOf(file) }));
 
 /** An arbitrary number that no other advisory lock uses. */
 const MIGRATION_LOCK = 5_410_293;
@@ -38,21 +30,17 @@ async function down(): Promise<never> {
 }
 
 /** Exported for tools that run single migrations. */
-export const migrationSource: Knex.MigrationSource<string> = {
-  getMigrations: async () => Object.keys(MIGRATIONS),
-  getMigrationName: (name) => name,
-  getMigration: async (name) => {
-    const sql = MIGRATIONS[name];
-    if (sql === undefined) throw new Error(`there is no migration named ${name}`);
-    return { up: (transaction) => transaction.raw(sql), down };
-  },
+export const migrationSource: Knex.MigrationSource<SqlFile> = {
+  getMigrations: async () => [...SCHEMA],
+  getMigrationName: ({ name }) => name,
+  getMigration: async ({ sql }) => ({ up: (transaction) => transaction.raw(sql), down }),
 };
 
 /**
- * Applies missing migrations and creates the partitions of the next months. Safe to run on a current database, and from
+ * Applies what is missing, and creates the partitions of the next months. Safe to run on a current database, and from
  * several processes at once.
  *
- * @returns the names of the applied migrations
+ * @returns the names of the applied files, such as `0003-ledger` and `functions/write-text`
  */
 export async function migrate(databaseUrl: string): Promise<readonly string[]> {
   const database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 3 } });
@@ -62,17 +50,67 @@ export async function migrate(databaseUrl: string): Promise<readonly string[]> {
       // No other process migrates now, so a lock of knex can only remain from a killed run.
       await database.migrate.forceFreeMigrationsLock({ migrationSource });
       const [, applied]: [number, string[]] = await database.migrate.latest({ migrationSource });
+      const replaced = await replaceFunctions(database);
       await ensurePartitions(database);
-      return applied;
+      return [...applied, ...replaced];
     });
   } finally {
     await database.destroy();
   }
 }
 
-/** Returns the names of this version's migrations that the database lacks. */
+/** Returns the names of this version's files that the database lacks. */
 export async function pendingMigrations(database: Knex): Promise<readonly string[]> {
   const [applied] = await database.migrate.list({ migrationSource });
   const names = new Set(applied.map((row: { name: string }) => row.name));
-  return Object.keys(MIGRATIONS).filter((name) => !names.has(name));
+  const missing = SCHEMA.map(({ name }) => name).filter((name) => !names.has(name));
+  if (missing.length > 0) return [...missing, ...FUNCTIONS.map(nameOf)];
+  const known = await database<AppliedFunctions>('applied_functions').select('name', 'digest');
+  // A later version may have replaced the functions since: its functions serve this version, too.
+  const isKnown = (file: SqlFile & { digest: string }): boolean =>
+    known.some(({ name, digest }) => name === file.name && digest === file.digest);
+  return FUNCTIONS.filter((file) => !isKnown(file)).map(nameOf);
+}
+
+/** A text of a file of functions that was applied. */
+interface AppliedFunctions {
+  readonly name: string;
+  readonly digest: string;
+  readonly applied_at: Date;
+}
+
+/** Applies the files whose text is not the one that was applied last. @returns their names */
+async function replaceFunctions(database: Knex): Promise<readonly string[]> {
+  return database.transaction(async (transaction) => {
+    const table = () => transaction<AppliedFunctions>('applied_functions');
+    const latest = await table().distinctOn('name').orderBy('name').orderBy('applied_at', 'desc');
+    const digests = new Map(latest.map(({ name, digest }) => [name, digest]));
+    const changed = FUNCTIONS.filter(({ name, digest }) => digests.get(name) !== digest);
+    // Functions call one another across files.
+    await transaction.raw('SET LOCAL check_function_bodies = off');
+    for (const { name, digest, sql } of changed) {
+      await transaction.raw(sql);
+      await table()
+        .insert({ name, digest })
+        .onConflict(['name', 'digest'])
+        .merge({ applied_at: transaction.raw('clock_timestamp()') });
+    }
+    return changed.map(nameOf);
+  });
+}
+
+function readSql(folder: string): readonly SqlFile[] {
+  const path = join(import.meta.dirname, folder);
+  return readdirSync(path)
+    .filter((file) => file.endsWith('.sql'))
+    .toSorted()
+    .map((file) => ({ name: file.slice(0, -'.sql'.length), sql: readFileSync(join(path, file), 'utf8') }));
+}
+
+function digestOf({ sql }: SqlFile): string {
+  return createHash('sha256').update(sql).digest('hex');
+}
+
+function nameOf({ name }: SqlFile): string {
+  return `functions/${name}`;
 }

@@ -1,6 +1,6 @@
 /**
  * The balances of the ledger, and the two between which each kind of transfer moves money. PostgreSQL refuses every
- * other posting (`transfers_books` in `db/migrations/0003-ledger.ts`). Functions in PostgreSQL write the transfers of
+ * other posting (`transfers_books` in `db/schema/0003-ledger.sql`). Functions in PostgreSQL write the transfers of
  * batches of tasks and text requests.
  */
 

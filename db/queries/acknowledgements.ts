@@ -1,4 +1,4 @@
-/** Acknowledgements of findings of reconciliations that cannot be remedied: see `db/migrations/0009-finance.ts`. */
+/** Acknowledgements of findings of reconciliations that cannot be remedied: see `db/schema/0009-finance.sql`. */
 import type { Database } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 

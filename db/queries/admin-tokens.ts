@@ -1,4 +1,4 @@
-/** Admin tokens, and the log of their actions: see `db/migrations/0010-operations.ts`. */
+/** Admin tokens, and the log of their actions: see `db/schema/0010-operations.sql`. */
 import type { AdminRole } from '../../domain/roles.ts';
 import { newId } from '../../domain/ids.ts';
 import { type Database, onlyRow } from '../database.ts';

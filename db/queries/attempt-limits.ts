@@ -14,5 +14,5 @@ export const ATTEMPT_LIMITS = {
   failingDays: 5,
 } as const;
 
-/** The limits in the form that the functions of `db/functions/delivery-attempts.ts` read. */
+/** The limits in the form that the functions of `db/functions/delivery-attempts.sql` read. */
 export const ATTEMPT_LIMITS_JSON = JSON.stringify(columnsOf(ATTEMPT_LIMITS));

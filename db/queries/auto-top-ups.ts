@@ -1,4 +1,4 @@
-/** Automatic top-ups by a saved card when a balance is low: see `db/migrations/0003-ledger.ts`. */
+/** Automatic top-ups by a saved card when a balance is low: see `db/schema/0003-ledger.sql`. */
 import { randomUUID } from 'node:crypto';
 import type { PicoUsd } from '../../domain/money.ts';
 import { AUTO_TOP_UP } from '../../domain/policy.ts';

@@ -1,4 +1,4 @@
-/** Receipts, credit notes and invoices: see `db/migrations/0009-finance.ts`. */
+/** Receipts, credit notes and invoices: see `db/schema/0009-finance.sql`. */
 import {
   composeDocument,
   type DocumentContent,

@@ -1,4 +1,4 @@
-/** Failures of upstreams by customer, model, upstream and reason: see `db/migrations/0010-operations.ts`. */
+/** Failures of upstreams by customer, model, upstream and reason: see `db/schema/0010-operations.sql`. */
 import type { Database } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 import type { CallTarget, FailureSum } from './upstream-calls.ts';

@@ -1,4 +1,4 @@
-/** Closed months of the ledger: see `db/migrations/0009-finance.ts`. */
+/** Closed months of the ledger: see `db/schema/0009-finance.sql`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Month, nextMonth, parseMonth } from '../../domain/month.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';

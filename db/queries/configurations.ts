@@ -1,4 +1,4 @@
-/** Versions of the operator's files that processes loaded or refused: see `db/migrations/0010-operations.ts`. */
+/** Versions of the operator's files that processes loaded or refused: see `db/schema/0010-operations.sql`. */
 import type { Database } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 

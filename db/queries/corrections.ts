@@ -1,4 +1,4 @@
-/** Corrections under dual control: see `db/migrations/0009-finance.ts`. */
+/** Corrections under dual control: see `db/schema/0009-finance.sql`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';

@@ -1,4 +1,4 @@
-/** The budgets of end users. db/functions/end-user-budgets.ts holds and counts the money. */
+/** The budgets of end users. db/functions/end-user-budgets.sql holds and counts the money. */
 import { endUserName, type EndUserBudget } from '../../domain/end-user.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';

@@ -1,9 +1,9 @@
-/** Failed attempts of text requests that used tokens: see `db/migrations/0007-text.ts`. */
+/** Failed attempts of text requests that used tokens: see `db/schema/0007-text.sql`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import { SUMMED_TOKEN_COUNTS, type SummedTokens } from '../../domain/text-tokens.ts';
 import type { Database } from '../database.ts';
-import { FAILED_ATTEMPTS_WITH_RATES } from '../functions/text-costs.ts';
+import { FAILED_ATTEMPTS_WITH_RATES } from './text-rates.ts';
 import { readRow, type RowOf } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';
 

@@ -1,4 +1,4 @@
-/** The identities of users at providers of OpenID Connect: see `db/migrations/0008-people.ts`. */
+/** The identities of users at providers of OpenID Connect: see `db/schema/0008-people.sql`. */
 import type { Database } from '../database.ts';
 import { deleteUserLinks } from './sessions.ts';
 import { toUser, type User, type UserRow } from './users.ts';

@@ -1,4 +1,4 @@
-/** Invitations to accounts, and their e-mails: see `db/migrations/0008-people.ts`. */
+/** Invitations to accounts, and their e-mails: see `db/schema/0008-people.sql`. */
 import type { MemberRole } from '../../domain/roles.ts';
 import { type Database, secondsFromNow } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';

@@ -1,4 +1,4 @@
-/** Results of renders that ended after the refund of their tasks: see `db/migrations/0004-tasks.ts`. */
+/** Results of renders that ended after the refund of their tasks: see `db/schema/0004-tasks.sql`. */
 import { newId } from '../../domain/ids.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import type { LateResult } from '../../domain/task-object.ts';

@@ -1,4 +1,4 @@
-/** The outbox of e-mails with a link: see `db/migrations/0008-people.ts`. */
+/** The outbox of e-mails with a link: see `db/schema/0008-people.sql`. */
 import type { Database } from '../database.ts';
 
 export interface LinkMail {

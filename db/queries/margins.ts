@@ -5,7 +5,7 @@ import { createdAtMsOf } from '../../domain/ids.ts';
 import type { Task, TaskKind } from '../../domain/task.ts';
 import type { Database } from '../database.ts';
 import type { IdPage } from '../page.ts';
-import { FAILED_ATTEMPTS_WITH_RATES, joinRates } from '../functions/text-costs.ts';
+import { FAILED_ATTEMPTS_WITH_RATES, joinRates } from './text-rates.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import { readRow, type RowOf } from '../row.ts';

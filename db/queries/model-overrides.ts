@@ -1,4 +1,4 @@
-/** Operators' overrides for models: see `db/migrations/0010-operations.ts`. */
+/** Operators' overrides for models: see `db/schema/0010-operations.sql`. */
 import { type Database, onlyRow } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 import type { Authorship } from './operator-actions.ts';

@@ -4,7 +4,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import { SUMMED_TOKEN_COUNTS, type SummedTokens } from '../../domain/text-tokens.ts';
 import type { Database } from '../database.ts';
-import { joinRates } from '../functions/text-costs.ts';
+import { joinRates } from './text-rates.ts';
 import { isFirstCharge } from '../ledger-sql.ts';
 import { readRow } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';

@@ -4,7 +4,7 @@ import type { Month } from '../../domain/month.ts';
 import type { TaskKind } from '../../domain/task.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
-import { FAILED_ATTEMPTS_WITH_RATES, joinRates } from '../functions/text-costs.ts';
+import { FAILED_ATTEMPTS_WITH_RATES, joinRates } from './text-rates.ts';
 import type { RowOf } from '../row.ts';
 import { MAX_CHAIN_MS } from './month-export.ts';
 import { readStatementOfAll, type Statement } from './statements.ts';

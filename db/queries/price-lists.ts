@@ -1,9 +1,11 @@
 /** Price lists, their versions, and the accounts that use them. */
 import type { PlannedVersion, PriceRules } from '../../domain/price-list.ts';
 import { type Database, isDatabaseError, isViolationOf, onlyRow, UNIQUE_VIOLATION } from '../database.ts';
-import { ANNOUNCED_SECONDS } from '../migrations/0002-accounts.ts';
 import { camelCased, readRow, type RowOf } from '../row.ts';
 import { type Authorship, recordAccountAction } from './operator-actions.ts';
+
+/** Every process knows a new version within this time, because it reads its callers again every second or two. */
+export const ANNOUNCED_SECONDS = 5;
 
 /** A version of a price list. It never changes. */
 export interface PriceListVersion extends PriceRules, Authorship {

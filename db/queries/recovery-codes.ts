@@ -1,4 +1,4 @@
-/** One-time codes to sign in without the authenticator app: see `db/migrations/0008-people.ts`. */
+/** One-time codes to sign in without the authenticator app: see `db/schema/0008-people.sql`. */
 import type { Database } from '../database.ts';
 
 /** Replaces all codes of the user. */

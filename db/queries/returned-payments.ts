@@ -1,4 +1,4 @@
-/** Payments that were returned to their payer: see `db/migrations/0003-ledger.ts`. */
+/** Payments that were returned to their payer: see `db/schema/0003-ledger.sql`. */
 import { type PicoUsd, smaller } from '../../domain/money.ts';
 import {
   amountDue,
@@ -48,7 +48,7 @@ export interface ReturnEffect {
 
 /**
  * Records a return. The account gives the returned amount as far as it has funded credit, and owes the rest, which its
- * next funded credit pays: see `db/functions/collect-debts.ts`. Credits the amount of a won dispute.
+ * next funded credit pays: see `db/functions/collect-debts.sql`. Credits the amount of a won dispute.
  * Events may come repeatedly and in any order.
  *
  * @param change null when a payment is credited, perhaps after its refund

@@ -1,4 +1,4 @@
-/** Submitted forms of the console, by the id that the page gave them: see `db/migrations/0008-people.ts`. */
+/** Submitted forms of the console, by the id that the page gave them: see `db/schema/0008-people.sql`. */
 import type { Database } from '../database.ts';
 import { columnsOf } from '../row.ts';
 import { isDue } from './content.ts';

@@ -1,4 +1,4 @@
-/** Sessions of the console, sign-in links, and attempts to sign in: see `db/migrations/0008-people.ts`. */
+/** Sessions of the console, sign-in links, and attempts to sign in: see `db/schema/0008-people.sql`. */
 import { type Database, secondsFromNow } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 import { findUser, toUser, type User, type UserRow } from './users.ts';

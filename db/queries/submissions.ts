@@ -1,4 +1,4 @@
-/** Submissions to upstreams and their outcomes: see `db/migrations/0004-tasks.ts`. */
+/** Submissions to upstreams and their outcomes: see `db/schema/0004-tasks.sql`. */
 import type { Submission, SubmissionOutcome, VendorCost } from '../../domain/media-route.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';

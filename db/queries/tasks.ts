@@ -52,7 +52,7 @@ export type TaskRow = Omit<RowOf<Task>, 'failure'> & {
 };
 
 /**
- * Creates many tasks in one transaction: see `db/functions/create-tasks.ts`.
+ * Creates many tasks in one transaction: see `db/functions/create-tasks.sql`.
  *
  * @param again whether the same tasks were sent before with an unknown outcome: existing tasks count as `created`
  * @returns one outcome for each task, in order

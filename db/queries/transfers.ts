@@ -1,4 +1,4 @@
-/** Rows of the ledger. A trigger moves the balances when a row is inserted: see `db/migrations/0003-ledger.ts`. */
+/** Rows of the ledger. A trigger moves the balances when a row is inserted: see `db/schema/0003-ledger.sql`. */
 import { type LedgerAccount, findPosting, type TransferKind } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';

@@ -1,4 +1,4 @@
-/** Manual adjustments without a second approval: see `db/migrations/0009-finance.ts`. */
+/** Manual adjustments without a second approval: see `db/schema/0009-finance.sql`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { columnsOf } from '../row.ts';

@@ -1,4 +1,4 @@
-/** Words of media upstreams for the states of jobs that Genway does not know: see `db/migrations/0010-operations.ts`. */
+/** Words of media upstreams for the states of jobs that Genway does not know: see `db/schema/0010-operations.sql`. */
 import type { Database } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 

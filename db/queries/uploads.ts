@@ -1,4 +1,4 @@
-/** Uploaded files: see `db/migrations/0005-files.ts`. */
+/** Uploaded files: see `db/schema/0005-files.sql`. */
 import { isId } from '../../domain/ids.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';

@@ -1,4 +1,4 @@
-/** The people who sign in to the console: see `db/migrations/0008-people.ts`. */
+/** The people who sign in to the console: see `db/schema/0008-people.sql`. */
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';

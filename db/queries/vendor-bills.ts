@@ -1,4 +1,4 @@
-/** The monthly bills of vendors: see `db/migrations/0009-finance.ts`. */
+/** The monthly bills of vendors: see `db/schema/0009-finance.sql`. */
 import type { BilledLine, BillColumns, BillDifference } from '../../domain/vendor-bill.ts';
 import type { Month } from '../../domain/month.ts';
 import type { PicoUsd } from '../../domain/money.ts';

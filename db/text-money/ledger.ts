@@ -1,6 +1,6 @@
 /**
  * Runs the statement that takes allowances, returns them and charges completed requests: see
- * `db/functions/write-text.ts`. The ledger has its own connections, and uses them without a query builder.
+ * `db/functions/write-text.sql`. The ledger has its own connections, and uses them without a query builder.
  */
 import { Pool } from 'pg';
 import type { Credit } from '../../domain/allowance.ts';

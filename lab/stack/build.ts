@@ -37,7 +37,8 @@ export async function buildPrograms(folder: string): Promise<string> {
     await run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: ROOT });
   }
   await cp(join(ROOT, 'catalogue/catalogue.yaml'), join(programs, 'catalogue/catalogue.yaml'));
-  await cp(join(ROOT, 'console/assets'), join(programs, 'console/assets'), { recursive: true });
+  for (const folder of ['console/assets', 'db/schema', 'db/functions'])
+    await cp(join(ROOT, folder), join(programs, folder), { recursive: true });
   await cp(join(ROOT, 'package.json'), join(programs, 'package.json'));
   await symlink(join(ROOT, 'node_modules'), join(programs, 'node_modules'));
   await bundlePrograms(programs);

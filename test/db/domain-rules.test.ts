@@ -1,10 +1,18 @@
 import { expect } from 'chai';
 import type { Database } from '../../db/database.ts';
+import { ANNOUNCED_SECONDS } from '../../db/queries/price-lists.ts';
+import { HEARTBEAT_TIMEOUT_SECONDS, isLeaseValid } from '../../db/text-lease.ts';
+import { RECORDED_COLUMNS, SETTLEMENT_FIELDS } from '../../db/text-money/settlement.ts';
+import { LIMIT_PERIODS } from '../../domain/api-key.ts';
+import { DOCUMENT_KINDS } from '../../domain/billing-document.ts';
 import { TASK_ERROR_CODES } from '../../domain/errors.ts';
 import { findPosting, TRANSFERS } from '../../domain/ledger.ts';
-import { IDEMPOTENCY } from '../../domain/policy.ts';
+import { END_USERS, IDEMPOTENCY } from '../../domain/policy.ts';
+import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
 import { TASK_STATUSES } from '../../domain/task.ts';
-import { SUBSCRIBABLE_EVENTS } from '../../domain/webhook-event.ts';
+import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../domain/text-tokens.ts';
+import { BILL_TOLERANCES } from '../../domain/vendor-bill.ts';
+import { ENDPOINT_TEST_EVENT, SUBSCRIBABLE_EVENTS } from '../../domain/webhook-event.ts';
 import { REQUEST_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { useTestDatabase } from '../support/database.ts';
 
@@ -38,6 +46,15 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     ['tasks_error_code_check', 'tasks', TASK_ERROR_CODES],
     ['webhook_endpoints_events_check', 'webhook_endpoints', SUBSCRIBABLE_EVENTS],
     ['text_requests_format_check', 'text_requests', REQUEST_FORMAT_NAMES],
+    ['events_type_check', 'events', [...SUBSCRIBABLE_EVENTS, ENDPOINT_TEST_EVENT]],
+    ['api_keys_limit_period_check', 'api_keys', LIMIT_PERIODS],
+    ['end_user_budgets_limit_period_check', 'end_user_budgets', LIMIT_PERIODS],
+    ['users_staff_role_check', 'users', ADMIN_ROLES],
+    ['admin_tokens_role_check', 'admin_tokens', ADMIN_ROLES],
+    ['account_members_role_check', 'account_members', MEMBER_ROLES],
+    ['account_invitations_role_check', 'account_invitations', MEMBER_ROLES],
+    ['billing_documents_kind_check', 'billing_documents', DOCUMENT_KINDS],
+    ['billing_numbers_kind_check', 'billing_numbers', DOCUMENT_KINDS],
   ];
   for (const [constraint, table, words] of lists) {
     it(`allow only the domain’s words: ${constraint}`, async () => {
@@ -46,10 +63,68 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     });
   }
 
-  it("replay an idempotent answer for the domain's time", async () => {
-    const body = await definition(
-      `SELECT prosrc AS definition FROM pg_proc WHERE proname = 'complete_idempotency_claim'`,
+  async function bodyOf(name: string): Promise<string> {
+    return definition('SELECT prosrc AS definition FROM pg_proc WHERE proname = ?', [name]);
+  }
+
+  async function columnsOf(name: string): Promise<readonly string[]> {
+    const { rows } = await database.raw<{ rows: { attname: string }[] }>(
+      'SELECT attname FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum',
+      [name],
     );
-    expect(body).to.include(`interval '${IDEMPOTENCY.windowHours} hours'`);
+    return rows.map(({ attname }) => attname);
+  }
+
+  it('have a column for every count of tokens', async () => {
+    const counts = TOKEN_COUNTS.map(({ column }) => column);
+    for (const table of ['text_requests', 'failed_text_attempts'])
+      expect(await columnsOf(table), table).to.include.members(counts);
+    expect(await columnsOf('daily_usage')).to.include.members(SUMMED_TOKEN_COUNTS.map(({ column }) => column));
+    const body = await bodyOf('write_text');
+    expect(counts.filter((column) => !body.includes(`(attempt.used->>'${column}')::bigint`))).to.deep.equal([]);
+  });
+
+  it('read settlements in the order in which text processes write them', async () => {
+    expect((await columnsOf('text_settlement')).join(', ')).to.equal(
+      SETTLEMENT_FIELDS.split(', ')
+        .map((field) => field.split(' ')[0])
+        .join(', '),
+    );
+    const flat = (await bodyOf('write_text')).replace(/\s+/g, ' ');
+    expect(flat).to.include(`INSERT INTO text_requests (${RECORDED_COLUMNS}, held, excess, absorbed)`);
+    expect(flat).to.include(`SELECT ${RECORDED_COLUMNS}, amount_held, 0, 0`);
+  });
+
+  it('bound names of end users alike', async () => {
+    for (const [constraint, table] of [
+      ['end_user_budgets_end_user_check', 'end_user_budgets'],
+      ['tasks_end_user_check', 'tasks'],
+      ['text_requests_end_user_check', 'text_requests'],
+    ] as const)
+      expect(await constraintOf(constraint, table)).to.include(`<= ${END_USERS.maxNameLength}`);
+  });
+
+  it('fence text processes by the same lease and the same silence', async () => {
+    const body = await bodyOf('write_text');
+    expect(body).to.include(isLeaseValid('moment'));
+    expect(body).to.include(`interval '${HEARTBEAT_TIMEOUT_SECONDS} seconds'`);
+  });
+
+  it('announce versions of price lists equally early', async () => {
+    expect(await constraintOf('price_list_versions_are_announced', 'price_list_versions')).to.include(
+      `'00:00:0${ANNOUNCED_SECONDS}'::interval`,
+    );
+  });
+
+  it('tolerate the same differences of bills', async () => {
+    const { rows } = await database.raw<{ rows: { body: string }[] }>(
+      "SELECT prosrc AS body FROM pg_proc WHERE proname IN ('is_as_billed', 'bill_differences')",
+    );
+    const bodies = rows.map(({ body }) => body).join('\n');
+    expect(Object.values(BILL_TOLERANCES).filter((tolerance) => !bodies.includes(String(tolerance)))).to.deep.equal([]);
+  });
+
+  it("replay an idempotent answer for the domain's time", async () => {
+    expect(await bodyOf('complete_idempotency_claim')).to.include(`interval '${IDEMPOTENCY.windowHours} hours'`);
   });
 });

@@ -53,14 +53,18 @@ describe('db/migrate', () => {
     return rows.map(({ name }) => name);
   }
 
+  async function schemaNames(): Promise<readonly string[]> {
+    return (await migrationSource.getMigrations([])).map((file) => migrationSource.getMigrationName(file));
+  }
+
   it('numbers the migrations from 0001 without gaps', async () => {
-    const names = await migrationSource.getMigrations([]);
+    const names = await schemaNames();
     const numbers = names.map((_, index) => String(index + 1).padStart(4, '0'));
     expect(names.map((name) => name.split('-')[0])).to.deep.equal(numbers);
   });
 
   it('defines every table, index, function and trigger once', async () => {
-    const folders = ['migrations', 'functions'].map((name) => join(import.meta.dirname, '../../db', name));
+    const folders = ['schema', 'functions'].map((name) => join(import.meta.dirname, '../../db', name));
     const files = await Promise.all(
       folders.map(async (folder) => (await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8'))),
     );
@@ -77,8 +81,9 @@ describe('db/migrate', () => {
     useEmptyDatabase();
 
     it('applies every migration, in order, though several processes start at once', async () => {
-      const names = await migrationSource.getMigrations([]);
-      expect(await pendingMigrations(database)).to.deep.equal(names);
+      const names = await pendingMigrations(database);
+      expect(names.slice(0, 2)).to.deep.equal((await schemaNames()).slice(0, 2));
+      expect(names).to.include('functions/write-text');
       const applied = await Promise.all([migrate(url), migrate(url), migrate(url)]);
       expect(applied.toSorted((a, b) => b.length - a.length)).to.deep.equal([names, [], []]);
       expect(await pendingMigrations(database)).to.deep.equal([]);
@@ -103,6 +108,27 @@ describe('db/migrate', () => {
       for (const table of ['tasks', 'transfers']) {
         expect(await partitionsOf(table)).to.deep.equal(months.map((month) => `${table}_${month.replace('-', '_')}`));
       }
+    });
+  });
+
+  describe('a changed function', () => {
+    useEmptyDatabase();
+
+    before(() => migrate(url));
+
+    it('is pending until it is applied, and the version before still finds its own', async () => {
+      const [{ count } = { count: 0 }] = await rowsOf<{ count: number }>(
+        "DELETE FROM applied_functions WHERE name = 'claim-tasks' RETURNING 1 AS count",
+      );
+      expect(count).to.equal(1);
+      expect(await pendingMigrations(database)).to.deep.equal(['functions/claim-tasks']);
+      expect(await migrate(url)).to.deep.equal(['functions/claim-tasks']);
+      // A later version replaces the function.
+      await database('applied_functions').insert({ name: 'claim-tasks', digest: 'of a later version' });
+      expect(await pendingMigrations(database)).to.deep.equal([]);
+      // Migrating this version again, after a roll-back, applies its own.
+      expect(await migrate(url)).to.deep.equal(['functions/claim-tasks']);
+      expect(await migrate(url)).to.deep.equal([]);
     });
   });
 

@@ -115,7 +115,7 @@ async function ensureTemplate(serverUrl: string): Promise<string> {
 
 async function migrationsDigest(): Promise<string> {
   const hash = createHash('sha256');
-  for (const folder of ['migrations', 'functions']) {
+  for (const folder of ['schema', 'functions']) {
     const files = await readdir(join(DATABASE_FOLDER, folder));
     for (const file of files.sort()) hash.update(await readFile(join(DATABASE_FOLDER, folder, file)));
   }

@@ -1,5 +1,5 @@
-/** The trigger function that applies inserted transfers to accounts, keys and grants of promo credit, and collects debts. */
-export const MOVE_BALANCES = /* sql */ `
+-- The trigger function that applies inserted transfers to accounts, keys and grants of promo credit, and collects debts.
+
 CREATE OR REPLACE FUNCTION move_balances() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
   movement record;
@@ -73,4 +73,5 @@ BEGIN
   END LOOP;
   RETURN NULL;
 END $$;
-`;
+CREATE OR REPLACE TRIGGER transfers_move_balances AFTER INSERT ON transfers
+  REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION move_balances();

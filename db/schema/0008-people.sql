@@ -1,36 +1,31 @@
-import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
-import { oneOf } from './0001-foundations.ts';
+-- People who sign in to the console, and their links and e-mails.
+--
+-- - A user belongs to accounts as a member, and to the staff of the gateway by `staff_role`.
+-- - Sessions, links and recovery codes are stored as digests, so that nobody can sign in with the data in the database.
+--   A link is for an invitation or a new password, and works once, like a recovery code.
+-- - A row of `sent_forms` is a submitted form, by the id that the page gave it. While `encrypted_answer` is null, its
+--   outcome is unknown, and the form is not processed again. The answer is encrypted, since it may show a secret.
+-- - `sign_in_attempts` counts the attempts on a subject, such as a user or an address, from `started_at` on.
+-- - Owners invite people to their accounts. An invitation ends with the membership of the owner who made it. People
+--   belong to an account only after they accept: a stranger who registered the invited address first does not have the
+--   invitation's link, and so gains nothing.
+-- - `mail` of an invitation is the status of its e-mail; null if the owner passes the link on. The token is made when
+--   the e-mail is sent, so that only the reader of the mailbox gets it. An order for an e-mail ends with its
+--   invitation.
+-- - A link for a new password that an owner made names their account, and ends with their membership. The link works
+--   only while its user belongs to that account and to no other, so that no owner can access another account with it.
+-- - `link_mails` is the outbox of orders to send a link to an address. The link is made when it is sent, so that no
+--   link is stored. An order is the same whether or not a user has the address, so that a request for a link reveals
+--   nothing.
+-- - `user_identities` maps the identities of OpenID Connect to users. A pair of issuer and subject never changes its
+--   user, unlike an e-mail address.
 
-/**
- * People who sign in to the console, and their links and e-mails.
- *
- * - A user belongs to accounts as a member, and to the staff of the gateway by `staff_role`.
- * - Sessions, links and recovery codes are stored as digests, so that nobody can sign in with the data in the database.
- *   A link is for an invitation or a new password, and works once, like a recovery code.
- * - A row of `sent_forms` is a submitted form, by the id that the page gave it. While `encrypted_answer` is null, its
- *   outcome is unknown, and the form is not processed again. The answer is encrypted, since it may show a secret.
- * - `sign_in_attempts` counts the attempts on a subject, such as a user or an address, from `started_at` on.
- * - Owners invite people to their accounts. An invitation ends with the membership of the owner who made it. People
- *   belong to an account only after they accept: a stranger who registered the invited address first does not have the
- *   invitation's link, and so gains nothing.
- * - `mail` of an invitation is the status of its e-mail; null if the owner passes the link on. The token is made when
- *   the e-mail is sent, so that only the reader of the mailbox gets it. An order for an e-mail ends with its
- *   invitation.
- * - A link for a new password that an owner made names their account, and ends with their membership. The link works
- *   only while its user belongs to that account and to no other, so that no owner can access another account with it.
- * - `link_mails` is the outbox of orders to send a link to an address. The link is made when it is sent, so that no
- *   link is stored. An order is the same whether or not a user has the address, so that a request for a link reveals
- *   nothing.
- * - `user_identities` maps the identities of OpenID Connect to users. A pair of issuer and subject never changes its
- *   user, unlike an e-mail address.
- */
-export const PEOPLE = /* sql */ `
 CREATE TABLE users (
   id text PRIMARY KEY,
   email text NOT NULL CHECK (email = lower(email) AND length(email) BETWEEN 3 AND 254),
   name text NOT NULL CHECK (length(name) BETWEEN 1 AND 100),
   password_hash text,
-  staff_role text ${oneOf('staff_role', ADMIN_ROLES)},
+  staff_role text CHECK (staff_role IN ('operator', 'finance', 'readonly')),
   second_factor_secret bytea,
   second_factor_step bigint,
   language text NOT NULL DEFAULT 'en' CHECK (language IN ('en', 'zh')),
@@ -46,7 +41,7 @@ CREATE INDEX users_by_parts ON users USING gin (email gin_trgm_ops, name gin_trg
 CREATE TABLE account_members (
   account_id text NOT NULL REFERENCES accounts (id),
   user_id text NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  role text NOT NULL ${oneOf('role', MEMBER_ROLES)},
+  role text NOT NULL CHECK (role IN ('owner', 'developer', 'finance')),
   created_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (account_id, user_id)
 );
@@ -104,7 +99,7 @@ CREATE INDEX sign_in_attempts_by_age ON sign_in_attempts (started_at);
 CREATE TABLE account_invitations (
   account_id text COLLATE "C" NOT NULL REFERENCES accounts (id),
   email text NOT NULL CHECK (email = lower(email)),
-  role text NOT NULL ${oneOf('role', MEMBER_ROLES)},
+  role text NOT NULL CHECK (role IN ('owner', 'developer', 'finance')),
   digest bytea NOT NULL,
   invited_by text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
@@ -144,4 +139,3 @@ CREATE TABLE recovery_codes (
   digest bytea NOT NULL,
   PRIMARY KEY (user_id, digest)
 );
-`;

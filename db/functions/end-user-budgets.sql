@@ -1,10 +1,8 @@
-/**
- * The budgets of end users. `used` is the sum of the charges in the period and the holds: the allowances of text
- * processes and the prices of running tasks. So neither charges from an allowance nor settlements of tasks change
- * `used`. A period starts with its first use, like the period of a key, and holds at that time count towards it.
- * `period_since` is the time of the first use, from which reconciliation sums charges.
- */
-export const END_USER_BUDGETS = /* sql */ `
+-- The budgets of end users. `used` is the sum of the charges in the period and the holds: the allowances of text
+-- processes and the prices of running tasks. So neither charges from an allowance nor settlements of tasks change
+-- `used`. A period starts with its first use, like the period of a key, and holds at that time count towards it.
+-- `period_since` is the time of the first use, from which reconciliation sums charges.
+
 CREATE OR REPLACE FUNCTION is_budget_over(budget end_user_budgets, moment timestamptz) RETURNS boolean
 LANGUAGE sql STABLE AS $$
   SELECT budget.period_since < date_trunc(budget.limit_period, moment, 'UTC')
@@ -55,4 +53,3 @@ $$;
 CREATE OR REPLACE FUNCTION use_budget(budget_id text, amount numeric) RETURNS void LANGUAGE sql AS $$
   UPDATE end_user_budgets SET used = used + amount WHERE id = budget_id AND amount <> 0
 $$;
-`;

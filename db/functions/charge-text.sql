@@ -1,5 +1,5 @@
-/** Slots for free models, and charges above a hold. */
-export const CHARGE_TEXT = /* sql */ `
+-- Slots for free models, and charges above a hold.
+
 -- Takes one of an account's slots for free models, and deletes slots older than a minute; called under the lock of the
 -- account. A request takes one slot, however often it asks. Returns null, or the whole seconds until a slot is free if
 -- there is none.
@@ -53,10 +53,10 @@ BEGIN
   IF budget.id IS NOT NULL THEN PERFORM use_budget(budget.id, request.excess); END IF;
   INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, signup_amount,
     account_id, api_key_id, text_request_id)
-  SELECT left(charge_id, -22) || left(md5(charge_id || part.kind), 22), moment, moment, part.kind, part.debit, 'revenue', part.amount, part.signup_amount,
+  SELECT left(charge_id, -22) || left(md5(charge_id || part.kind), 22), moment, moment, part.kind, part.debit,
+    'revenue', part.amount, part.signup_amount,
     request.account_id, request.api_key_id, request.id
   FROM (VALUES ('excess', 'available', request.excess, signup_part),
     ('absorbed_loss', 'absorbed_loss', request.absorbed, 0::numeric)) AS part(kind, debit, amount, signup_amount)
   WHERE part.amount > 0;
 END $$;
-`;

@@ -1,17 +1,15 @@
-/**
- * The files in storage: uploads of accounts, with their quota, and files that steps write for tasks.
- *
- * - The row of an upload exists before its object, with as many bytes as may still arrive, and is deleted after its
- *   object, so that every object in storage is counted. `stored_at` is null while the file arrives. `deleted_at` marks
- *   the file for deletion.
- * - Only `reserve_upload` adds bytes or files. It counts an account's rows under a separate lock, so that concurrent
- *   uploads cannot exceed the quota together.
- * - `used_at` is when a task was first created with the file. An upload that no task uses expires.
- * - The file of a result is recorded before its first byte, so that a file that no task names in the end can be found
- *   and deleted. Its row is deleted when the task is final and the file is either named by the task or deleted.
- * - A task whose customer deleted the files is recorded before they are deleted, so that they do not count as lost.
- */
-export const FILES = /* sql */ `
+-- The files in storage: uploads of accounts, with their quota, and files that steps write for tasks.
+--
+-- - The row of an upload exists before its object, with as many bytes as may still arrive, and is deleted after its
+--   object, so that every object in storage is counted. `stored_at` is null while the file arrives. `deleted_at` marks
+--   the file for deletion.
+-- - Only `reserve_upload` adds bytes or files. It counts an account's rows under a separate lock, so that concurrent
+--   uploads cannot exceed the quota together.
+-- - `used_at` is when a task was first created with the file. An upload that no task uses expires.
+-- - The file of a result is recorded before its first byte, so that a file that no task names in the end can be found
+--   and deleted. Its row is deleted when the task is final and the file is either named by the task or deleted.
+-- - A task whose customer deleted the files is recorded before they are deleted, so that they do not count as lost.
+
 CREATE TABLE uploads (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 37 AND id ~ '^file_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
@@ -58,4 +56,3 @@ CREATE TABLE deleted_results (
   task_id text COLLATE "C" PRIMARY KEY,
   deleted_at timestamptz NOT NULL DEFAULT now()
 );
-`;

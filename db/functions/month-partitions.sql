@@ -1,14 +1,12 @@
-/**
- * Tasks, transfers, submissions and text requests are partitioned by month, so that old months can be detached in one
- * cheap step.
- *
- * - `ensure_month_partitions` creates missing partitions and never changes existing ones. Every migration run and a
- *   schedule call it.
- * - `detach_month` detaches a past month in which nothing can change, and writes the carried sums in the same
- *   transaction. It refuses a month with an open reservation or a running task, a month that ended less than two months
- *   ago, and a month whose transfers are not yet in `daily_transfers`, from which statements are read.
- */
-export const MONTH_PARTITIONS = /* sql */ `
+-- Tasks, transfers, submissions and text requests are partitioned by month, so that old months can be detached in one
+-- cheap step.
+--
+-- - `ensure_month_partitions` creates missing partitions and never changes existing ones. Every migration run and a
+--   schedule call it.
+-- - `detach_month` detaches a past month in which nothing can change, and writes the carried sums in the same
+--   transaction. It refuses a month with an open reservation or a running task, a month that ended less than two months
+--   ago, and a month whose transfers are not yet in `daily_transfers`, from which statements are read.
+
 CREATE OR REPLACE FUNCTION ensure_month_partitions(parent text, first_month date, months integer) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -36,7 +34,7 @@ BEGIN
         SELECT pg_get_triggerdef(oid) FROM pg_trigger
         WHERE tgrelid = parent::regclass AND NOT tgisinternal AND (tgtype & 1) = 0
       LOOP
-        EXECUTE regexp_replace(definition, ' ON (\\S+) ', format(' ON %I ', partition));
+        EXECUTE regexp_replace(definition, ' ON (\S+) ', format(' ON %I ', partition));
       END LOOP;
       created := created + 1;
     END IF;
@@ -103,4 +101,3 @@ BEGIN
   EXECUTE format('ALTER TABLE submissions DETACH PARTITION %I', 'submissions' || suffix);
   EXECUTE format('ALTER TABLE text_requests DETACH PARTITION %I', 'text_requests' || suffix);
 END $$;
-`;

@@ -1,44 +1,36 @@
-import { BILL_DIFFERENCES } from '../functions/bill-differences.ts';
-import { TEXT_COSTS } from '../functions/text-costs.ts';
-import { DOCUMENT_KINDS } from '../../domain/billing-document.ts';
-import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
-import { appendOnly, forbidDelete, oneOf } from './0001-foundations.ts';
+-- Prices and costs, sums of usage, closed months, corrections and reconciliation.
+--
+-- - `rate_cards` has the prices of each version of the catalogue, so that every charge can be computed again.
+--   `text_costs` has the operator's costs of text at each upstream, in pico-USD per token. With the tokens of a
+--   request, they give the cost of the request. `tiers` and `peaks` multiply a cost like a price.
+-- - `daily_usage` has the usage of each account by day, model and key, and `daily_transfers` the sums of its transfers
+--   by day and kind, so that reports do not sum every request of a month or every transfer of an account. Both sum the
+--   rows before `daily_usage_summed.before`, which is about an hour ago (`db/usage-sums.ts`); readers add later rows.
+--   The sums of a month stay when the month is detached.
+-- - A request that is recorded or changes more than an hour after its start might miss its sum, so its transaction
+--   marks the day of its account in `late_usage`. Marked days are read from the rows until they are summed again. Other
+--   requests cost only the evaluation of a condition, so text stays fast. A transfer that is dated more than an hour
+--   earlier is added to its sum by its own transaction, under the lock of the program that sums.
+-- - No transfer is dated in a closed month or before it: a correction is a new row in the open month. `closed_months`
+--   has the number of transfers, the sum of each kind, the findings that were acknowledged, and a checksum of every
+--   row, with which reconciliation finds rows that were changed in spite of the rules.
+-- - A correction is under dual control: one person requests it, another approves it. A request never changes, is
+--   decided at most once, and expires. An approved correction names its transfer, written in the same transaction.
+--   `amount` is the amount given to the account; negative if taken. A correction with a `reference` is a manually
+--   credited payment, and becomes a top-up.
+-- - `unapproved_adjustments` has the manual adjustments without a second approval. They are summed per account and day, so that
+--   nobody can split a large amount into small ones. `id` is the transfer, or the grant of promo credit.
+-- - A row of `reconciliations` without an end is in progress, or its worker died; then the report is made again.
+-- - An acknowledgement is the reason why a finding of reconciliation stays. It is about the text of the finding, and so
+--   applies to later reports with the same finding. If it `requires_second_approval`, a second person confirms it. It
+--   is decided once.
+-- - `billing_documents` has the receipts, credit notes and invoices of accounts, one per `source`: a transfer, or a
+--   month and an account. A document and its number are written in one transaction, which locks the row of the series
+--   in `billing_numbers`, so a series has no gaps. A document names the seller, the latest row of `sellers`. Without a
+--   seller, there are no documents. `invoiced_months` are the closed months with complete invoices.
+-- - `vendor_bills` has the monthly bills of vendors, whose lines reconciliation compares with the costs of submissions
+--   and text requests. Lines with sums name no job.
 
-/**
- * Prices and costs, sums of usage, closed months, corrections and reconciliation.
- *
- * - `rate_cards` has the prices of each version of the catalogue, so that every charge can be computed again.
- *   `text_costs` has the operator's costs of text at each upstream, in pico-USD per token. With the tokens of a
- *   request, they give the cost of the request. `tiers` and `peaks` multiply a cost like a price.
- * - `daily_usage` has the usage of each account by day, model and key, and `daily_transfers` the sums of its transfers
- *   by day and kind, so that reports do not sum every request of a month or every transfer of an account. Both sum the
- *   rows before `daily_usage_summed.before`, which is about an hour ago (`db/usage-sums.ts`); readers add later rows.
- *   The sums of a month stay when the month is detached.
- * - A request that is recorded or changes more than an hour after its start might miss its sum, so its transaction
- *   marks the day of its account in `late_usage`. Marked days are read from the rows until they are summed again. Other
- *   requests cost only the evaluation of a condition, so text stays fast. A transfer that is dated more than an hour
- *   earlier is added to its sum by its own transaction, under the lock of the program that sums.
- * - No transfer is dated in a closed month or before it: a correction is a new row in the open month. `closed_months`
- *   has the number of transfers, the sum of each kind, the findings that were acknowledged, and a checksum of every
- *   row, with which reconciliation finds rows that were changed in spite of the rules.
- * - A correction is under dual control: one person requests it, another approves it. A request never changes, is
- *   decided at most once, and expires. An approved correction names its transfer, written in the same transaction.
- *   `amount` is the amount given to the account; negative if taken. A correction with a `reference` is a manually
- *   credited payment, and becomes a top-up.
- * - `unapproved_adjustments` has the manual adjustments without a second approval. They are summed per account and day, so that
- *   nobody can split a large amount into small ones. `id` is the transfer, or the grant of promo credit.
- * - A row of `reconciliations` without an end is in progress, or its worker died; then the report is made again.
- * - An acknowledgement is the reason why a finding of reconciliation stays. It is about the text of the finding, and so
- *   applies to later reports with the same finding. If it `requires_second_approval`, a second person confirms it. It
- *   is decided once.
- * - `billing_documents` has the receipts, credit notes and invoices of accounts, one per `source`: a transfer, or a
- *   month and an account. A document and its number are written in one transaction, which locks the row of the series
- *   in `billing_numbers`, so a series has no gaps. A document names the seller, the latest row of `sellers`. Without a
- *   seller, there are no documents. `invoiced_months` are the closed months with complete invoices.
- * - `vendor_bills` has the monthly bills of vendors, whose lines reconciliation compares with the costs of submissions
- *   and text requests. Lines with sums name no job.
- */
-export const FINANCE = /* sql */ `
 CREATE TABLE rate_cards (
   version text NOT NULL,
   model text NOT NULL,
@@ -49,7 +41,8 @@ CREATE TABLE rate_cards (
   kind text NOT NULL CHECK (kind IN ('text', 'video', 'image')),
   PRIMARY KEY (version, model)
 );
-${appendOnly('rate_cards')}
+CREATE TRIGGER rate_cards_are_kept BEFORE UPDATE OR DELETE ON rate_cards FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER rate_cards_not_truncated BEFORE TRUNCATE ON rate_cards FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE text_costs (
   version text NOT NULL,
@@ -66,8 +59,8 @@ CREATE TABLE text_costs (
   peaks jsonb NOT NULL DEFAULT '[]',
   PRIMARY KEY (version, model, upstream, upstream_model)
 );
-${appendOnly('text_costs')}
-${TEXT_COSTS}
+CREATE TRIGGER text_costs_are_kept BEFORE UPDATE OR DELETE ON text_costs FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER text_costs_not_truncated BEFORE TRUNCATE ON text_costs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE daily_usage (
   account_id text COLLATE "C" NOT NULL,
@@ -77,7 +70,11 @@ CREATE TABLE daily_usage (
   api_key_id text COLLATE "C" NOT NULL,
   requests bigint NOT NULL,
   failed bigint NOT NULL,
-  ${SUMMED_TOKEN_COUNTS.map(({ column }) => `${column} bigint NOT NULL DEFAULT 0`).join(',\n  ')},
+  input_tokens bigint NOT NULL DEFAULT 0,
+  cache_read_tokens bigint NOT NULL DEFAULT 0,
+  cache_write_tokens bigint NOT NULL DEFAULT 0,
+  cache_write_1h_tokens bigint NOT NULL DEFAULT 0,
+  output_tokens bigint NOT NULL DEFAULT 0,
   billable_seconds bigint NOT NULL,
   charged pico_usd NOT NULL,
   PRIMARY KEY (account_id, day, kind, model, api_key_id)
@@ -144,7 +141,8 @@ CREATE TABLE closed_months (
   checksum numeric NOT NULL,
   acknowledged jsonb NOT NULL DEFAULT '[]'
 );
-${appendOnly('closed_months')}
+CREATE TRIGGER closed_months_are_kept BEFORE UPDATE OR DELETE ON closed_months FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER closed_months_not_truncated BEFORE TRUNCATE ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- The current sums of a month. The checksum does not depend on the order of rows, so no month has to be sorted.
 CREATE FUNCTION books_of_month(month date, OUT transfers bigint, OUT amounts jsonb, OUT checksum numeric)
@@ -183,20 +181,22 @@ CREATE TABLE sellers (
   details jsonb,
   since timestamptz NOT NULL DEFAULT now()
 );
-${appendOnly('sellers')}
+CREATE TRIGGER sellers_are_kept BEFORE UPDATE OR DELETE ON sellers FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER sellers_not_truncated BEFORE TRUNCATE ON sellers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE billing_numbers (
-  kind text NOT NULL ${oneOf('kind', DOCUMENT_KINDS)},
+  kind text NOT NULL CHECK (kind IN ('receipt', 'credit_note', 'invoice')),
   year integer NOT NULL,
   last_number integer NOT NULL CHECK (last_number > 0),
   PRIMARY KEY (kind, year)
 );
-${forbidDelete('billing_numbers')}
+CREATE TRIGGER billing_numbers_are_kept BEFORE DELETE ON billing_numbers FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER billing_numbers_not_truncated BEFORE TRUNCATE ON billing_numbers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE billing_documents (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^doc_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
-  kind text NOT NULL ${oneOf('kind', DOCUMENT_KINDS)},
+  kind text NOT NULL CHECK (kind IN ('receipt', 'credit_note', 'invoice')),
   number text COLLATE "C" NOT NULL UNIQUE,
   source text COLLATE "C" NOT NULL UNIQUE,
   issued_at timestamptz(3) NOT NULL DEFAULT now(),
@@ -210,12 +210,14 @@ CREATE TABLE billing_documents (
 );
 CREATE INDEX billing_documents_by_account ON billing_documents (account_id, id);
 CREATE INDEX billing_documents_by_parts ON billing_documents USING gin (number gin_trgm_ops);
-${appendOnly('billing_documents')}
+CREATE TRIGGER billing_documents_are_kept BEFORE UPDATE OR DELETE ON billing_documents FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER billing_documents_not_truncated BEFORE TRUNCATE ON billing_documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE invoiced_months (
   month date PRIMARY KEY REFERENCES closed_months
 );
-${appendOnly('invoiced_months')}
+CREATE TRIGGER invoiced_months_are_kept BEFORE UPDATE OR DELETE ON invoiced_months FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER invoiced_months_not_truncated BEFORE TRUNCATE ON invoiced_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE corrections (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^cor_[0-9a-z]+$'),
@@ -244,7 +246,8 @@ CREATE TRIGGER corrections_are_decided_once BEFORE UPDATE ON corrections FOR EAC
       IS DISTINCT FROM
         (NEW.id, NEW.account_id, NEW.amount, NEW.reference, NEW.reason, NEW.author, NEW.created_at, NEW.expires_at))
   EXECUTE FUNCTION refuse_change();
-${forbidDelete('corrections')}
+CREATE TRIGGER corrections_are_kept BEFORE DELETE ON corrections FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER corrections_not_truncated BEFORE TRUNCATE ON corrections FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE unapproved_adjustments (
   id text COLLATE "C" PRIMARY KEY,
@@ -254,7 +257,8 @@ CREATE TABLE unapproved_adjustments (
   created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX unapproved_adjustments_lately ON unapproved_adjustments (account_id, created_at);
-${appendOnly('unapproved_adjustments', 'unapproved_adjustments_are_kept')}
+CREATE TRIGGER unapproved_adjustments_are_kept BEFORE UPDATE OR DELETE ON unapproved_adjustments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER unapproved_adjustments_not_truncated BEFORE TRUNCATE ON unapproved_adjustments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE reconciliations (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^rec_[0-9a-z]+$'),
@@ -293,7 +297,8 @@ CREATE TRIGGER acknowledgements_are_decided_once BEFORE UPDATE ON acknowledgemen
     IS DISTINCT FROM (NEW.id, NEW.reconciliation_id, NEW.check_name, NEW.subject, NEW.detail, NEW.reason,
       NEW.author, NEW.requires_second_approval, NEW.created_at))
   EXECUTE FUNCTION refuse_change();
-${forbidDelete('acknowledgements')}
+CREATE TRIGGER acknowledgements_are_kept BEFORE DELETE ON acknowledgements FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER acknowledgements_not_truncated BEFORE TRUNCATE ON acknowledgements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE vendor_bills (
   vendor text COLLATE "C" NOT NULL CHECK (vendor <> ''),
@@ -321,4 +326,3 @@ CREATE TABLE vendor_bill_lines (
   CONSTRAINT vendor_bill_lines_are_about_something CHECK (job_id IS NOT NULL OR model IS NOT NULL)
 );
 CREATE INDEX vendor_bill_lines_by_job ON vendor_bill_lines (vendor, job_id) WHERE job_id IS NOT NULL;
-${BILL_DIFFERENCES}`;

@@ -1,12 +1,10 @@
-/**
- * The debts of accounts: what payments that returned to their payers are `due`, minus what their accounts have given
- * for it (`taken`). Whatever makes funded credit available pays the debt of its account in the same statement,
- * because `move_balances` calls `collect_debts`: a refund, a release of an allowance, a payment or a correction. So an
- * account that owes has no funded credit to spend.
- *
- * A debt that grows recalls the allowances of its account, whose free money then pays it.
- */
-export const COLLECT_DEBTS = /* sql */ `
+-- The debts of accounts: what payments that returned to their payers are `due`, minus what their accounts have given
+-- for it (`taken`). Whatever makes funded credit available pays the debt of its account in the same statement,
+-- because `move_balances` calls `collect_debts`: a refund, a release of an allowance, a payment or a correction. So an
+-- account that owes has no funded credit to spend.
+--
+-- A debt that grows recalls the allowances of its account, whose free money then pays it.
+
 -- Called under the lock of the account.
 CREATE OR REPLACE FUNCTION collect_debts(owner_id text) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
@@ -44,6 +42,5 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-CREATE TRIGGER returned_payments_are_owed AFTER INSERT OR UPDATE ON returned_payments
+CREATE OR REPLACE TRIGGER returned_payments_are_owed AFTER INSERT OR UPDATE ON returned_payments
   FOR EACH ROW EXECUTE FUNCTION owe_returned_payment();
-`;

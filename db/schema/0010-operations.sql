@@ -1,31 +1,25 @@
-import { ADMIN_ROLES } from '../../domain/roles.ts';
-import { MONTH_PARTITIONS } from '../functions/month-partitions.ts';
-import { appendOnly, oneOf } from './0001-foundations.ts';
+-- Actions and overrides of operators, reports of processes, and the monthly partitions.
+--
+-- - `operator_actions` are actions on tasks and accounts, including reading prompts, with author and reason. A task is
+--   cancelled by a single action.
+-- - `admin_tokens` are the admin tokens of people and programs, as digests, without the token in the environment. One
+--   name may have several tokens, so that a new token is in use before the old one is revoked. An action is recorded in
+--   `admin_actions` before it is carried out.
+-- - `upstream_overrides` and `model_overrides` are the operators' overrides. The latest row of an upstream or model applies.
+-- - `configurations` records when each process loaded or refused which version of the operator's files, and why it
+--   refused.
+-- - `upstream_calls` sums the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
+--   history of the status. `upstream_call_failures` sums the failures of these calls by reason and account, also by
+--   minute and by hour. A media job that an upstream accepted counts when it ends. `upstream_failures` has the latest failure of each key and model. `text_attempts` has the
+--   attempts of text requests with a failure. Each process has its own circuits for text: `process_circuits` has the
+--   open ones, as each process last reported them. `format` and `key` are empty for media; `upstream` is also empty for
+--   the checks of webhooks.
+-- - `unknown_words` has the latest word of each media upstream and model for the state of a job that Genway does not
+--   know and that the upstream repeated for a minute.
+-- - `secret_marks` shows a process at its start whether it has the secrets that encrypted the data.
+-- - `carried_balances` and `carried_usage` hold the sums of the transfers of detached months, so that balances and
+--   `used` of keys can still be compared with the ledger.
 
-/**
- * Actions and overrides of operators, reports of processes, and the monthly partitions.
- *
- * - `operator_actions` are actions on tasks and accounts, including reading prompts, with author and reason. A task is
- *   cancelled by a single action.
- * - `admin_tokens` are the admin tokens of people and programs, as digests, without the token in the environment. One
- *   name may have several tokens, so that a new token is in use before the old one is revoked. An action is recorded in
- *   `admin_actions` before it is carried out.
- * - `upstream_overrides` and `model_overrides` are the operators' overrides. The latest row of an upstream or model applies.
- * - `configurations` records when each process loaded or refused which version of the operator's files, and why it
- *   refused.
- * - `upstream_calls` sums the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
- *   history of the status. `upstream_call_failures` sums the failures of these calls by reason and account, also by
- *   minute and by hour. A media job that an upstream accepted counts when it ends. `upstream_failures` has the latest failure of each key and model. `text_attempts` has the
- *   attempts of text requests with a failure. Each process has its own circuits for text: `process_circuits` has the
- *   open ones, as each process last reported them. `format` and `key` are empty for media; `upstream` is also empty for
- *   the checks of webhooks.
- * - `unknown_words` has the latest word of each media upstream and model for the state of a job that Genway does not
- *   know and that the upstream repeated for a minute.
- * - `secret_marks` shows a process at its start whether it has the secrets that encrypted the data.
- * - `carried_balances` and `carried_usage` hold the sums of the transfers of detached months, so that balances and
- *   `used` of keys can still be compared with the ledger.
- */
-export const OPERATIONS = /* sql */ `
 CREATE TABLE operator_actions (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^act_[0-9a-z]+$'),
   task_id text COLLATE "C",
@@ -41,7 +35,8 @@ CREATE TABLE operator_actions (
 CREATE INDEX operator_actions_by_task ON operator_actions (task_id, created_at);
 CREATE UNIQUE INDEX operator_actions_one_cancel ON operator_actions (task_id) WHERE kind = 'cancel';
 CREATE INDEX operator_actions_by_account ON operator_actions (account_id, created_at) WHERE account_id IS NOT NULL;
-${appendOnly('operator_actions')}
+CREATE TRIGGER operator_actions_are_kept BEFORE UPDATE OR DELETE ON operator_actions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER operator_actions_not_truncated BEFORE TRUNCATE ON operator_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Not a foreign key, because an action stays when the month of its task is detached.
 CREATE FUNCTION check_action_task() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -59,7 +54,7 @@ CREATE CONSTRAINT TRIGGER operator_actions_task_exists AFTER INSERT ON operator_
 CREATE TABLE admin_tokens (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^adm_[0-9a-z]+$'),
   name text NOT NULL CHECK (name <> ''),
-  role text NOT NULL ${oneOf('role', ADMIN_ROLES)},
+  role text NOT NULL CHECK (role IN ('operator', 'finance', 'readonly')),
   digest bytea NOT NULL UNIQUE,
   -- Enough of the token to recognise it.
   hint text NOT NULL,
@@ -82,7 +77,8 @@ CREATE TABLE admin_actions (
   created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX admin_actions_by_author ON admin_actions (author, id);
-${appendOnly('admin_actions')}
+CREATE TRIGGER admin_actions_are_kept BEFORE UPDATE OR DELETE ON admin_actions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER admin_actions_not_truncated BEFORE TRUNCATE ON admin_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE upstream_overrides (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -96,7 +92,8 @@ CREATE TABLE upstream_overrides (
   CONSTRAINT upstream_overrides_rests_end CHECK ((kind = 'rest') = (until IS NOT NULL))
 );
 CREATE INDEX upstream_overrides_by_upstream ON upstream_overrides (upstream, id DESC);
-${appendOnly('upstream_overrides')}
+CREATE TRIGGER upstream_overrides_are_kept BEFORE UPDATE OR DELETE ON upstream_overrides FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER upstream_overrides_not_truncated BEFORE TRUNCATE ON upstream_overrides FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE model_overrides (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -107,7 +104,8 @@ CREATE TABLE model_overrides (
   created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX model_overrides_by_model ON model_overrides (model, id DESC);
-${appendOnly('model_overrides')}
+CREATE TRIGGER model_overrides_are_kept BEFORE UPDATE OR DELETE ON model_overrides FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER model_overrides_not_truncated BEFORE TRUNCATE ON model_overrides FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE configurations (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -122,7 +120,8 @@ CREATE TABLE configurations (
   CONSTRAINT configurations_have_a_version CHECK (catalogue_version IS NOT NULL OR refusal IS NOT NULL)
 );
 CREATE INDEX configurations_by_digest ON configurations (digest, id);
-${appendOnly('configurations')}
+CREATE TRIGGER configurations_are_kept BEFORE UPDATE OR DELETE ON configurations FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER configurations_not_truncated BEFORE TRUNCATE ON configurations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE upstream_calls (
   span text NOT NULL CHECK (span IN ('minute', 'hour')),
@@ -219,8 +218,7 @@ CREATE TABLE carried_usage (
   reserved numeric(38,0) NOT NULL,
   PRIMARY KEY (api_key_id, month)
 );
-${appendOnly('carried_balances')}
-${appendOnly('carried_usage', 'carried_usage_is_kept')}
-
-${MONTH_PARTITIONS}
-`;
+CREATE TRIGGER carried_balances_are_kept BEFORE UPDATE OR DELETE ON carried_balances FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER carried_balances_not_truncated BEFORE TRUNCATE ON carried_balances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER carried_usage_is_kept BEFORE UPDATE OR DELETE ON carried_usage FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER carried_usage_not_truncated BEFORE TRUNCATE ON carried_usage FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

@@ -1,40 +1,33 @@
-import { COLLECT_DEBTS } from '../functions/collect-debts.ts';
-import { EXPIRED_PROMO, MOVE_PROMO } from '../functions/promo-credit.ts';
-import { MOVE_BALANCES } from '../functions/move-balances.ts';
-import { appendOnly, forbidDelete } from './0001-foundations.ts';
+-- The ledger: append-only transfers, one row for both legs, so that the ledger balances by construction.
+--
+-- - A reservation is pending until one row names it in `pending_id`: a settlement (the hold becomes a charge) or a
+--   refund (the hold is released). `UNIQUE (pending_id, opened_at)` allows one such row.
+-- - Text holds money by allowances: an `allowance` reserves money, a `charge` for each request takes reserved money,
+--   and a `release` returns the rest. `allowance_id` names the allowance of all three.
+-- - `opened_at` is when the chain started: a resolution carries the `opened_at` of its reservation, so that a chain
+--   stays in one monthly partition and the uniqueness holds over all partitions. A trigger refuses a resolution that
+--   differs from its reservation in anything but its kind.
+-- - `signup_amount` is the part of `amount` that is signup credit; the rest is funded credit.
+-- - Times have milliseconds, as in JavaScript, so that a time that was read finds its row again.
+-- - A top-up and its reference are written together or not at all. A payment that a payment provider announces is a
+--   top-up with the reference `payment:` and the payment's id. It credits one account once, however many events report
+--   the payment.
+-- - A statement-level trigger moves the balances of accounts and keys, grouped by account: every transfer moves its
+--   balance, and a batch of thousands moves each balance once. The trigger refuses a key of another account, and takes
+--   what the account owes for returned payments from its funded credit (`functions/collect-debts.sql`).
+--
+-- Promo credit is like signup credit, but expires.
+--
+-- - A grant is an amount with an expiry. The rest of a grant is a part of its account's signup balances, so holds and
+--   settlements need no rules for promo credit.
+-- - Transfers that take signup credit take promo credit first, from the grant that expires first. The trigger that
+--   moves the balances records which grants each reservation and allowance took from (`promo_holds`). Charges spend
+--   these amounts in the same order, and released amounts return to their grants.
+-- - Expired grants cannot be spent: statements that take signup credit subtract `expired_promo`. The time is that of
+--   the transaction, so that all statements of a transaction agree.
+-- - Some seconds after the expiry, a transfer `promo_expiry` takes the available rest. Money that holds release later
+--   expires by another such transfer. `reference` of both kinds of transfer is the grant.
 
-/**
- * The ledger: append-only transfers, one row for both legs, so that the ledger balances by construction.
- *
- * - A reservation is pending until one row names it in `pending_id`: a settlement (the hold becomes a charge) or a
- *   refund (the hold is released). `UNIQUE (pending_id, opened_at)` allows one such row.
- * - Text holds money by allowances: an `allowance` reserves money, a `charge` for each request takes reserved money,
- *   and a `release` returns the rest. `allowance_id` names the allowance of all three.
- * - `opened_at` is when the chain started: a resolution carries the `opened_at` of its reservation, so that a chain
- *   stays in one monthly partition and the uniqueness holds over all partitions. A trigger refuses a resolution that
- *   differs from its reservation in anything but its kind.
- * - `signup_amount` is the part of `amount` that is signup credit; the rest is funded credit.
- * - Times have milliseconds, as in JavaScript, so that a time that was read finds its row again.
- * - A top-up and its reference are written together or not at all. A payment that a payment provider announces is a
- *   top-up with the reference `payment:` and the payment's id. It credits one account once, however many events report
- *   the payment.
- * - A statement-level trigger moves the balances of accounts and keys, grouped by account: every transfer moves its
- *   balance, and a batch of thousands moves each balance once. The trigger refuses a key of another account, and takes
- *   what the account owes for returned payments from its funded credit (`functions/collect-debts.ts`).
- *
- * Promo credit is like signup credit, but expires.
- *
- * - A grant is an amount with an expiry. The rest of a grant is a part of its account's signup balances, so holds and
- *   settlements need no rules for promo credit.
- * - Transfers that take signup credit take promo credit first, from the grant that expires first. The trigger that
- *   moves the balances records which grants each reservation and allowance took from (`promo_holds`). Charges spend
- *   these amounts in the same order, and released amounts return to their grants.
- * - Expired grants cannot be spent: statements that take signup credit subtract `expired_promo`. The time is that of
- *   the transaction, so that all statements of a transaction agree.
- * - Some seconds after the expiry, a transfer `promo_expiry` takes the available rest. Money that holds release later
- *   expires by another such transfer. `reference` of both kinds of transfer is the grant.
- */
-export const LEDGER = /* sql */ `
 CREATE TABLE transfers (
   id text COLLATE "C" NOT NULL CHECK (length(id) = 35 AND id ~ '^tr_[0-9a-z]+$'),
   opened_at timestamptz(3) NOT NULL,
@@ -138,7 +131,8 @@ CREATE TABLE returned_payments (
   CONSTRAINT returned_payments_take_what_is_due CHECK (taken <= due)
 );
 CREATE INDEX returned_payments_owed ON returned_payments (account_id, reference) WHERE taken < due;
-${forbidDelete('returned_payments')}
+CREATE TRIGGER returned_payments_are_kept BEFORE DELETE ON returned_payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER returned_payments_not_truncated BEFORE TRUNCATE ON returned_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Transfers that took the money of returned payments, and have no credit note yet.
 CREATE TABLE due_credit_notes (
@@ -197,8 +191,10 @@ END $$;
 CREATE CONSTRAINT TRIGGER transfers_top_ups_have_a_reference AFTER INSERT ON transfers
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.kind = 'topup') EXECUTE FUNCTION check_top_up();
 
-${appendOnly('transfers', 'transfers_append_only')}
-${appendOnly('top_ups', 'top_ups_append_only')}
+CREATE TRIGGER transfers_append_only BEFORE UPDATE OR DELETE ON transfers FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER transfers_not_truncated BEFORE TRUNCATE ON transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER top_ups_append_only BEFORE UPDATE OR DELETE ON top_ups FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER top_ups_not_truncated BEFORE TRUNCATE ON top_ups FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- This function and others disable sequential scans: statistics lag behind a young partition, and a plan that was made
 -- while the partition was empty would read all of it.
@@ -265,7 +261,8 @@ CREATE TRIGGER promo_grants_balances BEFORE UPDATE ON promo_grants FOR EACH ROW
 CREATE TRIGGER promo_grants_start_empty BEFORE INSERT ON promo_grants FOR EACH ROW
   WHEN (NEW.available + NEW.reserved + NEW.spent + NEW.expired <> 0)
   EXECUTE FUNCTION only_the_ledger_moves_money();
-${forbidDelete('promo_grants')}
+CREATE TRIGGER promo_grants_are_kept BEFORE DELETE ON promo_grants FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER promo_grants_not_truncated BEFORE TRUNCATE ON promo_grants FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- What open reservations and allowances took from which grant.
 CREATE TABLE promo_holds (
@@ -274,11 +271,3 @@ CREATE TABLE promo_holds (
   amount pico_usd NOT NULL CHECK (amount > 0),
   PRIMARY KEY (hold_id, grant_id)
 );
-
-${COLLECT_DEBTS}
-${EXPIRED_PROMO}
-${MOVE_PROMO}
-${MOVE_BALANCES}
-CREATE TRIGGER transfers_move_balances AFTER INSERT ON transfers
-  REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION move_balances();
-`;

@@ -1,15 +1,10 @@
-/** An arbitrary number that no other advisory lock uses. Starting attempts share the lock, so that claims see them. */
-const ADMISSION_LOCK = 5_410_295;
+-- Functions that claim, admit and record attempts of deliveries.
+--
+-- PostgreSQL admits every attempt, so that the limits hold across all processes. An endpoint and an account have a
+-- limited number of attempts in progress, each until `under_way_until` at the latest. An endpoint that timed out
+-- several times in a row (`timeouts`) gets no attempt until `paused_until`, then one at a time until it answers. A
+-- delivery that is not admitted waits in its row, as if its workflow had never started, and uses no other resources.
 
-/**
- * Functions that claim, admit and record attempts of deliveries.
- *
- * PostgreSQL admits every attempt, so that the limits hold across all processes. An endpoint and an account have a
- * limited number of attempts in progress, each until `under_way_until` at the latest. An endpoint that timed out
- * several times in a row (`timeouts`) gets no attempt until `paused_until`, then one at a time until it answers. A
- * delivery that is not admitted waits in its row, as if its workflow had never started, and uses no other resources.
- */
-export const DELIVERY_ATTEMPTS = /* sql */ `
 -- How many attempts an endpoint may have in progress.
 CREATE OR REPLACE FUNCTION attempts_at_once(endpoint webhook_endpoints, limits jsonb) RETURNS integer
 LANGUAGE sql STABLE AS $$
@@ -38,7 +33,7 @@ CREATE OR REPLACE FUNCTION claim_deliveries(most integer, retry_after_seconds do
 RETURNS TABLE (id text, account_id text, event_type text, attempts integer, claimed_until text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-  PERFORM pg_advisory_xact_lock(${ADMISSION_LOCK});
+  PERFORM pg_advisory_xact_lock(5410295);
 
   -- Deliveries to a deleted or disabled endpoint fail without a workflow.
   UPDATE deliveries SET status = 'failed', completed_at = now(), next_attempt_at = NULL, under_way_until = NULL
@@ -105,7 +100,7 @@ BEGIN
     ELSE 'admitted' END;
   IF verdict = 'admitted' AND (delivery.under_way_until > now()) IS NOT TRUE THEN
     -- Excludes claims first, then other attempts of the same account.
-    PERFORM pg_advisory_xact_lock_shared(${ADMISSION_LOCK});
+    PERFORM pg_advisory_xact_lock_shared(5410295);
     PERFORM pg_advisory_xact_lock(hashtextextended('attempts ' || delivery.account_id, 0));
     SELECT CASE WHEN count(*) < (limits->>'per_account')::integer
         AND count(*) FILTER (WHERE busy.endpoint_id = endpoint.id) < attempts_at_once(endpoint, limits)
@@ -182,4 +177,3 @@ BEGIN
   WHERE deliveries.id = wanted_id
   RETURNING deliveries.status, deliveries.attempts, deliveries.next_attempt_at;
 END $$;
-`;

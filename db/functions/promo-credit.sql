@@ -1,5 +1,5 @@
-/** The expired part of an account's signup credit; called only for accounts with `has_promo`. */
-export const EXPIRED_PROMO = /* sql */ `
+-- The expired part of an account's signup credit; called only for accounts with `has_promo`.
+
 CREATE OR REPLACE FUNCTION expired_promo(owner_id text) RETURNS numeric LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(available), 0) FROM promo_grants
   WHERE account_id = owner_id AND is_open AND expires_at <= now()
@@ -11,10 +11,9 @@ CREATE OR REPLACE FUNCTION expired_hold(held_id text) RETURNS numeric LANGUAGE s
   JOIN promo_grants AS promo ON promo.id = held.grant_id
   WHERE hold_id = held_id AND expires_at <= now()
 $$;
-`;
 
-/** Applies one transfer to the grants of its account; called under the lock of the account. */
-export const MOVE_PROMO = /* sql */ `
+-- Applies one transfer to the grants of its account; called under the lock of the account.
+
 CREATE OR REPLACE FUNCTION move_promo(moved_kind text, transfer_id text, held_id text, owner_id text, given numeric,
   moved_reference text)
 RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
@@ -72,4 +71,3 @@ BEGIN
     END LOOP;
   END IF;
 END $$;
-`;

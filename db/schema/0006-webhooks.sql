@@ -1,21 +1,15 @@
-import { ENDPOINT_TEST_EVENT, LOW_BALANCE_EVENT, SUBSCRIBABLE_EVENTS } from '../../domain/webhook-event.ts';
-import { DELIVERY_ATTEMPTS } from '../functions/delivery-attempts.ts';
-import { oneOf, quoted } from './0001-foundations.ts';
+-- Webhook endpoints, events, one delivery for each event and endpoint, and every attempt of a delivery.
+--
+-- The rows of an event are written in the transaction of the change that causes the event, so both are committed or
+-- neither. From `next_start_at` on, the relay starts the workflow of a delivery, unless its start is confirmed.
 
-/**
- * Webhook endpoints, events, one delivery for each event and endpoint, and every attempt of a delivery.
- *
- * The rows of an event are written in the transaction of the change that causes the event, so both are committed or
- * neither. From `next_start_at` on, the relay starts the workflow of a delivery, unless its start is confirmed.
- */
-export const WEBHOOKS = /* sql */ `
 CREATE TABLE webhook_endpoints (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 35 AND id ~ '^we_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
   url text NOT NULL CHECK (length(url) <= 2048),
   description text CHECK (length(description) <= 1000),
   events text[] NOT NULL CHECK (cardinality(events) > 0
-    AND events <@ ARRAY[${quoted(SUBSCRIBABLE_EVENTS)}]),
+    AND events <@ ARRAY['task.succeeded', 'task.failed', 'task.late_result', 'account.balance_low']),
   encrypted_secret bytea NOT NULL,
   previous_encrypted_secret bytea,
   previous_secret_until timestamptz,
@@ -38,12 +32,12 @@ CREATE INDEX webhook_endpoints_by_parts ON webhook_endpoints USING gin (url gin_
 CREATE TABLE events (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^evt_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
-  type text NOT NULL ${oneOf('type', [...SUBSCRIBABLE_EVENTS, ENDPOINT_TEST_EVENT])},
+  type text NOT NULL CHECK (type IN ('task.succeeded', 'task.failed', 'task.late_result', 'account.balance_low', 'endpoint.test')),
   task_id text COLLATE "C",
   payload text NOT NULL,
   created_at timestamptz NOT NULL,
   CONSTRAINT events_of_tasks_name_them CHECK (
-    (type IN (${quoted([LOW_BALANCE_EVENT, ENDPOINT_TEST_EVENT])})) = (task_id IS NULL))
+    (type IN ('account.balance_low', 'endpoint.test')) = (task_id IS NULL))
 );
 CREATE UNIQUE INDEX events_once_per_task ON events (task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX events_by_account ON events (account_id, id);
@@ -85,6 +79,3 @@ CREATE TABLE delivery_attempts (
   PRIMARY KEY (delivery_id, number),
   CONSTRAINT delivery_attempts_have_an_outcome CHECK (num_nonnulls(status, error) >= 1)
 );
-
-${DELIVERY_ATTEMPTS}
-`;

@@ -1,12 +1,10 @@
-/**
- * `create_tasks` is the single transaction of a create call. For each task, it checks the key, the account and the end
- * user's budget again under their locks, reserves the price, inserts the task and completes its idempotency key. A
- * batch of tasks costs a busy account only one lock, one move of its balance and one commit. Each task has its own
- * outcome: `created`, `claim_lost` or a refusal of `task_refusal`. Uploads of a created task are marked as used.
- *
- * @param again the tasks were sent before with an unknown outcome: existing tasks count as `created`
- */
-export const CREATE_TASKS = /* sql */ `
+-- `create_tasks` is the single transaction of a create call. For each task, it checks the key, the account and the end
+-- user's budget again under their locks, reserves the price, inserts the task and completes its idempotency key. A
+-- batch of tasks costs a busy account only one lock, one move of its balance and one commit. Each task has its own
+-- outcome: `created`, `claim_lost` or a refusal of `task_refusal`. Uploads of a created task are marked as used.
+--
+-- @param again the tasks were sent before with an unknown outcome: existing tasks count as `created`
+
 CREATE OR REPLACE FUNCTION complete_idempotency_claim(owner_id text, claim jsonb, created_task_id text)
 RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
@@ -117,4 +115,3 @@ BEGIN
   FROM unnest(accepted) WITH ORDINALITY AS new;
   INSERT INTO tasks SELECT * FROM unnest(accepted);
 END $$;
-`;

@@ -1,27 +1,18 @@
-import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
-import { RECORDED_COLUMNS } from '../text-money/settlement.ts';
-import { HEARTBEAT_TIMEOUT_SECONDS, isLeaseValid } from '../text-lease.ts';
+-- `write_text` is the statement with which a text process takes allowances, returns them, and charges completed
+-- requests. Many requests cost one lock of each account, one insert of transfers with its checks and triggers, and one
+-- commit. Every call also renews the lease of the process.
+--
+-- Every statement that moves money locks accounts first, ordered by id, and then the accounts' keys, which prevents
+-- deadlocks. A writer locks its own process before its accounts. Times are taken under these locks, so that an
+-- account's transfers are in chronological order.
+--
+-- Writes of a process are numbered, and a number is written once, so that a write with an unknown outcome can be
+-- repeated. Settlements that may have been written under another number are looked for first.
+--
+-- A statement without settlements commits without waiting for the disk. If the database crashes at that moment, the
+-- allowance is lost, and settlements find less money than they expect. Their charges then come from the available
+-- balance.
 
-const TOKENS = TOKEN_COUNTS.map(({ column }) => column).join(', ');
-const FAILED_TOKENS = TOKEN_COUNTS.map(({ column }) => `(attempt.used->>'${column}')::bigint`).join(', ');
-
-/**
- * `write_text` is the statement with which a text process takes allowances, returns them, and charges completed
- * requests. Many requests cost one lock of each account, one insert of transfers with its checks and triggers, and one
- * commit. Every call also renews the lease of the process.
- *
- * Every statement that moves money locks accounts first, ordered by id, and then the accounts' keys, which prevents
- * deadlocks. A writer locks its own process before its accounts. Times are taken under these locks, so that an
- * account's transfers are in chronological order.
- *
- * Writes of a process are numbered, and a number is written once, so that a write with an unknown outcome can be
- * repeated. Settlements that may have been written under another number are looked for first.
- *
- * A statement without settlements commits without waiting for the disk. If the database crashes at that moment, the
- * allowance is lost, and settlements find less money than they expect. Their charges then come from the available
- * balance.
- */
-export const WRITE_TEXT = /* sql */ `
 -- Counts requests of keys in this minute. Each of wanted has its place, the api_key_id, the key's request_limit, how many
 -- requests are there, and how many more may come soon, of which it gets at most a sixteenth of what the minute has left.
 CREATE OR REPLACE FUNCTION count_text_requests(wanted json)
@@ -123,7 +114,7 @@ BEGIN
   INSERT INTO processes AS known (id, last_write) VALUES (writer, write_number)
   ON CONFLICT (id) DO UPDATE SET last_write = greatest(known.last_write, write_number),
     heartbeat_at = clock_timestamp(),
-    heard_since = CASE WHEN known.heartbeat_at < clock_timestamp() - interval '${HEARTBEAT_TIMEOUT_SECONDS} seconds' THEN clock_timestamp()
+    heard_since = CASE WHEN known.heartbeat_at < clock_timestamp() - interval '5 seconds' THEN clock_timestamp()
       ELSE known.heard_since END;
 
   SELECT array_agg(account_id), array_agg(api_key_id), array_agg(id) INTO owner_ids, key_ids, ask_ids
@@ -165,8 +156,14 @@ BEGIN
         allowance_id
       FROM ended WHERE is_paid
     ), recorded AS (
-      INSERT INTO text_requests (${RECORDED_COLUMNS}, held, excess, absorbed)
-      SELECT ${RECORDED_COLUMNS}, amount_held, 0, 0
+      INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
+        upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers,
+        input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
+        calls, estimated, charge, latency_ms, first_byte_ms, held, excess, absorbed)
+      SELECT id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream, upstream_format,
+        upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers, input_tokens,
+        cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, calls, estimated,
+        charge, latency_ms, first_byte_ms, amount_held, 0, 0
       FROM ended WHERE charge <= amount_held
     )
     SELECT jsonb_agg(to_jsonb(ended) || jsonb_build_object('held', amount_held)) INTO overruns
@@ -186,17 +183,22 @@ BEGIN
     END IF;
     IF has_failed THEN
       INSERT INTO failed_text_attempts (text_request_id, number, created_at, account_id, api_key_id, model, upstream,
-        upstream_model, catalogue_version, ${TOKENS}, estimated)
+        upstream_model, catalogue_version, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
+          output_tokens, reasoning_tokens, estimated)
       SELECT settled.id, attempt.place, settled.created_at, settled.account_id, settled.api_key_id, settled.model,
         attempt.used->>'upstream', attempt.used->>'upstream_model', settled.catalogue_version,
-        ${FAILED_TOKENS}, (attempt.used->>'estimated')::boolean
+        (attempt.used->>'input_tokens')::bigint, (attempt.used->>'cache_read_tokens')::bigint,
+          (attempt.used->>'cache_write_tokens')::bigint, (attempt.used->>'cache_write_1h_tokens')::bigint,
+          (attempt.used->>'output_tokens')::bigint, (attempt.used->>'reasoning_tokens')::bigint,
+          (attempt.used->>'estimated')::boolean
       FROM unnest(items) AS settled, jsonb_array_elements(settled.failed_attempts) WITH ORDINALITY AS attempt(used, place);
     END IF;
   END IF;
 
   IF NOT is_repeated AND ask_ids IS NOT NULL THEN
     SELECT json_agg(ask) INTO counting FROM json_to_recordset(asks)
-      AS ask(place integer, api_key_id text, request_limit integer, requests integer, extra_requests integer) WHERE request_limit IS NOT NULL AND requests + extra_requests > 0;
+      AS ask(place integer, api_key_id text, request_limit integer, requests integer,
+        extra_requests integer) WHERE request_limit IS NOT NULL AND requests + extra_requests > 0;
     IF counting IS NOT NULL THEN
       SELECT jsonb_object_agg(place, jsonb_build_object('before', before, 'counted_to', before + counted)) INTO counts
       FROM count_text_requests(counting);
@@ -306,7 +308,7 @@ BEGIN
             WHERE allowance.account_id = ask.account_id AND allowance.id <> ask.id
               AND (refusal <> 'key_limit' OR allowance.api_key_id = ask.api_key_id)
               AND (refusal <> 'end_user_limit' OR allowance.end_user_budget_id = ask.budget_id)
-              AND (answered_at >= item.recalled_since) IS NOT TRUE AND ${isLeaseValid('moment')}
+              AND (answered_at >= item.recalled_since) IS NOT TRUE AND processes.heartbeat_at > moment - interval '2 seconds'
           LOOP
             is_recalling := true;
             IF other.is_recalled IS NOT TRUE THEN
@@ -380,4 +382,3 @@ BEGIN
     'sum', CASE WHEN ask_ids IS NULL AND cardinality(items) = 0 THEN
       (SELECT coalesce(sum(amount), 0)::text FROM text_allowances WHERE process_id = writer) END);
 END $$;
-`;

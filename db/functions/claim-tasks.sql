@@ -1,9 +1,7 @@
-/**
- * `claim_tasks` claims the tasks whose workflows start next. It is a function because every relay calls it many times a
- * second, and planning the query each time takes several times as long as running it. Accounts alternate: tasks of the
- * account with the fewest recent starts come first.
- */
-export const CLAIM_TASKS = /* sql */ `
+-- `claim_tasks` claims the tasks whose workflows start next. It is a function because every relay calls it many times a
+-- second, and planning the query each time takes several times as long as running it. Accounts alternate: tasks of the
+-- account with the fewest recent starts come first.
+
 CREATE OR REPLACE FUNCTION claim_tasks(most integer, retry_after_seconds double precision, served_account_ids text[])
 RETURNS TABLE (id text, account_id text, model text, kind text, price numeric, deadline_at timestamptz, request_id text)
 LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
@@ -32,4 +30,3 @@ BEGIN
     FROM due WHERE tasks.id = due.id AND tasks.created_at = due.created_at
     RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, CAST(tasks.price AS numeric), tasks.deadline_at, tasks.request_id;
 END $$;
-`;

@@ -1,30 +1,21 @@
-import { END_USERS } from '../../domain/policy.ts';
-import { CLAIM_TASKS } from '../functions/claim-tasks.ts';
-import { CREATE_TASKS } from '../functions/create-tasks.ts';
-import { FINISH_TASKS } from '../functions/finish-tasks.ts';
-import { CANCELLERS } from '../../domain/task.ts';
-import { forbidDelete, oneOf } from './0001-foundations.ts';
+-- Media tasks, their idempotency keys, and their submissions to upstreams.
+--
+-- - Status and money agree by construction: a task is inserted with its reservation, ends with exactly one resolution
+--   of the right kind, and never changes after that. It has one job at one provider. `created_at` is the time in the
+--   id, by which every query finds the partition. The reservation and its resolution have the same time as `opened_at`.
+-- - The content of a final task can be erased once: its inputs, its output, and the message of its failure. The facts
+--   that the ledger needs stay.
+-- - An idempotency key (contract 4.1) is a claim while `completed_at` is null: it belongs to the holder of
+--   `claim_token` until `lease_until`, after which another request may take it over. Completed rows hold the first
+--   response, encrypted, and are valid until `expires_at`. The response of a task whose content is erased is erased,
+--   too; the task itself is the response from then on.
+-- - A submission is committed before its first byte is sent, so that no task is rendered twice because a submission was
+--   lost. A task gets no other submission while one has an open outcome, or after one was accepted. The outcome changes
+--   once; the upstream's charge may arrive later.
+-- - If a render ends after the refund of its task for a timeout, its customer can claim it until `expires_at`. The
+--   claim makes a new task, which is charged and succeeds at once.
+-- - A vendor's job belongs to one task, across all upstreams of the vendor: two upstreams may use one account.
 
-/**
- * Media tasks, their idempotency keys, and their submissions to upstreams.
- *
- * - Status and money agree by construction: a task is inserted with its reservation, ends with exactly one resolution
- *   of the right kind, and never changes after that. It has one job at one provider. `created_at` is the time in the
- *   id, by which every query finds the partition. The reservation and its resolution have the same time as `opened_at`.
- * - The content of a final task can be erased once: its inputs, its output, and the message of its failure. The facts
- *   that the ledger needs stay.
- * - An idempotency key (contract 4.1) is a claim while `completed_at` is null: it belongs to the holder of
- *   `claim_token` until `lease_until`, after which another request may take it over. Completed rows hold the first
- *   response, encrypted, and are valid until `expires_at`. The response of a task whose content is erased is erased,
- *   too; the task itself is the response from then on.
- * - A submission is committed before its first byte is sent, so that no task is rendered twice because a submission was
- *   lost. A task gets no other submission while one has an open outcome, or after one was accepted. The outcome changes
- *   once; the upstream's charge may arrive later.
- * - If a render ends after the refund of its task for a timeout, its customer can claim it until `expires_at`. The
- *   claim makes a new task, which is charged and succeeds at once.
- * - A vendor's job belongs to one task, across all upstreams of the vendor: two upstreams may use one account.
- */
-export const TASKS = /* sql */ `
 CREATE TABLE idempotency_keys (
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
   key text COLLATE "C" NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
@@ -60,7 +51,7 @@ CREATE TABLE tasks (
   billable_duration_seconds integer CHECK (billable_duration_seconds > 0),
   request_id text NOT NULL,
   -- The end user whom the create call names; null for none, and once the name is erased.
-  end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND ${END_USERS.maxNameLength}),
+  end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND 128),
   status text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
   reservation_id text COLLATE "C" NOT NULL,
   resolution_id text COLLATE "C",
@@ -74,7 +65,7 @@ CREATE TABLE tasks (
     'processing_timeout', 'processing_failed', 'result_transfer_failed')),
   error_message text,
   -- Null unless somebody cancelled the task: the specification has no error code for a cancellation.
-  cancelled_by text ${oneOf('cancelled_by', CANCELLERS)},
+  cancelled_by text CHECK (cancelled_by IN ('operator', 'customer')),
   updated_at timestamptz NOT NULL,
   completed_at timestamptz,
   erased_at timestamptz,
@@ -172,7 +163,8 @@ BEGIN
   RETURN NEW;
 END $$;
 CREATE TRIGGER tasks_change_lawfully BEFORE UPDATE ON tasks FOR EACH ROW EXECUTE FUNCTION check_task_change();
-${forbidDelete('tasks')}
+CREATE TRIGGER tasks_are_kept BEFORE DELETE ON tasks FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER tasks_not_truncated BEFORE TRUNCATE ON tasks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- No transfer resolves a task's reservation without the task: at the end of the transaction both agree.
 CREATE FUNCTION check_task_resolution() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -256,7 +248,8 @@ BEGIN
 END $$;
 CREATE TRIGGER submissions_change_once BEFORE UPDATE ON submissions
   FOR EACH ROW EXECUTE FUNCTION check_submission_change();
-${forbidDelete('submissions')}
+CREATE TRIGGER submissions_are_kept BEFORE DELETE ON submissions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER submissions_not_truncated BEFORE TRUNCATE ON submissions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE late_results (
   task_id text COLLATE "C" PRIMARY KEY,
@@ -268,8 +261,3 @@ CREATE TABLE late_results (
 );
 CREATE INDEX late_results_by_expiry ON late_results (expires_at) WHERE claimed_task_id IS NULL;
 CREATE INDEX late_results_by_account ON late_results (account_id);
-
-${CREATE_TASKS}
-${CLAIM_TASKS}
-${FINISH_TASKS}
-`;

@@ -1,25 +1,5 @@
-/** SQL for a cost. @param used a row with token counts @param promptTokens the tokens of the prompt in each call */
-function costOf(used: string, promptTokens: string): string {
-  return `(greatest(${used}.input_tokens - ${used}.cache_read_tokens - ${used}.cache_write_tokens, 0) * rates.input
-      + ${used}.cache_read_tokens * rates.cached_input
-      + (${used}.cache_write_tokens - ${used}.cache_write_1h_tokens) * rates.cache_write
-      + ${used}.cache_write_1h_tokens * rates.cache_write_1h
-      + ${used}.output_tokens * rates.output)
-    * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
-      ELSE text_cost_factor(rates.tiers, rates.peaks, ${promptTokens}, ${used}.created_at) END`;
-}
+-- The operator's cost of a text request, computed as `domain/pricing.ts` computes prices.
 
-/** SQL that joins the operator's `rates`. @param used a text request or a failed attempt */
-export function joinRates(used: string): string {
-  return `LEFT JOIN text_costs AS rates ON rates.version = ${used}.catalogue_version AND rates.model = ${used}.model
-    AND rates.upstream = ${used}.upstream AND rates.upstream_model = ${used}.upstream_model`;
-}
-
-/** Failed attempts with their rates, for a `FROM` clause. */
-export const FAILED_ATTEMPTS_WITH_RATES = `failed_text_attempts AS attempt ${joinRates('attempt')}`;
-
-/** The operator's cost of a text request, computed as `domain/pricing.ts` computes prices. */
-export const TEXT_COSTS = /* sql */ `
 CREATE OR REPLACE FUNCTION text_cost_factor(tiers jsonb, peaks jsonb, prompt_tokens bigint, started_at timestamptz)
 RETURNS numeric LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
@@ -50,10 +30,22 @@ END $$;
 -- attempts cost, which have rows of their own.
 CREATE OR REPLACE FUNCTION cost_of_text(request text_requests, rates text_costs) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE WHEN request.outcome = 'failed' THEN 0 ELSE ${costOf('request', 'request.input_tokens / request.calls')} END
+  SELECT CASE WHEN request.outcome = 'failed' THEN 0 ELSE (greatest(request.input_tokens - request.cache_read_tokens - request.cache_write_tokens,
+    0) * rates.input
+      + request.cache_read_tokens * rates.cached_input
+      + (request.cache_write_tokens - request.cache_write_1h_tokens) * rates.cache_write
+      + request.cache_write_1h_tokens * rates.cache_write_1h
+      + request.output_tokens * rates.output)
+    * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
+      ELSE text_cost_factor(rates.tiers, rates.peaks, request.input_tokens / request.calls, request.created_at) END END
 $$;
 CREATE OR REPLACE FUNCTION cost_of_failed_attempt(attempt failed_text_attempts, rates text_costs) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT ${costOf('attempt', 'attempt.input_tokens')}
+  SELECT (greatest(attempt.input_tokens - attempt.cache_read_tokens - attempt.cache_write_tokens, 0) * rates.input
+      + attempt.cache_read_tokens * rates.cached_input
+      + (attempt.cache_write_tokens - attempt.cache_write_1h_tokens) * rates.cache_write
+      + attempt.cache_write_1h_tokens * rates.cache_write_1h
+      + attempt.output_tokens * rates.output)
+    * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
+      ELSE text_cost_factor(rates.tiers, rates.peaks, attempt.input_tokens, attempt.created_at) END
 $$;
-`;

@@ -1,46 +1,36 @@
-import { LIMIT_PERIODS } from '../../domain/api-key.ts';
-import { END_USERS } from '../../domain/policy.ts';
-import { END_USER_BUDGETS } from '../functions/end-user-budgets.ts';
-import { KEY_PERIODS } from '../functions/key-periods.ts';
-import { appendOnly, forbidDelete, oneOf } from './0001-foundations.ts';
+-- Accounts with their balances, price lists of customers, API keys, budgets of end users, and the requests per minute
+-- of each key.
+--
+-- - A price list changes by a new version, and versions never change: tasks and text requests name the version that
+--   priced them. The latest version whose `valid_from` has passed applies. A version is announced before it is valid,
+--   so that every process knows it in time, and no version is valid before it was written.
+-- - Only a trigger on `transfers` moves the balances. No `pico_usd` is negative, so no account can be overdrawn,
+--   whatever the code does. `used` of a key is the sum of its charges and of `reserved`.
+-- - `debt` is what the account owes for payments that returned to their payers (`functions/collect-debts.sql`).
+-- - The limit of a key is for all time, or renews each `limit_period` of UTC. If it renews, `used` minus `used_before`,
+--   the use until `period_since`, counts towards the limit (`functions/key-periods.sql`).
+-- - A budget of an end user bounds the holds and charges of tasks and text requests that name the end user
+--   (`functions/end-user-budgets.sql`). `accounts.budgets_version` changes with the budgets of an account, so that each
+--   text process knows when to read them again.
+-- - `last_used_at` of a key is when money was last held for it. The update of `used` sets it.
+-- - Rows are never deleted, because transfers name them. A deleted key stays deleted.
+-- - The low fillfactors leave room for a new version of a row beside the old one, so that an update changes no index.
+-- - `has_promo` is whether a grant of promo credit is open, so that other accounts skip the work for promo credit.
+-- - A suspended account spends nothing from that moment on, in any process: creating tasks and holding for text check
+--   `suspended_at` under the lock of the account. Tasks and requests in progress continue.
+-- - Genway warns an account with a threshold `low_balance` when its balance is low. The balance is the available plus
+--   the held money: only charges lower it and only credits raise it. `low_balance_since` is when the low balance was
+--   announced. A credit that lifts the balance to the threshold, or a new threshold, sets it to null.
+-- - The inputs and results of tasks are erased `content_days` after the tasks were created, if the account sets this
+--   lifetime. All content from before `erase_before` is erased.
+-- - `request_windows` is unlogged: after a crash of the database, the counts of the current minute start again.
 
-/** Every process knows a new version within this time, because it reads its callers again every second or two. */
-export const ANNOUNCED_SECONDS = 5;
-
-/**
- * Accounts with their balances, price lists of customers, API keys, budgets of end users, and the requests per minute
- * of each key.
- *
- * - A price list changes by a new version, and versions never change: tasks and text requests name the version that
- *   priced them. The latest version whose `valid_from` has passed applies. A version is announced before it is valid,
- *   so that every process knows it in time, and no version is valid before it was written.
- * - Only a trigger on `transfers` moves the balances. No `pico_usd` is negative, so no account can be overdrawn,
- *   whatever the code does. `used` of a key is the sum of its charges and of `reserved`.
- * - `debt` is what the account owes for payments that returned to their payers (`functions/collect-debts.ts`).
- * - The limit of a key is for all time, or renews each `limit_period` of UTC. If it renews, `used` minus `used_before`,
- *   the use until `period_since`, counts towards the limit (`functions/key-periods.ts`).
- * - A budget of an end user bounds the holds and charges of tasks and text requests that name the end user
- *   (`functions/end-user-budgets.ts`). `accounts.budgets_version` changes with the budgets of an account, so that each
- *   text process knows when to read them again.
- * - `last_used_at` of a key is when money was last held for it. The update of `used` sets it.
- * - Rows are never deleted, because transfers name them. A deleted key stays deleted.
- * - The low fillfactors leave room for a new version of a row beside the old one, so that an update changes no index.
- * - `has_promo` is whether a grant of promo credit is open, so that other accounts skip the work for promo credit.
- * - A suspended account spends nothing from that moment on, in any process: creating tasks and holding for text check
- *   `suspended_at` under the lock of the account. Tasks and requests in progress continue.
- * - Genway warns an account with a threshold `low_balance` when its balance is low. The balance is the available plus
- *   the held money: only charges lower it and only credits raise it. `low_balance_since` is when the low balance was
- *   announced. A credit that lifts the balance to the threshold, or a new threshold, sets it to null.
- * - The inputs and results of tasks are erased `content_days` after the tasks were created, if the account sets this
- *   lifetime. All content from before `erase_before` is erased.
- * - `request_windows` is unlogged: after a crash of the database, the counts of the current minute start again.
- */
-export const ACCOUNTS = /* sql */ `
 CREATE TABLE price_lists (
   name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
   created_at timestamptz NOT NULL DEFAULT now()
 );
-${appendOnly('price_lists')}
+CREATE TRIGGER price_lists_are_kept BEFORE UPDATE OR DELETE ON price_lists FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER price_lists_not_truncated BEFORE TRUNCATE ON price_lists FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE price_list_versions (
   id text COLLATE "C" PRIMARY KEY,
@@ -53,10 +43,11 @@ CREATE TABLE price_list_versions (
   reason text NOT NULL CHECK (length(reason) BETWEEN 1 AND 1000),
   created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT price_list_versions_are_called_by_it CHECK (id = list || '@' || version),
-  CONSTRAINT price_list_versions_are_announced CHECK (valid_from >= created_at + interval '${ANNOUNCED_SECONDS} seconds')
+  CONSTRAINT price_list_versions_are_announced CHECK (valid_from >= created_at + interval '5 seconds')
 );
 CREATE INDEX price_list_versions_by_list ON price_list_versions (list, version);
-${appendOnly('price_list_versions')}
+CREATE TRIGGER price_list_versions_are_kept BEFORE UPDATE OR DELETE ON price_list_versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER price_list_versions_not_truncated BEFORE TRUNCATE ON price_list_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE FUNCTION check_price_list_version() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -119,7 +110,7 @@ CREATE TABLE api_keys (
   pepper_mark text NOT NULL DEFAULT '',
   hint text NOT NULL,
   usage_limit pico_usd,
-  limit_period text ${oneOf('limit_period', LIMIT_PERIODS)},
+  limit_period text CHECK (limit_period IN ('day', 'week', 'month')),
   used pico_usd NOT NULL DEFAULT 0,
   used_before pico_usd NOT NULL DEFAULT 0,
   period_since timestamptz,
@@ -138,14 +129,12 @@ CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 CREATE INDEX api_keys_by_hint ON api_keys (hint);
 CREATE INDEX api_keys_by_parts ON api_keys USING gin (name gin_trgm_ops, id gin_trgm_ops);
 
-${KEY_PERIODS}
-
 CREATE TABLE end_user_budgets (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^eub_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
-  end_user text COLLATE "C" NOT NULL CHECK (length(end_user) BETWEEN 1 AND ${END_USERS.maxNameLength}),
+  end_user text COLLATE "C" NOT NULL CHECK (length(end_user) BETWEEN 1 AND 128),
   usage_limit pico_usd NOT NULL,
-  limit_period text NOT NULL ${oneOf('limit_period', LIMIT_PERIODS)},
+  limit_period text NOT NULL CHECK (limit_period IN ('day', 'week', 'month')),
   used pico_usd NOT NULL DEFAULT 0,
   period_since timestamptz NOT NULL DEFAULT clock_timestamp(),
   created_at timestamptz(3) NOT NULL DEFAULT now(),
@@ -153,18 +142,18 @@ CREATE TABLE end_user_budgets (
 ) WITH (fillfactor = 25);
 CREATE INDEX end_user_budgets_by_account ON end_user_budgets (account_id, id);
 
-${END_USER_BUDGETS}
-
 CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW
   WHEN ((OLD.id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.created_at)) EXECUTE FUNCTION refuse_change();
-${forbidDelete('accounts')}
+CREATE TRIGGER accounts_are_kept BEFORE DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER accounts_not_truncated BEFORE TRUNCATE ON accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE ON api_keys FOR EACH ROW
   WHEN ((OLD.id, OLD.account_id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.account_id, NEW.created_at)
     OR (OLD.digest <> NEW.digest AND OLD.pepper_mark = NEW.pepper_mark)) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_stay_deleted BEFORE UPDATE ON api_keys FOR EACH ROW
   WHEN (OLD.deleted_at IS NOT NULL AND OLD.deleted_at IS DISTINCT FROM NEW.deleted_at)
   EXECUTE FUNCTION refuse_change();
-${forbidDelete('api_keys')}
+CREATE TRIGGER api_keys_are_kept BEFORE DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER api_keys_not_truncated BEFORE TRUNCATE ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE FUNCTION only_the_ledger_moves_money() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -219,4 +208,3 @@ CREATE UNLOGGED TABLE request_windows (
   PRIMARY KEY (api_key_id, window_start, reads)
 ) WITH (fillfactor = 50);
 CREATE INDEX request_windows_by_age ON request_windows (window_start);
-`;

@@ -1,12 +1,10 @@
-/**
- * The periods of keys whose limit renews. `used_before` is the used amount when the period started. A period starts
- * with its first use, so that no job has to run at midnight.
- *
- * - Money in allowances of text processes counts towards the new period.
- * - A refund of a task from an earlier period does not reduce the use of this one: `move_balances` subtracts the refund
- *   from `used_before`, too.
- */
-export const KEY_PERIODS = /* sql */ `
+-- The periods of keys whose limit renews. `used_before` is the used amount when the period started. A period starts
+-- with its first use, so that no job has to run at midnight.
+--
+-- - Money in allowances of text processes counts towards the new period.
+-- - A refund of a task from an earlier period does not reduce the use of this one: `move_balances` subtracts the refund
+--   from `used_before`, too.
+
 -- What text processes may spend for a key.
 CREATE OR REPLACE FUNCTION held_by_allowances(key api_keys) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -38,4 +36,3 @@ CREATE OR REPLACE FUNCTION renew_period(key_id text, moment timestamptz) RETURNS
     period_since = date_trunc(limit_period, moment, 'UTC')
   WHERE id = key_id RETURNING *
 $$;
-`;

@@ -1,34 +1,19 @@
-import { END_USERS } from '../../domain/policy.ts';
-import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../domain/text-tokens.ts';
-import { CHARGE_TEXT } from '../functions/charge-text.ts';
-import { WRITE_TEXT } from '../functions/write-text.ts';
-import { SETTLEMENT_FIELDS } from '../text-money/settlement.ts';
-import { appendOnly, forbidDelete } from './0001-foundations.ts';
+-- Text: the processes that serve it, the allowances that they spend, and the usage of completed requests.
+--
+-- - An allowance is money of an account and a key that one process may spend while its lease is valid: `amount` of it
+--   is neither charged nor released yet. A row without money is deleted. `recalled_at` requests the return of the money
+--   that no request holds; `answered_at` is when the process last returned it.
+-- - An allowance may belong to an end user with a budget. There is no foreign key to the budget, which may be deleted
+--   before its allowances return.
+-- - `text_requests` has a row for each completed request. `held` is its hold, `charge` the price of the usage, `excess`
+--   the part above the hold that the account paid, and `absorbed` the part that nobody paid.
+-- - `failed_text_attempts` has the attempts that failed after their upstream reported usage or sent output, which the
+--   vendor may bill. The usage that clients pay for is in `text_requests`. `number` counts only attempts with a row.
+-- - A slot is one of the few requests per minute to free models that an account has. The table is unlogged: after a
+--   crash of the database, the slots of the last minute are free again.
+-- - Rows refer to accounts and keys without foreign keys: the ledger's trigger refuses unknown ones, and a check for
+--   each row would cost more than the row.
 
-/** The default lets processes of the version before a column continue to write. */
-const TOKEN_COLUMNS = TOKEN_COUNTS.map((count) => {
-  const nullable = 'ofDay' in count ? 'NOT NULL DEFAULT 0 ' : '';
-  return `${count.column} bigint ${nullable}CHECK (${count.column} >= 0)`;
-}).join(',\n  ');
-
-/**
- * Text: the processes that serve it, the allowances that they spend, and the usage of completed requests.
- *
- * - An allowance is money of an account and a key that one process may spend while its lease is valid: `amount` of it
- *   is neither charged nor released yet. A row without money is deleted. `recalled_at` requests the return of the money
- *   that no request holds; `answered_at` is when the process last returned it.
- * - An allowance may belong to an end user with a budget. There is no foreign key to the budget, which may be deleted
- *   before its allowances return.
- * - `text_requests` has a row for each completed request. `held` is its hold, `charge` the price of the usage, `excess`
- *   the part above the hold that the account paid, and `absorbed` the part that nobody paid.
- * - `failed_text_attempts` has the attempts that failed after their upstream reported usage or sent output, which the
- *   vendor may bill. The usage that clients pay for is in `text_requests`. `number` counts only attempts with a row.
- * - A slot is one of the few requests per minute to free models that an account has. The table is unlogged: after a
- *   crash of the database, the slots of the last minute are free again.
- * - Rows refer to accounts and keys without foreign keys: the ledger's trigger refuses unknown ones, and a check for
- *   each row would cost more than the row.
- */
-export const TEXT = /* sql */ `
 CREATE TABLE processes (
   id uuid PRIMARY KEY,
   started_at timestamptz NOT NULL DEFAULT now(),
@@ -81,9 +66,14 @@ CREATE TABLE text_requests (
   -- The version of the customer's price list that changed those prices, if one did.
   price_list text COLLATE "C",
   -- The end user whom the request names; null for none, and once the name is erased.
-  end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND ${END_USERS.maxNameLength}),
+  end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND 128),
   modifiers jsonb,
-  ${TOKEN_COLUMNS},
+  input_tokens bigint NOT NULL DEFAULT 0 CHECK (input_tokens >= 0),
+  cache_read_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_read_tokens >= 0),
+  cache_write_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_tokens >= 0),
+  cache_write_1h_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_1h_tokens >= 0),
+  output_tokens bigint NOT NULL DEFAULT 0 CHECK (output_tokens >= 0),
+  reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
   -- How many calls of the upstream used the tokens.
   calls smallint NOT NULL DEFAULT 1 CHECK (calls >= 1),
   estimated boolean NOT NULL,
@@ -102,10 +92,11 @@ CREATE TABLE text_requests (
 CREATE INDEX text_requests_by_account ON text_requests (account_id, created_at);
 -- With everything that usage by end user adds up, so that it reads no rows.
 CREATE INDEX text_requests_of_end_users ON text_requests (account_id, created_at)
-  INCLUDE (end_user, outcome, ${SUMMED_TOKEN_COUNTS.map(({ column }) => column).join(', ')}, charge, absorbed)
+  INCLUDE (end_user, outcome, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, charge, absorbed)
   WHERE end_user IS NOT NULL;
 CREATE INDEX text_requests_by_end_user ON text_requests (end_user, id) INCLUDE (account_id) WHERE end_user IS NOT NULL;
-${forbidDelete('text_requests')}
+CREATE TRIGGER text_requests_are_kept BEFORE DELETE ON text_requests FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER text_requests_not_truncated BEFORE TRUNCATE ON text_requests FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE FUNCTION check_text_request_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -130,15 +121,23 @@ CREATE TABLE failed_text_attempts (
   upstream text NOT NULL,
   upstream_model text NOT NULL,
   catalogue_version text NOT NULL,
-  ${TOKEN_COLUMNS},
+  input_tokens bigint NOT NULL DEFAULT 0 CHECK (input_tokens >= 0),
+  cache_read_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_read_tokens >= 0),
+  cache_write_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_tokens >= 0),
+  cache_write_1h_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_1h_tokens >= 0),
+  output_tokens bigint NOT NULL DEFAULT 0 CHECK (output_tokens >= 0),
+  reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
   estimated boolean NOT NULL,
   PRIMARY KEY (text_request_id, number)
 );
 CREATE INDEX failed_text_attempts_by_time ON failed_text_attempts (created_at, text_request_id, number);
-${appendOnly('failed_text_attempts')}
+CREATE TRIGGER failed_text_attempts_are_kept BEFORE UPDATE OR DELETE ON failed_text_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER failed_text_attempts_not_truncated BEFORE TRUNCATE ON failed_text_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
-CREATE TYPE text_settlement AS (${SETTLEMENT_FIELDS});
-
-${CHARGE_TEXT}
-${WRITE_TEXT}
-`;
+CREATE TYPE text_settlement AS (id text, created_at timestamptz(3), account_id text, api_key_id text, request_id text,
+  model text, format text, streamed boolean, upstream text, upstream_format text, upstream_model text, outcome text,
+  error_code text, catalogue_version text, price_list text, end_user text, modifiers jsonb, input_tokens bigint,
+  cache_read_tokens bigint, cache_write_tokens bigint, cache_write_1h_tokens bigint, output_tokens bigint,
+  reasoning_tokens bigint, calls smallint, estimated boolean, charge numeric, latency_ms integer, first_byte_ms integer,
+  held numeric, allowance_id text, paid numeric, paid_signup numeric, charge_id text, funded_only boolean,
+  releases_slot boolean, failed_attempts jsonb);

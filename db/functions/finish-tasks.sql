@@ -1,14 +1,12 @@
-/**
- * `finish_tasks` ends tasks. It writes each task's settlement or refund, final status, event and deliveries in one
- * statement, so that a process that stops leaves no locks. A busy account costs one wait for its lock and one commit
- * for all of its tasks, and the create calls that need the same lock wait once. A final task does not change. If one
- * item fails, the whole statement fails.
- *
- * `place` is the position of the item, from 1. `completed_at` comes from the caller, because the payload of the event
- * contains it. The function sets the time of the transfer, so that an account's transfers are in chronological order.
- * `delivery_ids` of an item are new ids, at least as many as an account has endpoints.
- */
-export const FINISH_TASKS = /* sql */ `
+-- `finish_tasks` ends tasks. It writes each task's settlement or refund, final status, event and deliveries in one
+-- statement, so that a process that stops leaves no locks. A busy account costs one wait for its lock and one commit
+-- for all of its tasks, and the create calls that need the same lock wait once. A final task does not change. If one
+-- item fails, the whole statement fails.
+--
+-- `place` is the position of the item, from 1. `completed_at` comes from the caller, because the payload of the event
+-- contains it. The function sets the time of the transfer, so that an account's transfers are in chronological order.
+-- `delivery_ids` of an item are new ids, at least as many as an account has endpoints.
+
 CREATE OR REPLACE FUNCTION finish_tasks(items jsonb)
 RETURNS TABLE (place bigint, applied boolean, delivery_ids text[], task tasks)
 LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
@@ -74,4 +72,3 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 END $$;
-`;

@@ -1,21 +1,18 @@
-import { FAILED_ATTEMPTS_WITH_RATES, joinRates } from './text-costs.ts';
-import { BILL_TOLERANCES as TOLERANCES } from '../../domain/vendor-bill.ts';
+-- Functions that compare the bill of a vendor with the recorded cost of its renders and text requests.
 
-/** Functions that compare the bill of a vendor with the recorded cost of its renders and text requests. */
-export const BILL_DIFFERENCES = /* sql */ `
-CREATE FUNCTION is_as_billed(billed numeric, cost numeric, tolerance numeric) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-  SELECT abs(billed - cost) <= greatest(tolerance, ${TOLERANCES.least})
+CREATE OR REPLACE FUNCTION is_as_billed(billed numeric, cost numeric, tolerance numeric) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT abs(billed - cost) <= greatest(tolerance, 5000000000)
 $$;
 
 -- Of names that differ in letters and signs only, such as 'Gemini 2.5 Flash' and 'gemini-2.5-flash'.
-CREATE FUNCTION plain_name(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION plain_name(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g')
 $$;
 
 -- A line that names a job is compared with the submission of that job. The jobs of a model that are as billed are compared
 -- once more by their sum, in which small differences that all of them have add up. All other lines of a model are added up,
 -- and compared with what else the model cost in the month. Costs that nobody knows are not compared.
-CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
   difference text, model text, job_id text, task_id text, line integer, billed numeric, cost numeric
 ) LANGUAGE sql STABLE AS $$
   WITH period AS (
@@ -38,19 +35,23 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
   ), compared_jobs AS (
     SELECT billed_jobs.job_id, billed_jobs.line, coalesce(submitted.model, billed_jobs.model, '') AS model,
       submitted.task_id, billed_jobs.billed, submitted.cost,
-      is_as_billed(billed_jobs.billed, submitted.cost, submitted.cost * ${TOLERANCES.job}) AS is_as_billed
+      is_as_billed(billed_jobs.billed, submitted.cost, submitted.cost * 0.01) AS is_as_billed
     FROM billed_jobs LEFT JOIN submitted USING (job_id)
   ), costs AS (
-    SELECT request.upstream_model AS model, cost_of_text(request.*, rates.*) AS cost, ${TOLERANCES.text} AS tolerance
-    FROM period, text_requests AS request ${joinRates('request')}
+    SELECT request.upstream_model AS model, cost_of_text(request.*, rates.*) AS cost, 0.01 AS tolerance
+    FROM period,
+      text_requests AS request LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version AND rates.model = request.model
+    AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
     WHERE request.upstream = ANY (bill.upstreams) AND request.upstream_model IS NOT NULL
       AND request.created_at >= begins_at AND request.created_at < ends_at
     UNION ALL
-    SELECT attempt.upstream_model, cost_of_failed_attempt(attempt.*, rates.*), ${TOLERANCES.text}
-    FROM period, ${FAILED_ATTEMPTS_WITH_RATES}
+    SELECT attempt.upstream_model, cost_of_failed_attempt(attempt.*, rates.*), 0.01
+    FROM period,
+      failed_text_attempts AS attempt LEFT JOIN text_costs AS rates ON rates.version = attempt.catalogue_version AND rates.model = attempt.model
+    AND rates.upstream = attempt.upstream AND rates.upstream_model = attempt.upstream_model
     WHERE attempt.upstream = ANY (bill.upstreams) AND attempt.created_at >= begins_at AND attempt.created_at < ends_at
     UNION ALL
-    SELECT submitted.model, submitted.cost, ${TOLERANCES.renders} FROM submitted, period
+    SELECT submitted.model, submitted.cost, 0.001 FROM submitted, period
     WHERE NOT is_billed_by_job AND submitted_at >= begins_at AND submitted_at < ends_at
   ), models AS (
     SELECT costs.model, CASE WHEN bool_and(costs.cost IS NOT NULL) THEN sum(costs.cost) END AS cost,
@@ -73,7 +74,7 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
   UNION ALL
   SELECT 'wrong_price', jobs.model, NULL, NULL, min(jobs.line), sum(jobs.billed), sum(jobs.cost)
   FROM compared_jobs AS jobs WHERE jobs.is_as_billed GROUP BY jobs.model
-  HAVING NOT is_as_billed(sum(jobs.billed), sum(jobs.cost), sum(jobs.cost) * ${TOLERANCES.renders})
+  HAVING NOT is_as_billed(sum(jobs.billed), sum(jobs.cost), sum(jobs.cost) * 0.001)
   UNION ALL
   -- What was submitted on the last day of a month may stand in the bill of the next one.
   SELECT 'missing', submitted.model, submitted.job_id, submitted.task_id, NULL, NULL, submitted.cost
@@ -90,4 +91,3 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
     coalesce(models.tolerance, 0))
   ORDER BY 2, 1, 5, 4
 $$;
-`;
