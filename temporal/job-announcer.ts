@@ -1,7 +1,7 @@
 /** Passes a provider's announcement that a job has ended to the workflow that waits for it. */
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { ServiceError } from '../domain/errors.ts';
-import type { jobEnded } from './workflows/media-task.ts';
+import type { jobEnded } from './workflows/media-task/media-task.ts';
 
 /** @throws ServiceError `processing_unavailable` when Temporal does not answer. Polling finds the end of the job anyway */
 export type AnnounceJobEnd = (taskId: string) => Promise<void>;

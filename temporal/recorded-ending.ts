@@ -2,7 +2,7 @@
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { TaskEnding } from '../db/queries/finish-task.ts';
-import type { Resolution } from './workflows/media-task.ts';
+import type { Resolution } from './workflows/media-task/media-task.ts';
 import type { HistoryEvent } from './history-steps.ts';
 
 export interface RecordedEnding {

@@ -10,7 +10,7 @@ import { formatDollars } from '../domain/money.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { toPriority, TASK_QUEUES } from '../domain/task-queues.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { mediaTask } from './workflows/media-task.ts';
+import type { mediaTask } from './workflows/media-task/media-task.ts';
 import { createStartWindow } from './start-window.ts';
 
 export interface TaskStarter {

@@ -56,7 +56,7 @@ export class CustomerCancellation {
    * @param settle makes sure that the provider renders nothing; returns the reason if that is not certain
    * @throws CancelledByCustomerError if the provider renders nothing
    */
-  async whileNone<Result>(step: () => Promise<Result>, settle: () => Promise<string | null>): Promise<Result> {
+  async runUnlessCancelled<Result>(step: () => Promise<Result>, settle: () => Promise<string | null>): Promise<Result> {
     for (;;) {
       const scope = new CancellationScope();
       const running = scope.run(step);

@@ -1,6 +1,6 @@
 /** All workflows that workers register. */
 export { lateResult } from './late-result.ts';
-export { mediaTask } from './media-task.ts';
+export { mediaTask } from './media-task/media-task.ts';
 export { reconciliation } from './reconciliation.ts';
 export { sweep } from './sweep.ts';
 export { webhookDelivery } from './webhook-delivery.ts';

@@ -4,7 +4,7 @@ import {
   mediaTask as currentMediaTask,
   type MediaTaskInput,
   type MediaTaskOutcome,
-} from '../../../temporal/workflows/media-task.ts';
+} from '../../../temporal/workflows/media-task/media-task.ts';
 
 export { reconciliation, webhookDelivery } from '../../../temporal/workflows/index.ts';
 
