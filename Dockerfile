@@ -39,7 +39,7 @@ USER node
 FROM base AS simulator
 COPY --from=build-simulator /app/dist-simulator dist
 EXPOSE 8090
-CMD ["node", "dist/lab/simulator.js"]
+CMD ["node", "dist/bin/simulator.js"]
 
 FROM base
 COPY --from=build /app/dist dist

@@ -4,7 +4,7 @@ import { Admission, type Importance, WINDOW_MS } from '../domain/admission.ts';
 import { errorHeaders, presentTypedError } from '../domain/error-envelope.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { credentialIn } from '../net/credential.ts';
+import { credentialIn } from './credential.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Caller } from '../db/queries/api-keys.ts';
 

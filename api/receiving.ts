@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { badRequest, ServiceError } from '../domain/errors.ts';
-import { afterReading } from '../net/after-reading.ts';
-import { BodyBytes } from '../net/body-bytes.ts';
+import { afterReading } from '../domain/after-reading.ts';
+import { BodyBytes } from '../domain/body-bytes.ts';
 
 export const PACE_CHECK_MS = 10_000;
 /** Slower than any usable connection. */

@@ -5,7 +5,7 @@ import type { Caller } from '../db/queries/api-keys.ts';
 import type { UncountedRequest } from '../db/text-money/billing.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { Operation } from './openapi/operation.ts';
-import type { Administrator } from './services/administrator.ts';
+import type { Administrator } from '../services/people/administrator.ts';
 
 /** Renders an error. @param publicUrl the address of the api, for links */
 export type PresentError = (error: ServiceError, requestId: string, publicUrl: string) => object;

@@ -1,15 +1,15 @@
 /** The api process: serves everything under `{base_url}`, and runs the relay. */
 import { createApp } from '../api/app.ts';
-import { startAutoTopUps } from '../api/services/auto-top-ups.ts';
-import { startInvoices } from '../api/services/finance/invoices.ts';
-import { startWebhookChecks } from '../api/services/webhook-checks.ts';
+import { startAutoTopUps } from '../services/money/auto-top-ups.ts';
+import { startInvoices } from '../services/money/invoices.ts';
+import { startWebhookChecks } from '../services/webhooks/webhook-checks.ts';
 import { loadConfig } from '../config.ts';
 import { startMail } from '../console/mail.ts';
 import { mountConsole } from '../console/serve.ts';
-import { listen } from '../net/http-server.ts';
-import { createMailer } from '../net/mailer.ts';
+import { listen } from '../api/http-server.ts';
+import { createMailer } from '../services/people/mailer.ts';
 import { watchDatabaseState } from '../telemetry/database-gauges.ts';
-import { startRelay } from '../temporal/relay.ts';
+import { startRelay } from '../services/tasks/relay.ts';
 import { printFatalErrors, RECORDING_MS, stopOnSignal } from './parts/process.ts';
 import { openServing } from './parts/serving.ts';
 

@@ -7,8 +7,8 @@ import { hostname } from 'node:os';
 import { Connection } from '@temporalio/client';
 import { loadConfig, loadStackConfig } from '../config.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
-import { connectionOptions } from '../temporal/connection.ts';
-import { listPollers } from '../temporal/pollers.ts';
+import { connectionOptions } from '../services/tasks/temporal-connection.ts';
+import { listPollers } from '../services/operations/pollers.ts';
 
 const TIMEOUT_MS = 5_000;
 

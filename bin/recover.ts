@@ -11,16 +11,16 @@ import { pendingMigrations } from '../db/migrate.ts';
 import { findNewestTaskTime } from '../db/queries/recovery.ts';
 import type { FileLookup } from '../db/reconciliation/check.ts';
 import { findMissingResults, findMissingUploads, tasksWithFiles } from '../db/reconciliation/missing-files.ts';
-import { connectionOptions } from '../temporal/connection.ts';
-import { DELIVERY_DECISIONS, recoverDeliveries } from '../temporal/recovery/recover-deliveries.ts';
-import { recoverTasks, TASK_DECISIONS } from '../temporal/recovery/recover-tasks.ts';
-import { cancelOrphanedJobs } from '../temporal/recovery/orphaned-jobs.ts';
+import { connectionOptions } from '../services/tasks/temporal-connection.ts';
+import { DELIVERY_DECISIONS, recoverDeliveries } from '../services/tasks/recovery/recover-deliveries.ts';
+import { recoverTasks, TASK_DECISIONS } from '../services/tasks/recovery/recover-tasks.ts';
+import { cancelOrphanedJobs } from '../services/tasks/recovery/orphaned-jobs.ts';
 import {
   findUnknownWorkflows,
   terminateUnknown,
   type UnknownWorkflow,
-} from '../temporal/recovery/unknown-workflows.ts';
-import { createWorkflowAccess } from '../temporal/workflow-access.ts';
+} from '../services/tasks/recovery/unknown-workflows.ts';
+import { createWorkflowAccess } from '../services/tasks/workflow-access.ts';
 import { CommandError } from './command/admin-client.ts';
 import { openStorage } from './parts/storage.ts';
 

@@ -4,9 +4,9 @@
  * process dies between sending the e-mail and removing the order, another e-mail follows a minute later; using one link
  * invalidates the other. The order of an invitation to an account is the invitation itself.
  */
-import { claimInvitationToMail } from '../api/services/people/members.ts';
-import { makeLink } from '../api/services/people/sign-in.ts';
-import type { ApiServices } from '../api/api-services.ts';
+import { claimInvitationToMail } from '../services/people/members.ts';
+import { makeLink } from '../services/people/sign-in.ts';
+import type { ApiServices } from '../api/services.ts';
 import { endInvitationMail } from '../db/queries/invitations.ts';
 import { claimLinkMail, type LinkMail, removeLinkMail } from '../db/queries/link-mails.ts';
 import { findUserByEmail, type User } from '../db/queries/users.ts';

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { raw } from 'hono/html';
-import type { ApiServices } from '../api/api-services.ts';
+import type { ApiServices } from '../api/services.ts';
 import { retryOnLostConnection } from '../db/connections.ts';
 import {
   completeSentForm,

@@ -13,10 +13,10 @@ import {
   type StaffPermission,
 } from '../domain/roles.ts';
 import type { Context } from '../api/state.ts';
-import type { ApiServices } from '../api/api-services.ts';
+import type { ApiServices } from '../api/services.ts';
 import type { Form } from './form.ts';
 import { isRefusal } from './form-problem.ts';
-import type { OpenSession } from '../api/services/people/sessions.ts';
+import type { OpenSession } from '../services/people/sessions.ts';
 import type { Texts } from './texts/texts.ts';
 
 /** A request for a page. */

@@ -1,5 +1,5 @@
 /** Filters of lists that accept a part of a name. A filter has one value: if several match, the reader chooses. */
-import type { ApiServices } from '../api/api-services.ts';
+import type { ApiServices } from '../api/services.ts';
 import type { Catalogue } from '../catalogue/types.ts';
 import { listAccounts } from '../db/queries/accounts.ts';
 import { isId } from '../domain/ids.ts';

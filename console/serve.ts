@@ -10,7 +10,7 @@ import { listMemberships, type Membership } from '../db/queries/users.ts';
 import { ServiceError, toServiceError } from '../domain/errors.ts';
 import { hasMemberPermission, hasStaffPermission } from '../domain/roles.ts';
 import { isStorable } from '../api/validation.ts';
-import type { ApiServices } from '../api/api-services.ts';
+import type { ApiServices } from '../api/services.ts';
 import type { Context, RequestState } from '../api/state.ts';
 import { assets } from './assets.ts';
 import { Form, readForm, readFormWithFile } from './form.ts';
@@ -33,8 +33,8 @@ import {
 } from './page.ts';
 import { findPage, PAGES } from './pages.ts';
 import { mountStatus } from './status.tsx';
-import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../api/services/people/provider-sign-in.ts';
-import { findSession, isFormToken, SESSION_COOKIE, SESSION_LIFETIME_SECONDS } from '../api/services/people/sessions.ts';
+import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../services/people/provider-sign-in.ts';
+import { findSession, isFormToken, SESSION_COOKIE, SESSION_LIFETIME_SECONDS } from '../services/people/sessions.ts';
 import { preferredLanguage, textsIn } from './texts/texts.ts';
 
 const PREFIX = '/console';

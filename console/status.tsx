@@ -1,8 +1,8 @@
 /** The public status page, `/status`: contract 4.12. The page needs no session and no script. */
 import type { Router } from '@koa/router';
 import { renderToString } from 'hono/jsx/dom/server';
-import type { PublicStatus, ServiceReport } from '../api/services/public-status.ts';
-import type { ApiServices } from '../api/api-services.ts';
+import type { PublicStatus, ServiceReport } from '../services/operations/public-status.ts';
+import type { ApiServices } from '../api/services.ts';
 import type { RequestState } from '../api/state.ts';
 import { STATUS } from '../domain/policy.ts';
 import { type ServiceStatus, statusOf } from '../domain/service-status.ts';

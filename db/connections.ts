@@ -7,7 +7,7 @@
  */
 import { Socket } from 'node:net';
 import { type Client, type ClientConfig, DatabaseError } from 'pg';
-import { afterReading } from '../net/after-reading.ts';
+import { afterReading } from '../domain/after-reading.ts';
 
 export interface ConnectionLimits {
   /** The server cancels a statement after this; 0 for never. */

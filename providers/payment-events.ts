@@ -8,7 +8,7 @@ import Joi from 'joi';
 import { isId } from '../domain/ids.ts';
 import { PICO_PER_CENT, type PicoUsd } from '../domain/money.ts';
 import type { PaymentReturn } from '../domain/returned-payment.ts';
-import { isSameSecret } from '../net/same-secret.ts';
+import { isSameSecret } from '../domain/same-secret.ts';
 
 const MAX_AGE_SECONDS = 300;
 

@@ -115,7 +115,7 @@ describe('the Dockerfile', () => {
     const programs = images.flatMap((image) =>
       programsIn([...textsOf(image, 'CMD'), ...textsOf(image, 'HEALTHCHECK')]),
     );
-    expect([...new Set(programs)]).to.have.members(['dist/bin/api.js', 'dist/bin/health.js', 'dist/lab/simulator.js']);
+    expect([...new Set(programs)]).to.have.members(['dist/bin/api.js', 'dist/bin/health.js', 'dist/bin/simulator.js']);
     for (const program of programs) {
       expect(existsSync(join(root, sourceOf(program))) && !isIgnored(sourceOf(program)), program).to.equal(true);
     }

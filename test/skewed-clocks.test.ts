@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { findFreePort } from '../bin/stack/ports.ts';
 import { waitUntil } from '../bin/stack/wait-until.ts';
-import { verifySignature } from '../net/webhook-signature.ts';
+import { verifySignature } from '../domain/webhook-signature.ts';
 import { announcePaymentEvent } from './support/payments.ts';
 import { call, startTestStack, type TestStack } from './support/stack.ts';
 import { type RecordingReceiver, startRecordingReceiver } from './support/receiver.ts';

@@ -12,8 +12,8 @@ import {
 } from '../middlewares/authenticate.ts';
 import type { RequestLimit } from '../middlewares/limit-requests.ts';
 import { requireToken } from '../middlewares/require-token.ts';
-import type { Administrator, FindAdministrator } from '../services/administrator.ts';
-import type { FindCaller } from '../services/find-caller.ts';
+import type { Administrator, FindAdministrator } from '../../services/people/administrator.ts';
+import type { FindCaller } from '../../services/people/find-caller.ts';
 import type { Context } from '../state.ts';
 import { type Access, type CallerBy, ROLES } from './access.ts';
 

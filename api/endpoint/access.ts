@@ -1,7 +1,7 @@
 /** Who may call an endpoint: contract 5. */
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { type AdminRole, STAFF_PERMISSIONS } from '../../domain/roles.ts';
-import type { Administrator } from '../services/administrator.ts';
+import type { Administrator } from '../../services/people/administrator.ts';
 
 /** Each access rule, with the caller that it admits; null if the rule identifies no caller. Keys are rate limited. */
 export interface CallerBy {

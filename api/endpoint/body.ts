@@ -6,7 +6,7 @@ import { BODIES } from '../../domain/policy.ts';
 import { type BodyLimits, readBody, readJsonBody } from '../middlewares/json-body.ts';
 import { toJsonSchema } from '../openapi/joi-schema.ts';
 import type { BodyDescription } from '../openapi/operation.ts';
-import type { ApiServices } from '../api-services.ts';
+import type { ApiServices } from '../services.ts';
 import { createValidator } from '../validation.ts';
 import { type Examples, json } from './answers.ts';
 

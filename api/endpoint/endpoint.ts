@@ -4,8 +4,8 @@
  */
 import type { Method, Operation, Tag } from '../openapi/operation.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
-import { recordAdminCall } from '../services/administrator.ts';
-import type { ApiServices } from '../api-services.ts';
+import { recordAdminCall } from '../../services/people/administrator.ts';
+import type { ApiServices } from '../services.ts';
 import type { Context, PresentError } from '../state.ts';
 import type { Access, CallerBy } from './access.ts';
 import { type Refusal, type RefusalStatus, statusOf } from './answers.ts';

@@ -2,8 +2,8 @@
 import { assertNotExhausted } from '../../domain/api-key.ts';
 import { type JsonSchema, text } from '../../domain/json-schema.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
-import { type CreatedResponse, createOnce, type IdempotencyClaim } from '../services/idempotency.ts';
-import type { ApiServices } from '../api-services.ts';
+import { type CreatedResponse, createOnce, type IdempotencyClaim } from '../../services/tasks/idempotency.ts';
+import type { ApiServices } from '../services.ts';
 import type { Context } from '../state.ts';
 import type { Answer, Refusal } from './answers.ts';
 import { type JsonBody, unchecked } from './body.ts';

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { ApiServices } from '../api-services.ts';
+import type { ApiServices } from '../services.ts';
 import type { RequestState } from '../state.ts';
 import type { Endpoint } from './endpoint.ts';
 import { parameterNames } from './path.ts';

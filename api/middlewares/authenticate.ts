@@ -3,7 +3,7 @@ import type { Clock } from '../../db/database-clock.ts';
 import type { ApiKey, Caller } from '../../db/queries/api-keys.ts';
 import { assertNotExhausted, assertUsable, keyRefusalError } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { bearerTokenOf } from '../../net/bearer-token.ts';
+import { bearerTokenOf } from '../../domain/bearer-token.ts';
 import type { Context } from '../state.ts';
 import { isRead } from './limit-requests.ts';
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../domain/errors.ts';
-import { createTokenCheck } from '../../net/bearer-token.ts';
+import { createTokenCheck } from '../../domain/bearer-token.ts';
 import type { Context } from '../state.ts';
 import { credentialOf } from './authenticate.ts';
 

@@ -1,7 +1,7 @@
 /** The version of the operator's files that a process uses, and why it refused a later version. */
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { ConfigurationPreview, ConfigurationState } from '../../api/services/configuration-control.ts';
+import type { ConfigurationPreview, ConfigurationState } from '../../services/operations/configuration-control.ts';
 import { compareOffers, mediaRateCardsOf, offerOf, textCostsOf } from '../../catalogue/offer.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { FilesConfig } from '../../config.ts';

@@ -1,6 +1,6 @@
 import type { Config, FilesConfig } from '../../config.ts';
 import type { Clock } from '../../db/database-clock.ts';
-import { createGuardedClient } from '../../net/address-guard.ts';
+import { createGuardedClient } from '../../providers/guard/address-guard.ts';
 import { MEDIA_APIS, MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
 import { createMediaUpstream, type MediaUpstream, type MediaUpstreamOptions } from '../../providers/media/upstream.ts';
 import { TEXT_VENDORS } from '../../providers/text/vendors.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createOverload } from '../../api/overload.ts';
 import type { Config } from '../../config.ts';
-import type { RunningServer } from '../../net/http-server.ts';
+import type { RunningServer } from '../../api/http-server.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
 import { startWithRetries } from './start-with-retries.ts';
 import { warnOfPlainHttp } from './plain-http.ts';

@@ -5,7 +5,7 @@ import { keyRefusalError } from '../../domain/api-key.ts';
 import { errorHeaders, presentError } from '../../domain/error-envelope.ts';
 import { methodNotAllowed, ServiceError, toServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
-import { bearerTokenOf, createTokenCheck } from '../../net/bearer-token.ts';
+import { bearerTokenOf, createTokenCheck } from '../../domain/bearer-token.ts';
 import { createHealthCheck, type HealthDependencies } from '../../telemetry/health.ts';
 import { type Metrics, METRICS_CONTENT_TYPE, METRICS_REFUSAL } from '../../telemetry/metrics.ts';
 

@@ -3,7 +3,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { setFlagsFromString } from 'node:v8';
 import { createTextApp } from '../../api/app.ts';
 import type { Config } from '../../config.ts';
-import { listen } from '../../net/http-server.ts';
+import { listen } from '../../api/http-server.ts';
 import { RECORDING_MS, stopOnSignal } from './process.ts';
 import { openServing } from './serving.ts';
 import { shareMetrics } from './shared-metrics.ts';

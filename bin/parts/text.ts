@@ -1,12 +1,12 @@
 /** The text service, which runs in the api process and in the text process. */
 import type { Web, WebDependencies } from './web.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
-import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
-import { createFindPrices } from '../../api/services/customer-prices.ts';
-import { createFindBudget } from '../../api/services/end-user-budgets.ts';
-import { vendorOf } from '../../api/services/media-circuits.ts';
-import { startUpstreamControl, type UpstreamControl } from '../../api/services/upstream-control.ts';
-import { createTextService, type TextService } from '../../api/text/text-service.ts';
+import { observeUpstreams } from '../../services/text/observe-upstreams.ts';
+import { createFindPrices } from '../../services/money/customer-prices.ts';
+import { createFindBudget } from '../../services/money/end-user-budgets.ts';
+import { vendorOf } from '../../services/operations/media-circuits.ts';
+import { startUpstreamControl, type UpstreamControl } from '../../services/operations/upstream-control.ts';
+import { createTextService, type TextService } from '../../services/text/text-service.ts';
 import type { Config } from '../../config.ts';
 import { type CallRecorder, createCallRecorder } from '../../db/call-recorder.ts';
 import { retryOnLostConnection } from '../../db/connections.ts';

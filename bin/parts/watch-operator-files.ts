@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Registry } from 'prom-client';
-import type { ConfigurationControl } from '../../api/services/configuration-control.ts';
+import type { ConfigurationControl } from '../../services/operations/configuration-control.ts';
 import type { FilesConfig } from '../../config.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { repeat } from '../../domain/repeat.ts';

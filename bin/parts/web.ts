@@ -2,29 +2,29 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { AppDependencies, AppSettings } from '../../api/app.ts';
-import { createDeliveryStarter, type DeliveryStarter } from '../../temporal/delivery-starter.ts';
-import { createJobAnnouncer } from '../../temporal/job-announcer.ts';
-import { createReconciliationStarter } from '../../temporal/reconciliation-starter.ts';
-import { createTaskStarter } from '../../temporal/task-starter.ts';
-import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
+import { createDeliveryStarter, type DeliveryStarter } from '../../services/webhooks/delivery-starter.ts';
+import { createJobAnnouncer } from '../../services/tasks/job-announcer.ts';
+import { createReconciliationStarter } from '../../services/operations/reconciliation-starter.ts';
+import { createTaskStarter } from '../../services/tasks/task-starter.ts';
+import { createWorkflowAccess } from '../../services/tasks/workflow-access.ts';
 import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
 import { checkSecrets } from '../../db/queries/secrets.ts';
 import { createEncryption } from '../../db/encryption.ts';
-import { startModelControl } from '../../api/services/model-control.ts';
+import { startModelControl } from '../../services/operations/model-control.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
 import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
-import { createGuardedClient } from '../../net/address-guard.ts';
-import { createOpenIdProvider } from '../../net/openid-provider.ts';
+import { createGuardedClient } from '../../providers/guard/address-guard.ts';
+import { createOpenIdProvider } from '../../services/people/openid-provider.ts';
 import { watchOperatorFiles, type WatchedFiles } from './watch-operator-files.ts';
 import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
-import { connectionOptions } from '../../temporal/connection.ts';
+import { connectionOptions } from '../../services/tasks/temporal-connection.ts';
 
 /** The dependencies of the applications, except those that serve text. */
 export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstreams'> {

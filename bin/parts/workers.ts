@@ -1,9 +1,9 @@
 /** The workers of a worker process: one for each task queue, each with its own slots. */
 import type { WorkerOptions } from '@temporalio/worker';
-import type { MediaTaskActivities } from '../../temporal/activities/media-task/media-task.ts';
-import type { ReconciliationActivities } from '../../temporal/activities/reconciliation.ts';
-import type { SweepActivities } from '../../temporal/activities/sweep.ts';
-import type { WebhookDeliveryActivities } from '../../temporal/activities/webhook-delivery.ts';
+import type { MediaTaskActivities } from '../../activities/media-task/media-task.ts';
+import type { ReconciliationActivities } from '../../activities/reconciliation.ts';
+import type { SweepActivities } from '../../activities/sweep.ts';
+import type { WebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
 import type { Config } from '../../config.ts';
 import { providerQueue, TASK_QUEUES } from '../../domain/task-queues.ts';
 import type { ProviderLimits } from '../../providers/upstreams.ts';

@@ -6,7 +6,7 @@ import { bundleWorkflowCode, type BundleOptions, type WorkflowBundleWithSourceMa
 /** The extension of the workflows, which are compiled if this file is. */
 const extension = extname(import.meta.url);
 const inWorkflows = (name: string): string =>
-  fileURLToPath(new URL(`../../temporal/workflows/${name}${extension}`, import.meta.url));
+  fileURLToPath(new URL(`../../workflows/${name}${extension}`, import.meta.url));
 
 /** Bundles in a few seconds; for production, the build does so once. */
 export function bundleWorkflows(logger?: BundleOptions['logger']): Promise<WorkflowBundleWithSourceMap> {

@@ -48,8 +48,6 @@ const STOP_ORDER: readonly (readonly string[])[] = [
   ['postgres'],
 ];
 
-/** The folders of programs that are not in `bin`, relative to this file. */
-const FOLDERS: Readonly<Record<string, string>> = { simulator: '../../lab' };
 const EXTENSION = extname(import.meta.url);
 const LOADER = EXTENSION === '.ts' ? ['--import', import.meta.resolve('tsx')] : [];
 
@@ -176,7 +174,7 @@ interface NodeProcessOptions {
 async function startNodeProcess(name: string, { environment, config, write }: NodeProcessOptions): Promise<Running> {
   const child = await startProcess({
     command: process.execPath,
-    args: [...LOADER, join(import.meta.dirname, FOLDERS[name] ?? '..', `${name}${EXTENSION}`)],
+    args: [...LOADER, join(import.meta.dirname, '..', `${name}${EXTENSION}`)],
     env: environment,
     output: (line) => write(formatLogLine(name, line)),
   });

@@ -1,6 +1,6 @@
 /** Waits until started processes work. */
 import { request } from 'undici';
-import { listPollers } from '../../temporal/pollers.ts';
+import { listPollers } from '../../services/operations/pollers.ts';
 import type { RunningProcess } from './child-process.ts';
 import { logTail } from './log-tail.ts';
 import { waitUntil } from './wait-until.ts';

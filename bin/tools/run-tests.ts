@@ -35,12 +35,12 @@ const MORE_JOBS_THAN_CORES = 2;
 const LONG_TESTS = [
   'test/lab/drill/drill.',
   'test/operations/',
-  'test/temporal/workflows/vendors/',
+  'test/workflows/vendors/',
   'test/source',
   'test/console/every-page',
   'test/console/browser',
   'test/bin/',
-  'test/temporal/workflows/',
+  'test/workflows/',
 ];
 /** The variables through which tests find the services of the run. */
 const SERVICE_VARIABLES: Readonly<Record<Service, string>> = {

@@ -1,6 +1,6 @@
 /**
  * Runs every path through the workflows on a real stack and saves the histories in test/histories, which
- * test/temporal/workflows/replay.test.ts replays. Run this tool after adding a path; a change that breaks existing
+ * test/workflows/replay.test.ts replays. Run this tool after adding a path; a change that breaks existing
  * histories needs `patched`, not new histories.
  *
  * Usage: npm run histories [name…] (default: all)

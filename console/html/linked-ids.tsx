@@ -1,5 +1,5 @@
 /** Text in which each id is a link to its page. */
-import { FINDABLE_KINDS } from '../../api/services/find-by-id.ts';
+import { FINDABLE_KINDS } from '../../services/operations/find-by-id.ts';
 import { ID_PREFIX, isId } from '../../domain/ids.ts';
 import { usePage, useTexts } from './page-context.ts';
 

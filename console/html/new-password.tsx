@@ -1,6 +1,6 @@
 /** The fields of every form that sets a password, and the words for each fault of a password. */
-import { PASSWORD_LENGTH } from '../../api/services/people/passwords.ts';
-import type { passwordFault } from '../../api/services/people/sign-in.ts';
+import { PASSWORD_LENGTH } from '../../services/people/passwords.ts';
+import type { passwordFault } from '../../services/people/sign-in.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Field } from './components.tsx';
 import { useTexts } from './page-context.ts';

@@ -1,5 +1,5 @@
 /** Shows events in the order in which they happened. */
-import type { TimelineEvent } from '../../api/services/timeline.ts';
+import type { TimelineEvent } from '../../services/tasks/timeline.ts';
 import { LinkedIds } from './linked-ids.tsx';
 import { useTexts } from './page-context.ts';
 

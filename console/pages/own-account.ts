@@ -1,6 +1,6 @@
 /** Reads the prices, the months and the tasks of the account of a member's visit. */
-import { existingAccount } from '../../api/services/existing-account.ts';
-import type { ApiServices } from '../../api/api-services.ts';
+import { existingAccount } from '../../services/people/existing-account.ts';
+import type { ApiServices } from '../../api/services.ts';
 import { findPlannedVersions } from '../../db/queries/price-lists.ts';
 import { findAccountTask } from '../../db/queries/tasks.ts';
 import { isId } from '../../domain/ids.ts';

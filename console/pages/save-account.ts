@@ -1,5 +1,5 @@
 /** Saves a form that changes stored fields of the account in the page's path. */
-import { existingAccount } from '../../api/services/existing-account.ts';
+import { existingAccount } from '../../services/people/existing-account.ts';
 import type { Database } from '../../db/database.ts';
 import { type Account, lockAccount } from '../../db/queries/accounts.ts';
 import type { UserVisit } from '../page.ts';

@@ -1,5 +1,5 @@
 /** The words of the console in English. Every other language is a file like this one. */
-import { TIMELINE_TEXTS } from '../../api/services/timeline-texts.ts';
+import { TIMELINE_TEXTS } from '../../services/tasks/timeline-texts.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 
 const NO_CODES: Readonly<Partial<Record<ErrorCode, string>>> = {};

@@ -1,5 +1,5 @@
 /** The texts of timelines in simplified Chinese. */
-import type { TimelineTexts } from '../../api/services/timeline-texts.ts';
+import type { TimelineTexts } from '../../services/tasks/timeline-texts.ts';
 
 export const TIMELINE_ZH: TimelineTexts = {
   words: {

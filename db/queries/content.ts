@@ -5,7 +5,7 @@
  * another one checks {@link isDueTask} or {@link isDue}. The sweeps delete the copies themselves.
  *
  * A new copy joins the list, with the table and the columns that have it. If the copy belongs to a task, `eraseTasks` erases it,
- * otherwise a line of `CONTENT_SWEEPS`. `test/temporal/erasure.test.ts` searches all tables, files and
+ * otherwise a line of `CONTENT_SWEEPS`. `test/services/operations/erasure.test.ts` searches all tables, files and
  * histories for a marker after an erasure: let it make a copy there.
  */
 import type { Database } from '../database.ts';
@@ -219,7 +219,7 @@ function changeDueRows(table: string, change: string, rows: string): Sweep {
   };
 }
 
-/** The sweeps that change only rows. `temporal/activities/sweep.ts` erases tasks together with their files. */
+/** The sweeps that change only rows. `activities/sweep.ts` erases tasks together with their files. */
 export const CONTENT_SWEEPS = {
   'responses of create calls': changeDueRows(
     'idempotency_keys',

@@ -5,15 +5,15 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { serveLocally } from '../stack/local-server.ts';
-import { createRouter, parseJson, route, type SimulatorRequest } from '../simulator/router.ts';
-import { chatCompletions } from '../simulator/text/chat-completions.ts';
-import type { Conversation } from '../simulator/text/conversation.ts';
-import type { SimulatedFormat, StreamedAnswer } from '../simulator/text/format.ts';
-import { generateContent } from '../simulator/text/generate-content.ts';
-import { messages } from '../simulator/text/messages.ts';
-import { PacedWriter } from '../simulator/text/paced-writer.ts';
-import { responses } from '../simulator/text/responses.ts';
-import type { Script } from '../simulator/text/script.ts';
+import { createRouter, parseJson, route, type SimulatorRequest } from '../../simulator/router.ts';
+import { chatCompletions } from '../../simulator/text/chat-completions.ts';
+import type { Conversation } from '../../simulator/text/conversation.ts';
+import type { SimulatedFormat, StreamedAnswer } from '../../simulator/text/format.ts';
+import { generateContent } from '../../simulator/text/generate-content.ts';
+import { messages } from '../../simulator/text/messages.ts';
+import { PacedWriter } from '../../simulator/text/paced-writer.ts';
+import { responses } from '../../simulator/text/responses.ts';
+import type { Script } from '../../simulator/text/script.ts';
 
 /** The cost of one request to the vendor. */
 export interface VendorCall {

@@ -7,7 +7,7 @@ import { copyFile, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, type Dispatcher, request } from 'undici';
-import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
+import { digestApiKey, newApiKey } from '../../services/people/api-key-digest.ts';
 import type { RunningProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { DEFAULT_CATALOGUE } from '../../catalogue/load.ts';

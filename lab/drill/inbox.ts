@@ -1,7 +1,7 @@
 /** The events that the receiver got: each event once, with its number of deliveries, and the invalid ones. */
 import type { IncomingMessage } from 'node:http';
 import Joi from 'joi';
-import { verifySignature } from '../../net/webhook-signature.ts';
+import { verifySignature } from '../../domain/webhook-signature.ts';
 
 /** One event with all its deliveries. */
 export interface ReceivedEvent {

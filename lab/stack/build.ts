@@ -32,7 +32,7 @@ export async function buildWorkflows(folder: string): Promise<string> {
  */
 export async function buildPrograms(folder: string): Promise<string> {
   const programs = join(folder, 'programs');
-  for (const project of ['tsconfig.build.json', 'lab/simulator/tsconfig.json']) {
+  for (const project of ['tsconfig.build.json', 'simulator/tsconfig.json']) {
     const args = ['-p', project, '--noCheck', '--outDir', programs];
     await run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: ROOT });
   }

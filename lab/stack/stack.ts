@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { childEnvironment } from '../../config.ts';
-import { createSimulator } from '../simulator/simulator.ts';
+import { createSimulator } from '../../simulator/simulator.ts';
 import { type Ground, layClusterGround, layDevelopmentGround } from './ground.ts';
 import { type Killable, type Member, startMember } from './member.ts';
 import { expectAnswer, NODE_OPTIONS, runNode, startUntil } from './node-process.ts';

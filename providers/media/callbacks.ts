@@ -5,7 +5,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { isSameSecret } from '../../net/same-secret.ts';
+import { isSameSecret } from '../../domain/same-secret.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
 /** The announcement is not from the upstream, is too old, or cannot be read. Answer 401 and do nothing. */

@@ -1,7 +1,7 @@
 /** An upstream's answer, received at the pace at which its reader reads. */
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
-import { BodyBytes } from '../../net/body-bytes.ts';
+import { BodyBytes } from '../../domain/body-bytes.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 import type { CancelSignal } from './cancel-signal.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
-import { MAX_HEADER_BYTES } from '../../net/http-server.ts';
+import { MAX_HEADER_BYTES } from '../../api/http-server.ts';
 import { useStarted } from '../support/started.ts';
 import { startTestConsole } from '../support/console.ts';
 import { callbackReaders } from '../support/media.ts';

@@ -4,7 +4,7 @@ import Koa from 'koa';
 import type { Presentation } from '../../domain/resource/resource.ts';
 import { NDJSON, type Rows, sendAll, toCsv } from '../../api/exports.ts';
 import type { RequestState } from '../../api/state.ts';
-import { listen } from '../../net/http-server.ts';
+import { listen } from '../../api/http-server.ts';
 
 interface Row {
   readonly name: string | null;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { expect } from 'chai';
-import { priceOf } from '../../api/services/customer-prices.ts';
+import { priceOf } from '../../services/money/customer-prices.ts';
 import { createImageRequestParser } from '../../api/routes/images/schema.ts';
 import { presentModel } from '../../api/routes/models/present.ts';
 import { createVideoRequestParser } from '../../api/routes/videos/schema.ts';
@@ -18,7 +18,7 @@ import { newId } from '../../domain/ids.ts';
 import type { RenderInputs } from '../../domain/task.ts';
 import { objectOf } from '../../providers/media/json.ts';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
-import { renderRequestOf } from '../../temporal/activities/media-task/render-request.ts';
+import { renderRequestOf } from '../../activities/media-task/render-request.ts';
 import { PUBLISHED_SCHEMAS } from '../fixtures/parameters/published.ts';
 import { createRefusalReader } from '../support/refusal.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createOverload, type Overload } from '../../api/overload.ts';
 import { Admission } from '../../domain/admission.ts';
-import { listen, type RunningServer } from '../../net/http-server.ts';
+import { listen, type RunningServer } from '../../api/http-server.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 
 const PAID = { id: 'acc_paid', toppedUpAt: new Date() };

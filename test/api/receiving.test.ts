@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createReceiving, type Receiving } from '../../api/receiving.ts';
 import { toServiceError } from '../../domain/errors.ts';
-import { listen, type RunningServer } from '../../net/http-server.ts';
+import { listen, type RunningServer } from '../../api/http-server.ts';
 import type { ServiceError } from '../../domain/errors.ts';
 
 const MAX_BYTES = 1_000_000;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { codeAt } from '../../api/services/people/second-factor.ts';
-import { checkPassword, hashChosenPassword, pauseAfter, requestLinkMail } from '../../api/services/people/sign-in.ts';
+import { codeAt } from '../../services/people/second-factor.ts';
+import { checkPassword, hashChosenPassword, pauseAfter, requestLinkMail } from '../../services/people/sign-in.ts';
 import { PAGES } from '../../console/pages.ts';
 import {
   addSecondFactor,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
 import { addSecondFactor, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
-import { codeAt } from '../../api/services/people/second-factor.ts';
+import { codeAt } from '../../services/people/second-factor.ts';
 import { createTaskRow, keyOf } from '../support/factories.ts';
 
 const PROMPT = 'A red kite over the sea, seen from the harbour at dusk';

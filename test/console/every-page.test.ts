@@ -1,7 +1,7 @@
 import axe from 'axe-core';
 import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
-import { createOpenIdProvider } from '../../net/openid-provider.ts';
+import { createOpenIdProvider } from '../../services/people/openid-provider.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
 import type { TestApp } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { startMail } from '../../console/mail.ts';
 import type { Repetition } from '../../domain/repeat.ts';
-import { createMailer } from '../../net/mailer.ts';
+import { createMailer } from '../../services/people/mailer.ts';
 import {
   invite,
   PASSWORD,

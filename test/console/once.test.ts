@@ -14,7 +14,7 @@ import {
   useVisitor,
   Visitor,
 } from '../support/console.ts';
-import { codeAt } from '../../api/services/people/second-factor.ts';
+import { codeAt } from '../../services/people/second-factor.ts';
 import { createEndpoint } from '../support/factories.ts';
 
 const CONSOLE = join(import.meta.dirname, '../../console');

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { connect } from '../../api/services/people/provider-sign-in.ts';
-import { codeAt } from '../../api/services/people/second-factor.ts';
+import { connect } from '../../services/people/provider-sign-in.ts';
+import { codeAt } from '../../services/people/second-factor.ts';
 import { mountConsole } from '../../console/serve.ts';
 import { findUserByEmail } from '../../db/queries/users.ts';
-import { digestToken } from '../../net/bearer-token.ts';
-import { createOpenIdProvider, SignInRefusedError } from '../../net/openid-provider.ts';
+import { digestToken } from '../../domain/bearer-token.ts';
+import { createOpenIdProvider, SignInRefusedError } from '../../services/people/openid-provider.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import type { TestCaller } from '../support/factories.ts';
 import {

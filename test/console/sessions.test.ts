@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { codeAt } from '../../api/services/people/second-factor.ts';
-import { openSession } from '../../api/services/people/sessions.ts';
+import { codeAt } from '../../services/people/second-factor.ts';
+import { openSession } from '../../services/people/sessions.ts';
 import {
   addSecondFactor,
   invite,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MAX_BILL_BYTES } from '../../console/pages/staff/months/import-bill.tsx';
-import { deleteBill } from '../../api/services/finance/bills.ts';
+import { deleteBill } from '../../services/money/bills.ts';
 import { listVendorBills } from '../../db/queries/vendor-bills.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { recordCost } from '../../db/queries/submissions.ts';

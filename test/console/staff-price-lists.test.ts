@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { findSalesBelowCost, setPriceList } from '../../api/services/price-lists.ts';
+import { findSalesBelowCost, setPriceList } from '../../services/money/price-lists.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { readRules, writeRules } from '../../console/pages/staff/price-lists/rules.ts';
 import { textsIn } from '../../console/texts/texts.ts';

@@ -5,7 +5,7 @@ import type { Database } from '../../db/database.ts';
 import { CATALOGUE } from '../support/catalogue.ts';
 import { createCallRecorder } from '../../db/call-recorder.ts';
 import { WEBHOOK_CHECKS } from '../../db/queries/availability.ts';
-import { startWebhookChecks } from '../../api/services/webhook-checks.ts';
+import { startWebhookChecks } from '../../services/webhooks/webhook-checks.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import type { TestApp } from '../support/app.ts';

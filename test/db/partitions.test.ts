@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { startRelay } from '../../temporal/relay.ts';
+import { startRelay } from '../../services/tasks/relay.ts';
 import type { Database } from '../../db/database.ts';
 import { sumTransfersWhere } from '../../db/queries/daily-transfers.ts';
 import { readStatement, type Statement } from '../../db/queries/statements.ts';

@@ -46,7 +46,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   unapproved_adjustments: { because: 'one for each amount that people move by hand, which books keep for ever' },
   late_results: {
     because:
-      'their own sweep removes those that nobody claimed (temporal/activities/sweep.ts); a task stands for each of the others',
+      'their own sweep removes those that nobody claimed (activities/sweep.ts); a task stands for each of the others',
   },
   operator_actions: { because: 'people make them, with a reason each, and audits read them for ever' },
   price_lists: { because: 'people make them, at most 1,000' },
@@ -59,7 +59,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   auto_top_ups: { because: 'one for each account' },
   recovery_codes: { because: 'ten for each user with a second factor' },
   reconciliations: { sweep: 'reconciliations' },
-  result_files: { because: 'their own sweep removes them once their task has ended: temporal/activities/sweep.ts' },
+  result_files: { because: 'their own sweep removes them once their task has ended: activities/sweep.ts' },
   request_windows: { sweep: 'request windows' },
   sellers: { because: 'one for each change of the configuration' },
   sent_forms: { sweep: 'sent forms' },

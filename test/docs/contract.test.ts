@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { endpointsFor } from '../../api/endpoints.ts';
-import { REFUSED_FOR_MS } from '../../api/services/image-links.ts';
+import { REFUSED_FOR_MS } from '../../services/tasks/image-links.ts';
 import { READ_REQUEST as READ_CHAT } from '../../text/chat-completions/request-shape.ts';
 import { readRequest as readEmbeddings } from '../../text/embeddings/request-shape.ts';
 import { useOf } from '../../text/fields.ts';
@@ -26,7 +26,7 @@ import {
   USAGE,
   WEBHOOKS,
 } from '../../domain/policy.ts';
-import { CLIENT_LIMITS, MAX_HEADER_BYTES, MAX_REQUESTS_UNDER_WAY, REQUEST_TIMEOUT_MS } from '../../net/http-server.ts';
+import { CLIENT_LIMITS, MAX_HEADER_BYTES, MAX_REQUESTS_UNDER_WAY, REQUEST_TIMEOUT_MS } from '../../api/http-server.ts';
 import { document } from '../support/openapi.ts';
 import { CONTRACT as contract } from './contract-page.ts';
 import { type PicoUsd, parseUsd } from '../../domain/money.ts';

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { deliveryHeaders, newWebhookSecret } from '../../net/webhook-signature.ts';
+import { deliveryHeaders, newWebhookSecret } from '../../domain/webhook-signature.ts';
 
 const EXAMPLES = [
   { file: 'webhook-receiver.ts', command: process.execPath, flags: ['--import', 'tsx'] },

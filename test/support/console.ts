@@ -1,7 +1,7 @@
 /** A user of the console with a browser: keeps its cookies, and sends the forms that pages show. */
 import { request } from 'undici';
-import { codeAt } from '../../api/services/people/second-factor.ts';
-import { SESSION_COOKIE } from '../../api/services/people/sessions.ts';
+import { codeAt } from '../../services/people/second-factor.ts';
+import { SESSION_COOKIE } from '../../services/people/sessions.ts';
 import { mountConsole } from '../../console/serve.ts';
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import { startTestApp, type TestApp, type TestAppOptions } from './app.ts';

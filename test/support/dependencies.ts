@@ -1,10 +1,10 @@
 /** The default parts of applications in tests: nothing starts workflows, and nothing moderates. */
 import type { Logger } from 'pino';
-import { createFindPrices } from '../../api/services/customer-prices.ts';
-import { createFindBudget } from '../../api/services/end-user-budgets.ts';
+import { createFindPrices } from '../../services/money/customer-prices.ts';
+import { createFindBudget } from '../../services/money/end-user-budgets.ts';
 import type { AppDependencies, AppSettings } from '../../api/app.ts';
-import { createTextService, type TextService } from '../../api/text/text-service.ts';
-import type { TextServices, TextSettings } from '../../api/text/services.ts';
+import { createTextService, type TextService } from '../../services/text/text-service.ts';
+import type { TextServices, TextSettings } from '../../services/text/services.ts';
 import { CATALOGUE } from './catalogue.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import { MACHINE_CLOCK } from '../../db/database-clock.ts';

@@ -1,7 +1,7 @@
 /** Rows for tests, made by the same queries as in production. Values without meaning for a test have defaults. */
 import { randomBytes } from 'node:crypto';
-import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
-import { importBill } from '../../api/services/finance/bills.ts';
+import { digestApiKey, newApiKey } from '../../services/people/api-key-digest.ts';
+import { importBill } from '../../services/money/bills.ts';
 import type { Database } from '../../db/database.ts';
 import { type Account, findAccount, insertAccount } from '../../db/queries/accounts.ts';
 import { type ApiKey, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';

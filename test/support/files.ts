@@ -1,8 +1,8 @@
 /** The files of a whole stack: their place, and the sweeps that delete them. */
 import { join } from 'node:path';
 import { createLocalStorage } from '../../storage/local.ts';
-import { createFileSweeps, type SweepDependencies } from '../../temporal/activities/sweep.ts';
-import { createHistoryEraser } from '../../temporal/history-eraser.ts';
+import { createFileSweeps, type SweepDependencies } from '../../activities/sweep.ts';
+import { createHistoryEraser } from '../../services/tasks/history-eraser.ts';
 import type { TestStack } from './stack.ts';
 
 export function filesFolderOf({ environment }: TestStack): string {

@@ -1,8 +1,8 @@
 /** Builds small media files, valid ones and parts of unusual ones. Viewers show the images; videos have no frames. */
 import { deflateSync } from 'node:zlib';
-import { latin1, uint16, uint32 } from '../../lab/simulator/render/bytes.ts';
-import { box } from '../../lab/simulator/render/mp4.ts';
-import { PNG_SIGNATURE, pngChunk } from '../../lab/simulator/render/png.ts';
+import { latin1, uint16, uint32 } from '../../simulator/render/bytes.ts';
+import { box } from '../../simulator/render/mp4.ts';
+import { PNG_SIGNATURE, pngChunk } from '../../simulator/render/png.ts';
 
 export interface ImageOptions {
   readonly width?: number;

@@ -77,5 +77,5 @@ export function useRecordingReceiver(answer: Parameters<typeof startRecordingRec
 }
 
 function readFixture(name: string): string {
-  return readFileSync(new URL(`../net/fixtures/${name}`, import.meta.url), 'utf8');
+  return readFileSync(new URL(`../providers/guard/fixtures/${name}`, import.meta.url), 'utf8');
 }

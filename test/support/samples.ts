@@ -1,6 +1,6 @@
 /** One of each object that the pages of the console show, for tests that open all pages. */
 import { Readable } from 'node:stream';
-import { inviteMember } from '../../api/services/people/members.ts';
+import { inviteMember } from '../../services/people/members.ts';
 import type { Database } from '../../db/database.ts';
 import { listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
 import { topUp } from '../../db/queries/credits.ts';

@@ -1,6 +1,6 @@
 /** Shared tests of vendors' adapters: the simulated vendor, and the results that every adapter must report. */
 import { expect } from 'chai';
-import type { SimulatorOptions } from '../../lab/simulator/simulator.ts';
+import type { SimulatorOptions } from '../../simulator/simulator.ts';
 import type { JobState, RenderRequest } from '../../providers/media/adapter.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';

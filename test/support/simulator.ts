@@ -1,4 +1,4 @@
-import { createSimulator, type SimulatorOptions } from '../../lab/simulator/simulator.ts';
+import { createSimulator, type SimulatorOptions } from '../../simulator/simulator.ts';
 import { baseUrlsAt, type TextUpstreamSettings } from '../../providers/text/settings.ts';
 import { useStarted } from './started.ts';
 

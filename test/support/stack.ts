@@ -11,7 +11,7 @@ import type { RunningProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import type { Environment } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
-import { createSimulator } from '../../lab/simulator/simulator.ts';
+import { createSimulator } from '../../simulator/simulator.ts';
 import { expectAnswer, startUntil } from '../../lab/stack/node-process.ts';
 import type { Built } from '../../lab/stack/stack.ts';
 import { useStarted } from './started.ts';

@@ -1,4 +1,4 @@
-import type { TaskStarter } from '../../temporal/task-starter.ts';
+import type { TaskStarter } from '../../services/tasks/task-starter.ts';
 
 /** Starts no workflow of a task. */
 export const NO_STARTER: TaskStarter = {

@@ -1,5 +1,5 @@
 import pino, { type Logger } from 'pino';
-import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
+import { observeUpstreams } from '../../services/text/observe-upstreams.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import { createCallRecorder } from '../../db/call-recorder.ts';
 import type { Database } from '../../db/database.ts';

@@ -8,10 +8,14 @@ import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { flagParameter, textParameter } from '../../endpoint/query.ts';
-import { eraseContentOf, reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
-import { createAccount as create, editAccount } from '../../services/account-details.ts';
-import { existingAccount } from '../../services/existing-account.ts';
-import { authorOf, authorshipOf } from '../../services/administrator.ts';
+import {
+  eraseContentOf,
+  reopenAccount as reopen,
+  suspendAccount as suspend,
+} from '../../../services/people/account-actions.ts';
+import { createAccount as create, editAccount } from '../../../services/people/account-details.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
+import { authorOf, authorshipOf } from '../../../services/people/administrator.ts';
 import { ACCOUNT, CONTENT, LISTED_ACCOUNT } from './present.ts';
 import {
   type AccountDetailsBody,

@@ -9,7 +9,7 @@ import {
 } from '../../../db/queries/admin-tokens.ts';
 import { ADMIN_ROLES } from '../../../domain/roles.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { digestToken } from '../../../net/bearer-token.ts';
+import { digestToken } from '../../../domain/bearer-token.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -19,7 +19,7 @@ import { notFoundError } from '../../../domain/not-found.ts';
 import { textParameter, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { arrayOf, boolean, exactly, idOf, object, text } from '../../../domain/json-schema.ts';
-import { hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../services/administrator.ts';
+import { hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../../services/people/administrator.ts';
 import { createAdminTokenSchema } from './schema.ts';
 
 /** A token; `secret` is the token itself, only in the answer to its creation. */

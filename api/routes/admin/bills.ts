@@ -16,8 +16,8 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
-import { reportQueueKey, authorOf } from '../../services/administrator.ts';
-import { compareBill, type ComparedBill, requireBill, deleteBill, importBill } from '../../services/finance/bills.ts';
+import { reportQueueKey, authorOf } from '../../../services/people/administrator.ts';
+import { compareBill, type ComparedBill, requireBill, deleteBill, importBill } from '../../../services/money/bills.ts';
 import { existingMonth } from './months.ts';
 import { importBillSchema } from './schema.ts';
 

@@ -7,7 +7,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { arrayOf } from '../../../domain/json-schema.ts';
-import type { ConfigurationState } from '../../services/configuration-control.ts';
+import type { ConfigurationState } from '../../../services/operations/configuration-control.ts';
 
 const LATEST = 50;
 

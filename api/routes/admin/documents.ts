@@ -4,7 +4,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
-import { existingAccount } from '../../services/existing-account.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
 import { BILLING_DOCUMENT, DOCUMENTS, LISTED_DOCUMENT } from '../balance/documents.ts';
 
 export const listBillingDocumentsOfAccount = endpoint({

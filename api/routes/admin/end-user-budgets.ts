@@ -11,8 +11,8 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { textParameter } from '../../endpoint/query.ts';
-import { setBudget } from '../../services/end-user-budgets.ts';
-import { existingAccount } from '../../services/existing-account.ts';
+import { setBudget } from '../../../services/money/end-user-budgets.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
 import { DELETED_BUDGET, END_USER_BUDGET } from './present.ts';
 import { type EndUserBudgetBody, endUserBudgetSchema } from './schema.ts';
 

@@ -16,7 +16,7 @@ import { BALANCE_ENTRIES, EXPORTED_ENTRIES, LEDGER_PAGE, ledgerPositionOf } from
 import { usagePeriod } from '../usage/period.ts';
 import { DAILY_USAGE, END_USER_USAGE } from '../usage/present.ts';
 import { DAILY_USAGE_ANSWER, END_USERS_ANSWER, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
-import { existingAccount } from '../../services/existing-account.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
 import {
   ADMIN_BALANCE_ENTRY,
   ADMIN_TEXT_REQUEST,

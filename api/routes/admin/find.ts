@@ -5,8 +5,8 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
-import { FINDABLE_KINDS, FINDABLE_PREFIXES, findById, type Found } from '../../services/find-by-id.ts';
-import { renderTimeline, TIMELINE_SOURCES } from '../../services/timeline.ts';
+import { FINDABLE_KINDS, FINDABLE_PREFIXES, findById, type Found } from '../../../services/operations/find-by-id.ts';
+import { renderTimeline, TIMELINE_SOURCES } from '../../../services/tasks/timeline.ts';
 import { LISTED_ACCOUNT } from './present.ts';
 
 const EVENT = nested<Found['events'][number]>({

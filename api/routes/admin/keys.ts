@@ -8,8 +8,8 @@ import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
-import { createApiKey, rotateApiKey } from '../../services/create-key.ts';
-import { existingAccount } from '../../services/existing-account.ts';
+import { createApiKey, rotateApiKey } from '../../../services/people/create-key.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
 import { API_KEY, DELETED_KEY } from './present.ts';
 import { createKeySchema, rotateKeySchema, ROTATION_HOURS, updateKeySchema, type UpdateKeyBody } from './schema.ts';
 

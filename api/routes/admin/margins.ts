@@ -15,7 +15,7 @@ import { textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts'
 import { resource } from '../../../domain/resource/resource.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { arrayOf } from '../../../domain/json-schema.ts';
-import { reportQueueKey } from '../../services/administrator.ts';
+import { reportQueueKey } from '../../../services/people/administrator.ts';
 import { usagePeriod } from '../usage/period.ts';
 import { USAGE_DAYS } from '../usage/routes.ts';
 import { VENDOR_COST } from './present-submissions.ts';

@@ -8,9 +8,9 @@ import { resource } from '../../../domain/resource/resource.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { authorshipOf } from '../../services/administrator.ts';
-import { overrideModel } from '../../services/override-model.ts';
-import type { ApiServices } from '../../api-services.ts';
+import { authorshipOf } from '../../../services/people/administrator.ts';
+import { overrideModel } from '../../../services/operations/override-model.ts';
+import type { ApiServices } from '../../services.ts';
 import { operatorActionSchema, optionalReasonSchema } from './schema.ts';
 
 /** A model, and the override that disables it. */

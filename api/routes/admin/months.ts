@@ -14,9 +14,9 @@ import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { orAllRows, sendAll, sendLines } from '../../exports.ts';
 import { arrayOf, object } from '../../../domain/json-schema.ts';
-import { authorOf } from '../../services/administrator.ts';
-import { closeMonth as close } from '../../services/finance/close-month.ts';
-import { MONTH_LINE, sumRevenue, streamMonthLines } from '../../services/finance/month-rows.ts';
+import { authorOf } from '../../../services/people/administrator.ts';
+import { closeMonth as close } from '../../../services/money/close-month.ts';
+import { MONTH_LINE, sumRevenue, streamMonthLines } from '../../../services/money/month-rows.ts';
 import { closeMonthSchema } from './schema.ts';
 
 export const ACKNOWLEDGED_FINDING = nested<AcknowledgedFinding>({

@@ -1,12 +1,12 @@
 /** A task's timeline, and the actions of operators on it, as operators see them. */
 import { type OperatorAction, TASK_ACTIONS } from '../../../db/queries/operator-actions.ts';
-import type { WorkflowHistory } from '../../../temporal/workflow-access.ts';
+import type { WorkflowHistory } from '../../../services/tasks/workflow-access.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
-import type { HistoryLinks } from '../../services/history-link.ts';
+import type { HistoryLinks } from '../../../services/operations/history-link.ts';
 import { text } from '../../../domain/json-schema.ts';
-import { renderExplanation, type TaskExplanation } from '../../services/explain-task.ts';
-import type { TimelineEvent } from '../../services/timeline.ts';
+import { renderExplanation, type TaskExplanation } from '../../../services/tasks/explain-task.ts';
+import type { TimelineEvent } from '../../../services/tasks/timeline.ts';
 import { ADMIN_DELIVERY } from '../webhooks/present.ts';
 import { SUBMISSION } from './present-submissions.ts';
 import { ADMIN_TASK, TRANSFER } from './present.ts';

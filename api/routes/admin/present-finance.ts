@@ -12,7 +12,7 @@ import type { BalanceEntry } from '../../../db/queries/balance-entries.ts';
 import type { TextUsage } from '../../../db/queries/usage.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
-import { historyUrl, type HistoryLinks } from '../../services/history-link.ts';
+import { historyUrl, type HistoryLinks } from '../../../services/operations/history-link.ts';
 import { BALANCE_ENTRY } from '../balance/present.ts';
 import { TEXT_REQUEST } from '../usage/present.ts';
 

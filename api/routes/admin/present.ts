@@ -11,7 +11,7 @@ import { TASK } from '../../../domain/task-object.ts';
 import { FAILURE_REASONS, reasonOf, type Task } from '../../../domain/task.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { deletionOf, nested, resource } from '../../../domain/resource/resource.ts';
-import { historyUrl, type HistoryLinks } from '../../services/history-link.ts';
+import { historyUrl, type HistoryLinks } from '../../../services/operations/history-link.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { VENDOR_COST } from './present-submissions.ts';
 

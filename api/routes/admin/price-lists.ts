@@ -17,7 +17,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, page, pageOf } from '../../endpoint/page.ts';
 import type { QueryParameter } from '../../endpoint/query.ts';
-import { type Administrator, authorshipOf } from '../../services/administrator.ts';
+import { type Administrator, authorshipOf } from '../../../services/people/administrator.ts';
 import {
   changePriceList as change,
   createPriceList as create,
@@ -25,7 +25,7 @@ import {
   setPriceList as assign,
   type ShownPriceList,
   showPriceList,
-} from '../../services/price-lists.ts';
+} from '../../../services/money/price-lists.ts';
 import type { BodyOf } from '../../validation.ts';
 import { ACCOUNT } from './present.ts';
 import { changePriceListSchema, createPriceListSchema, setPriceListSchema } from './schema.ts';

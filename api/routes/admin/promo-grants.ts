@@ -9,9 +9,9 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { resource } from '../../../domain/resource/resource.ts';
-import { authorOf } from '../../services/administrator.ts';
-import { existingAccount } from '../../services/existing-account.ts';
-import { adjustAlone } from '../../services/finance/dual-control.ts';
+import { authorOf } from '../../../services/people/administrator.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
+import { adjustAlone } from '../../../services/money/dual-control.ts';
 import { promoGrantSchema } from './schema.ts';
 
 const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {

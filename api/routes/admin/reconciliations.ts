@@ -15,9 +15,9 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { orAllRows, sendAll } from '../../exports.ts';
-import { authorOf } from '../../services/administrator.ts';
-import { acknowledgeAlone } from '../../services/finance/acknowledgements.ts';
-import { runReconciliation } from '../../services/finance/run-reconciliation.ts';
+import { authorOf } from '../../../services/people/administrator.ts';
+import { acknowledgeAlone } from '../../../services/money/acknowledgements.ts';
+import { runReconciliation } from '../../../services/money/run-reconciliation.ts';
 import { acknowledgeSchema } from './schema.ts';
 
 type Check = NonNullable<Reconciliation['report']>['checks'][number];

@@ -6,7 +6,7 @@ import { hasExistingDay } from '../../../domain/day.ts';
 import type { PriceRule } from '../../../domain/price-list.ts';
 import { END_USERS } from '../../../domain/policy.ts';
 import { ADMIN_ROLES } from '../../../domain/roles.ts';
-import { isListFactor, MAX_RULES } from '../../services/price-lists.ts';
+import { isListFactor, MAX_RULES } from '../../../services/money/price-lists.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
 import { type BodyOf, bodySchema, choice, freeText, list, orNull, requiredField } from '../../validation.ts';
 

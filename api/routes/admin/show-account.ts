@@ -1,6 +1,6 @@
 import type { Database } from '../../../db/database.ts';
 import { sumAccountTotals } from '../../../db/queries/accounts.ts';
-import { existingAccount } from '../../services/existing-account.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
 import { ACCOUNT } from './present.ts';
 
 /** The account as answers show it, with its totals. @throws ServiceError `not_found` */

@@ -10,10 +10,10 @@ import { CIRCUIT_CAUSES } from '../../../providers/text/circuit-state.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { authorshipOf } from '../../services/administrator.ts';
-import type { UpstreamHealth } from '../../services/fleet-health.ts';
-import { overrideUpstream } from '../../services/override-upstream.ts';
-import type { ApiServices } from '../../api-services.ts';
+import { authorshipOf } from '../../../services/people/administrator.ts';
+import type { UpstreamHealth } from '../../../services/operations/fleet-health.ts';
+import { overrideUpstream } from '../../../services/operations/override-upstream.ts';
+import type { ApiServices } from '../../services.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 
 /** Converts a time in milliseconds to a date. */

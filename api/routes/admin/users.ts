@@ -19,9 +19,9 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { flagParameter, idParameter, textParameter } from '../../endpoint/query.ts';
 import { deletionOf } from '../../../domain/resource/resource.ts';
-import { listOpenSessions } from '../../services/people/sessions.ts';
-import { changeUser, inviteUser, makeUserLink } from '../../services/people/users.ts';
-import { existingAccount } from '../../services/existing-account.ts';
+import { listOpenSessions } from '../../../services/people/sessions.ts';
+import { changeUser, inviteUser, makeUserLink } from '../../../services/people/users.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
 import { LISTED_USER, USER } from './present-users.ts';
 import { createUserSchema, membershipSchema, updateUserSchema } from './user-schema.ts';
 

@@ -12,7 +12,7 @@ import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import { toJsonSchema } from '../../openapi/joi-schema.ts';
-import type { ApiServices } from '../../api-services.ts';
+import type { ApiServices } from '../../services.ts';
 import type { Context } from '../../state.ts';
 import { createValidator } from '../../validation.ts';
 import { inspect, inspectSchema, run, runSchema, search, searchSchema } from './use.ts';

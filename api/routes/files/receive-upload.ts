@@ -11,7 +11,7 @@ import { object, text } from '../../../domain/json-schema.ts';
 import { receiving } from '../../receiving.ts';
 import { peek } from '../../../storage/peek.ts';
 import { ObjectTooLargeError } from '../../../storage/storage.ts';
-import type { ArrivingFile } from '../../services/uploads.ts';
+import type { ArrivingFile } from '../../../services/tasks/uploads.ts';
 
 /** The name of the part that holds the file. */
 const FILE_PART = 'file';

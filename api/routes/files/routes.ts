@@ -8,7 +8,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, NEXT_CURSOR, pageById } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { idParameter } from '../../endpoint/query.ts';
-import type { ApiServices } from '../../api-services.ts';
+import type { ApiServices } from '../../services.ts';
 import { DELETED_FILE, FILE } from './present.ts';
 import { uploadBody } from './receive-upload.ts';
 

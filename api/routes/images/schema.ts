@@ -21,7 +21,7 @@ import {
   endUserOf,
   type MediaRequestContext,
 } from '../../media-request.ts';
-import type { ValidatedMediaRequest } from '../../services/media-request.ts';
+import type { ValidatedMediaRequest } from '../../../services/tasks/media-request.ts';
 import { choice, freeText, linkList } from '../../validation.ts';
 
 /** The fields as sent, but with `size` parsed. */

@@ -4,8 +4,8 @@ import type { Caller } from '../../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
-import type { ApiServices } from '../../api-services.ts';
-import { findUnavailableReason } from '../../services/unavailable-model.ts';
+import type { ApiServices } from '../../services.ts';
+import { findUnavailableReason } from '../../../services/operations/unavailable-model.ts';
 import type { Context } from '../../state.ts';
 import { dateOf } from './present.ts';
 

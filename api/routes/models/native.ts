@@ -7,8 +7,8 @@ import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import type { ApiServices } from '../../api-services.ts';
-import { findUnavailableReason } from '../../services/unavailable-model.ts';
+import type { ApiServices } from '../../services.ts';
+import { findUnavailableReason } from '../../../services/operations/unavailable-model.ts';
 import type { Context } from '../../state.ts';
 
 const METHODS = ['generateContent', 'streamGenerateContent'];

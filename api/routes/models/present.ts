@@ -8,7 +8,7 @@ import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { IMAGE_CHOICES } from '../../../domain/image-choices.ts';
 import { REQUEST_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
-import { UNAVAILABLE_REASONS, type UnavailableReason } from '../../services/unavailable-model.ts';
+import { UNAVAILABLE_REASONS, type UnavailableReason } from '../../../services/operations/unavailable-model.ts';
 
 const TOKENS_PER_PRICE = 1_000_000n;
 

@@ -7,7 +7,7 @@ import { badRequest } from '../../../domain/errors.ts';
 import { detectFileType, FILE_TYPE_BYTES } from '../../../storage/file-type.ts';
 import { peek } from '../../../storage/peek.ts';
 import { ObjectTooLargeError } from '../../../storage/storage.ts';
-import type { ArrivingFile } from '../../services/uploads.ts';
+import type { ArrivingFile } from '../../../services/tasks/uploads.ts';
 import { boundedBody, createParser, toRefusal, tooLarge } from '../files/receive-upload.ts';
 
 const LIMITS = { files: 17, fields: 40, fieldSize: 64 * 1024, fieldNameSize: 100 };

@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream';
 import type { GeneratedMedia } from '../../../domain/task.ts';
 import type { Storage } from '../../../storage/storage.ts';
-import type { Services } from '../../services/services.ts';
+import type { Services } from '../../../services/services.ts';
 import type { Context } from '../../state.ts';
 
 interface PicturesAnswer {

@@ -18,8 +18,8 @@ import { pageById, readPage } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { idParameter, choiceParameter } from '../../endpoint/query.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
-import { cancelOwnTask } from '../../services/cancel-task.ts';
-import type { ApiServices } from '../../api-services.ts';
+import { cancelOwnTask } from '../../../services/tasks/cancel-task.ts';
+import type { ApiServices } from '../../services.ts';
 import { mediaBody, reportUnused } from './body.ts';
 import { taskOfRequest } from '../tasks/task-of-request.ts';
 

@@ -19,8 +19,8 @@ import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../middlewares/json-body.ts';
 import { text } from '../../../domain/json-schema.ts';
-import { creditPayment, referenceOfPayment, suspendForDispute } from '../../services/credit-once.ts';
-import type { ApiServices } from '../../api-services.ts';
+import { creditPayment, referenceOfPayment, suspendForDispute } from '../../../services/money/credit-once.ts';
+import type { ApiServices } from '../../services.ts';
 import { isStorable } from '../../validation.ts';
 import { PAYMENT_EVENT } from './present.ts';
 

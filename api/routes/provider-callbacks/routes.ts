@@ -8,8 +8,8 @@ import { isFinal, type Task } from '../../../domain/task.ts';
 import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
 import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { recordAnnouncedJob } from '../../services/announced-job.ts';
-import type { ApiServices } from '../../api-services.ts';
+import { recordAnnouncedJob } from '../../../services/tasks/announced-job.ts';
+import type { ApiServices } from '../../services.ts';
 
 type CallbackOutcome = Parameters<ApiServices['metrics']['callbackReceived']>[0]['outcome'];
 

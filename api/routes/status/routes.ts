@@ -13,7 +13,7 @@ import {
 import { SERVICE_STATUSES, statusOf } from '../../../domain/service-status.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import type { PublicStatus, ServiceReport } from '../../services/public-status.ts';
+import type { PublicStatus, ServiceReport } from '../../../services/operations/public-status.ts';
 
 const STATUS_SCHEMA = oneOfTexts(
   SERVICE_STATUSES,

@@ -2,10 +2,10 @@
 import { TASK } from '../../../domain/task-object.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import type { CreateRequest } from '../../endpoint/idempotent.ts';
-import type { CreateTaskRequest } from '../../services/create-task.ts';
-import type { CreatedResponse } from '../../services/idempotency.ts';
-import { type CheckLinks, placeTask } from '../../services/place-task.ts';
-import type { ApiServices } from '../../api-services.ts';
+import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
+import type { CreatedResponse } from '../../../services/tasks/idempotency.ts';
+import { type CheckLinks, placeTask } from '../../../services/tasks/place-task.ts';
+import type { ApiServices } from '../../services.ts';
 import { EXAMPLE_REQUEST_ID } from '../../openapi/shared.ts';
 
 const QUEUED_TASK = {

@@ -11,8 +11,8 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
-import { claimLateResult } from '../../services/claim-late-result.ts';
-import { cancelOwnTask as cancel } from '../../services/cancel-task.ts';
+import { claimLateResult } from '../../../services/tasks/claim-late-result.ts';
+import { cancelOwnTask as cancel } from '../../../services/tasks/cancel-task.ts';
 
 export const listTasks = endpoint({
   request: 'GET /v1/tasks',

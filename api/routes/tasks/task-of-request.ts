@@ -5,11 +5,11 @@ import { assertNotExhausted } from '../../../domain/api-key.ts';
 import { ServiceError, toServiceError } from '../../../domain/errors.ts';
 import { isObject } from '../../../domain/json.ts';
 import { isFinal, type Task } from '../../../domain/task.ts';
-import type { CreateTaskRequest } from '../../services/create-task.ts';
-import { createOnce } from '../../services/idempotency.ts';
-import { readOwnTask } from '../../services/waited-task.ts';
-import { type CheckLinks, placeTask, type Series } from '../../services/place-task.ts';
-import type { ApiServices } from '../../api-services.ts';
+import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
+import { createOnce } from '../../../services/tasks/idempotency.ts';
+import { readOwnTask } from '../../../services/tasks/waited-task.ts';
+import { type CheckLinks, placeTask, type Series } from '../../../services/tasks/place-task.ts';
+import type { ApiServices } from '../../services.ts';
 import type { Context } from '../../state.ts';
 
 interface MediaTaskRequest {

@@ -8,14 +8,14 @@ import { FORMATS } from '../../../text/formats.ts';
 import { readObject } from '../../../text/read.ts';
 import { objectOf } from '../../../text/upstream-errors.ts';
 import type { ParseContext, WireFormat } from '../../../text/wire-format.ts';
-import type { ApiServices } from '../../api-services.ts';
+import type { ApiServices } from '../../services.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import type { Context } from '../../state.ts';
-import { chooseModel, compatibilityOf } from '../../text/choose-model.ts';
+import { chooseModel, compatibilityOf } from '../../../services/text/choose-model.ts';
 
 interface CountDefinition {
   readonly request: RequestLine;

@@ -14,8 +14,8 @@ import {
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import type { Context } from '../../state.ts';
-import type { IncomingTextRequest } from '../../text/admit.ts';
-import { countNow, type ReceiveBody } from '../../text/client-exchange.ts';
+import type { IncomingTextRequest } from '../../../services/text/admit.ts';
+import { countNow, type ReceiveBody } from '../../../services/text/client-exchange.ts';
 
 type TextAccess = 'text-key' | 'messages-key' | 'native-key';
 type Shared = 'request' | 'alias' | 'access' | 'summary' | 'description' | 'headers' | 'query' | 'answers';

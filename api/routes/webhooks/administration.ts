@@ -8,7 +8,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { flagParameter, idParameter } from '../../endpoint/query.ts';
-import { existingAccount } from '../../services/existing-account.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
 import { REDELIVERY, redeliverSome } from './deliveries.ts';
 import { ADMIN_ENDPOINT } from './present.ts';
 import { registerEndpoint } from './register.ts';

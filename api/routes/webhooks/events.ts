@@ -8,7 +8,7 @@ import {
   LOW_BALANCE_EVENT,
   TASK_EVENT,
 } from '../../../domain/webhook-event.ts';
-import { TEST_EVENT } from '../../services/test-event.ts';
+import { TEST_EVENT } from '../../../services/webhooks/test-event.ts';
 import { json } from '../../endpoint/answers.ts';
 
 const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[] = [

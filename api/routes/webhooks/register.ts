@@ -6,7 +6,7 @@ import { badRequest } from '../../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../../domain/ids.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
-import { newWebhookSecret } from '../../../net/webhook-signature.ts';
+import { newWebhookSecret } from '../../../domain/webhook-signature.ts';
 import type { CreateEndpointBody } from './schema.ts';
 
 /** @throws ServiceError `bad_request` if the account has too many endpoints */

@@ -1,5 +1,5 @@
 /** Payments for an account: a form with the amount, or a link to a page of the payment provider. */
-import type { ApiServices } from '../../../api/api-services.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import type { Membership } from '../../../db/queries/users.ts';
 import { hasMemberPermission } from '../../../domain/roles.ts';
 import type { AutoTopUp } from '../../../db/queries/auto-top-ups.ts';

@@ -2,9 +2,9 @@
 import { toDetails } from '../../../api/routes/admin/accounts.ts';
 import { billingDetailsSchema } from '../../../api/routes/admin/schema.ts';
 import { DOCUMENT_LINE, LISTED_DOCUMENT } from '../../../api/routes/balance/documents.ts';
-import { editAccount } from '../../../api/services/account-details.ts';
-import { existingAccount } from '../../../api/services/existing-account.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import { editAccount } from '../../../services/people/account-details.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { type BillingDocument, findDocument, listDocuments } from '../../../db/queries/billing-documents.ts';

@@ -2,7 +2,7 @@
 import type { Child } from 'hono/jsx';
 import { readPage } from '../../../api/endpoint/page.ts';
 import { BALANCE_ENTRY } from '../../../api/routes/balance/present.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { type ApiKey, listApiKeys } from '../../../db/queries/api-keys.ts';
 import {
   type BalanceEntry,

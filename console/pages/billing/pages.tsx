@@ -2,10 +2,10 @@
 import type { Child } from 'hono/jsx';
 import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
 import { updateBalanceSchema } from '../../../api/routes/balance/schema.ts';
-import { confirmAutoTopUp, openAutoTopUp } from '../../../api/services/auto-top-ups.ts';
-import { findCheckoutUrl, openCheckout } from '../../../api/services/checkout.ts';
-import { existingAccount } from '../../../api/services/existing-account.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import { confirmAutoTopUp, openAutoTopUp } from '../../../services/money/auto-top-ups.ts';
+import { findCheckoutUrl, openCheckout } from '../../../services/money/checkout.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { listBalanceEntries } from '../../../db/queries/balance-entries.ts';

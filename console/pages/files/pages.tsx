@@ -1,5 +1,5 @@
 /** The files that an account has uploaded for its tasks. */
-import type { ApiServices } from '../../../api/api-services.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { Card, ConfirmDeletion, Empty, Pages, Time } from '../../html/components.tsx';
 import { readListPage } from '../../list-page.ts';

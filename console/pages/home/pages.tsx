@@ -1,5 +1,5 @@
 /** The home page of an account: balance, spending and tasks. */
-import { existingAccount } from '../../../api/services/existing-account.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { hasMemberPermission } from '../../../domain/roles.ts';

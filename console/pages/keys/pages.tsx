@@ -1,9 +1,9 @@
 /** The API keys of an account, for its members and for operators. */
-import { createApiKey, rotateApiKey } from '../../../api/services/create-key.ts';
+import { createApiKey, rotateApiKey } from '../../../services/people/create-key.ts';
 import { rotateKeySchema, ROTATION_HOURS } from '../../../api/routes/admin/schema.ts';
 import { createValidator } from '../../../api/validation.ts';
-import { existingAccount } from '../../../api/services/existing-account.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import type { Database } from '../../../db/database.ts';
 import { lockRow } from '../../../db/lock-row.ts';
 import { recallAllowances } from '../../../db/queries/allowances.ts';

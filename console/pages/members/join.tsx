@@ -1,7 +1,7 @@
 /** The page of an invitation's link. The invited person accepts as a new user, or after signing in. */
 import type { Child } from 'hono/jsx';
-import { acceptAsNewUser, acceptInvitation, findInvitationOf } from '../../../api/services/people/members.ts';
-import { passwordFault } from '../../../api/services/people/sign-in.ts';
+import { acceptAsNewUser, acceptInvitation, findInvitationOf } from '../../../services/people/members.ts';
+import { passwordFault } from '../../../services/people/sign-in.ts';
 import type { Database } from '../../../db/database.ts';
 import type { Invitation } from '../../../db/queries/invitations.ts';
 import { findUserByEmail } from '../../../db/queries/users.ts';

@@ -7,8 +7,8 @@ import {
   type Refusal,
   removeMember,
   withdrawInvitation,
-} from '../../../api/services/people/members.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+} from '../../../services/people/members.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { type Invitation, listInvitations } from '../../../db/queries/invitations.ts';
 import { listMembers, lockMembers, type Member } from '../../../db/queries/users.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';

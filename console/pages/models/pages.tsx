@@ -1,5 +1,5 @@
 /** The models that an account may use, at its own prices. */
-import { describePrices } from '../../../api/services/customer-prices.ts';
+import { describePrices } from '../../../services/money/customer-prices.ts';
 import type { Terms } from '../../../catalogue/offer.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';

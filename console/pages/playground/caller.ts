@@ -1,12 +1,12 @@
 import { assertAllowedAddress } from '../../../api/middlewares/authenticate.ts';
-import { createApiKey } from '../../../api/services/create-key.ts';
-import { existingAccount } from '../../../api/services/existing-account.ts';
+import { createApiKey } from '../../../services/people/create-key.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { Database } from '../../../db/database.ts';
 import { type ApiKey, type Caller, listApiKeys } from '../../../db/queries/api-keys.ts';
 import { findPlannedVersions } from '../../../db/queries/price-lists.ts';
 import { listTasksOfKey } from '../../../db/queries/tasks.ts';
 import type { Task } from '../../../domain/task.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
 import type { MemberVisit } from '../../page.ts';
 

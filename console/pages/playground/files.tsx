@@ -1,6 +1,6 @@
 /** Pictures dropped or chosen in the playground. Genway stores the pictures as uploads, and sends links to them. */
 import { uploadBody } from '../../../api/routes/files/receive-upload.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import type { Upload } from '../../../db/queries/uploads.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { FormError } from '../../form-problem.ts';

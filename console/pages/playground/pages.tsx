@@ -1,11 +1,11 @@
 /** The playground: choose a model, see the price, and watch the task or read the answer. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { countAction } from '../../../api/services/account-limit.ts';
-import { answerChat, streamChat } from '../../../api/services/chat.ts';
-import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
-import { priceOf, withPrices } from '../../../api/services/customer-prices.ts';
-import { placeTask } from '../../../api/services/place-task.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import { countAction } from '../../../services/people/account-limit.ts';
+import { answerChat, streamChat } from '../../../services/text/chat.ts';
+import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
+import { priceOf, withPrices } from '../../../services/money/customer-prices.ts';
+import { placeTask } from '../../../services/tasks/place-task.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import type { MediaModel, TextModel } from '../../../catalogue/types.ts';
 import type { Database } from '../../../db/database.ts';
 import { findTextUsageOfRequest, type TextUsage } from '../../../db/queries/usage.ts';

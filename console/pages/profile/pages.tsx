@@ -1,10 +1,10 @@
 /** The forms of the profile: language, password, second factor, sign-in provider, and sessions. */
-import { attemptOf, type OpenIdProvider, ProviderDownError } from '../../../api/services/people/provider-sign-in.ts';
-import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.ts';
-import { decryptOffer, findTimeStep } from '../../../api/services/people/second-factor.ts';
-import { inOpenSession, newToken } from '../../../api/services/people/sessions.ts';
-import { changePassword, confirmPassword, passwordFault } from '../../../api/services/people/sign-in.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import { attemptOf, type OpenIdProvider, ProviderDownError } from '../../../services/people/provider-sign-in.ts';
+import { makeRecoveryCodes } from '../../../services/people/recovery-codes.ts';
+import { decryptOffer, findTimeStep } from '../../../services/people/second-factor.ts';
+import { inOpenSession, newToken } from '../../../services/people/sessions.ts';
+import { changePassword, confirmPassword, passwordFault } from '../../../services/people/sign-in.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { deleteIdentities } from '../../../db/queries/identities.ts';
 import { deleteUserSession, deleteUserSessions } from '../../../db/queries/sessions.ts';
 import { removeSecondFactor, setLanguage, setSecondFactor } from '../../../db/queries/users.ts';

@@ -4,8 +4,8 @@ import {
   decryptOffer,
   encryptOffer,
   secondFactorAddress,
-} from '../../../api/services/people/second-factor.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+} from '../../../services/people/second-factor.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { ButtonLink, Card, Copyable, Field, Form } from '../../html/components.tsx';
 import { QrCode } from '../../html/qr-code.tsx';
 import { showPage, type UserVisit } from '../../page.ts';

@@ -1,6 +1,6 @@
 /** The profile of the user. */
-import type { ApiServices } from '../../../api/api-services.ts';
-import { listOpenSessions } from '../../../api/services/people/sessions.ts';
+import type { ApiServices } from '../../../api/services.ts';
+import { listOpenSessions } from '../../../services/people/sessions.ts';
 import { hasIdentity } from '../../../db/queries/identities.ts';
 import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';
 import { Card, Choice, Facts, Form } from '../../html/components.tsx';

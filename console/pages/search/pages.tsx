@@ -1,7 +1,7 @@
 /** Searches everything that the visitor may see. A form sends the text, so that a pasted key is never in an address. */
-import { digestApiKey, isApiKey } from '../../../api/services/api-key-digest.ts';
-import { findById } from '../../../api/services/find-by-id.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import { digestApiKey, isApiKey } from '../../../services/people/api-key-digest.ts';
+import { findById } from '../../../services/operations/find-by-id.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { findCallers } from '../../../db/queries/api-keys.ts';
 import {
   findAccountNames,

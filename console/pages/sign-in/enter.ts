@@ -1,6 +1,6 @@
 import type { Database } from '../../../db/database.ts';
 import type { User } from '../../../db/queries/users.ts';
-import { closeSession, openSession } from '../../../api/services/people/sessions.ts';
+import { closeSession, openSession } from '../../../services/people/sessions.ts';
 import type { PageResult, Visit } from '../../page.ts';
 
 /**

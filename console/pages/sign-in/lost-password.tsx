@@ -1,6 +1,6 @@
 /** Lets users who lost their password request a link. Requires a configured mail server. */
-import { requestLinkMail } from '../../../api/services/people/sign-in.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import { requestLinkMail } from '../../../services/people/sign-in.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';

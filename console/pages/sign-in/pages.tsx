@@ -2,14 +2,14 @@
 import { ButtonLink, Card, Field, Form, Problem } from '../../html/components.tsx';
 import { passwordFaultText, NewPassword } from '../../html/new-password.tsx';
 import { type PageResult, everybody, type Visit } from '../../page.ts';
-import { closeSession } from '../../../api/services/people/sessions.ts';
+import { closeSession } from '../../../services/people/sessions.ts';
 import {
   checkPassword,
   checkSecondFactor,
   choosePassword,
   findLink,
   passwordFault,
-} from '../../../api/services/people/sign-in.ts';
+} from '../../../services/people/sign-in.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { enter } from './enter.ts';
 import { lostPasswordPages } from './lost-password.tsx';

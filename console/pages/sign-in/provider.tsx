@@ -11,10 +11,10 @@ import {
   ProviderDownError,
   signInAs,
   SignInRefusedError,
-} from '../../../api/services/people/provider-sign-in.ts';
-import { canAskProvider } from '../../../api/services/people/sign-in.ts';
-import { newToken } from '../../../api/services/people/sessions.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+} from '../../../services/people/provider-sign-in.ts';
+import { canAskProvider } from '../../../services/people/sign-in.ts';
+import { newToken } from '../../../services/people/sessions.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { requireFound, type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from './enter.ts';
 import { signInForm } from './views.tsx';

@@ -1,6 +1,6 @@
 /** The pages for visitors who have not signed in. */
 import type { Child } from 'hono/jsx';
-import type { ApiServices } from '../../../api/api-services.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import type { PageResult } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';

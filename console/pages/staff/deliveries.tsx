@@ -1,5 +1,5 @@
 /** Deliveries of events to webhook endpoints. */
-import { historyUrl, type HistoryLinks } from '../../../api/services/history-link.ts';
+import { historyUrl, type HistoryLinks } from '../../../services/operations/history-link.ts';
 import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import { FormButton, WithNote } from '../../html/components.tsx';

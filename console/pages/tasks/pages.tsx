@@ -1,6 +1,6 @@
 /** The tasks of an account. */
-import { claimLateResult } from '../../../api/services/claim-late-result.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
+import { claimLateResult } from '../../../services/tasks/claim-late-result.ts';
+import type { ApiServices } from '../../../api/services.ts';
 import { findApiKey, findKeyNames } from '../../../db/queries/api-keys.ts';
 import { type Delivery, listDeliveries } from '../../../db/queries/deliveries.ts';
 import { findLateResult } from '../../../db/queries/late-results.ts';

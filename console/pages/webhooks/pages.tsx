@@ -2,9 +2,9 @@
 import { ENDPOINT } from '../../../api/routes/webhooks/present.ts';
 import { registerEndpoint } from '../../../api/routes/webhooks/register.ts';
 import { createEndpointSchema, updateEndpointSchema } from '../../../api/routes/webhooks/schema.ts';
-import { redeliverOne } from '../../../api/services/redeliver.ts';
-import type { ApiServices } from '../../../api/api-services.ts';
-import { countRedelivery, rotateSecret, sendTestEvent } from '../../../api/services/webhooks.ts';
+import { redeliverOne } from '../../../services/webhooks/redeliver.ts';
+import type { ApiServices } from '../../../api/services.ts';
+import { countRedelivery, rotateSecret, sendTestEvent } from '../../../services/webhooks/webhooks.ts';
 import { createValidator } from '../../../api/validation.ts';
 import { lockRow } from '../../../db/lock-row.ts';
 import { DELIVERY_STATUSES, listDeliveries } from '../../../db/queries/deliveries.ts';

@@ -1,7 +1,7 @@
 /** The text process without its protection from overload, and with another billing, if one is given. */
 import { createTextApp } from '../../../api/app.ts';
 import type { TextBillingService } from '../../../db/text-money/create-billing.ts';
-import { listen } from '../../../net/http-server.ts';
+import { listen } from '../../../api/http-server.ts';
 import { createLog, stopOnSignal } from '../../../bin/parts/process.ts';
 import { openText } from '../../../bin/parts/text.ts';
 import { openWeb } from '../../../bin/parts/web.ts';

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { isTaskErrorCode, type TaskErrorCode } from '../../../domain/errors.ts';
 import { chooseValues } from '../../../domain/image-choices.ts';
 import { isObject } from '../../../domain/json.ts';
-import { isSameSecret } from '../../../net/same-secret.ts';
+import { isSameSecret } from '../../../domain/same-secret.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import type { ResultFile } from '../result-file.ts';
 import {

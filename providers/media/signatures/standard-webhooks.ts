@@ -1,6 +1,6 @@
 /** Standard Webhooks signatures with a shared secret: https://www.standardwebhooks.com. */
 import { createHmac } from 'node:crypto';
-import { isSameSecret } from '../../../net/same-secret.ts';
+import { isSameSecret } from '../../../domain/same-secret.ts';
 import { assertRecent, type CallbackRequest, headerOf, InvalidCallbackError } from '../callbacks.ts';
 
 const SECRET_PREFIX = /^whsec_/;

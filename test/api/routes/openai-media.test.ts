@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import OpenAI, { APIError, BadRequestError, NotFoundError, toFile } from 'openai';
 import { waitForSucceeded } from '../../../api/routes/tasks/task-of-request.ts';
-import { createReadWaitedTask } from '../../../api/services/waited-task.ts';
+import { createReadWaitedTask } from '../../../services/tasks/waited-task.ts';
 import { DEFAULT_CATALOGUE } from '../../../catalogue/load.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { createStatusApp } from '../../../bin/parts/status-app.ts';
-import { listen, type RunningServer } from '../../../net/http-server.ts';
+import { listen, type RunningServer } from '../../../api/http-server.ts';
 import { createDatabase } from '../../../db/database.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
 import { useTestDatabase } from '../../support/database.ts';

@@ -14,12 +14,12 @@ describe('the needs of a test file', () => {
     ['test/db/batcher.test.ts', 'database', []],
     ['test/db/invariants.test.ts', 'database', ['database']],
     ['test/source.test.ts', 'system', []],
-    ['test/net/http-server.test.ts', 'system', []],
+    ['test/api/http-server.test.ts', 'system', []],
     ['test/text/linear.test.ts', 'system', []],
-    ['test/temporal/workflow-access.test.ts', 'system', ['temporal']],
-    ['test/temporal/workflows/replay.test.ts', 'system', ['workflowBundle']],
+    ['test/services/tasks/workflow-access.test.ts', 'system', ['temporal']],
+    ['test/workflows/replay.test.ts', 'system', ['workflowBundle']],
     ['test/lab/drill/drill.test.ts', 'system', ['programs', 'workflowBundle']],
-    ['test/temporal/workflows/crashes.test.ts', 'system', ['database', 'programs', 'temporal', 'workflowBundle']],
+    ['test/workflows/crashes.test.ts', 'system', ['database', 'programs', 'temporal', 'workflowBundle']],
   ];
   for (const [file, tier, services] of samples) {
     it(`include ${services.join(', ') || 'no services'} and the tier ${tier}: ${file}`, () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MONTH_LINE, type MonthLine, streamMonthLines } from '../../../api/services/finance/month-rows.ts';
+import { MONTH_LINE, type MonthLine, streamMonthLines } from '../../../services/money/month-rows.ts';
 import { type Database, onlyRow } from '../../../db/database.ts';
 import { type Earnings, type MonthSums, sumMonth } from '../../../db/queries/month-sums.ts';
 import { settleSubmission } from '../../../db/queries/submissions.ts';

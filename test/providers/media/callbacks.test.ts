@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { MediaAdapter } from '../../../providers/media/adapter.ts';
 import { httpJobs } from '../../../providers/media/adapters/http-jobs.ts';
 import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
-import { createGuardedClient } from '../../../net/address-guard.ts';
+import { createGuardedClient } from '../../../providers/guard/address-guard.ts';
 import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
 import { testUpstream } from '../../support/media.ts';

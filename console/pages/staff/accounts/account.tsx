@@ -1,6 +1,6 @@
 /** The page of an account: balance, keys, tasks, members and actions. */
-import { existingAccount } from '../../../../api/services/existing-account.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { existingAccount } from '../../../../services/people/existing-account.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import { listApiKeys } from '../../../../db/queries/api-keys.ts';
 import { listBalanceEntries } from '../../../../db/queries/balance-entries.ts';

@@ -1,8 +1,8 @@
 /** Manual corrections of balances. Corrections above an amount require a second approval. */
 import { TRANSFER } from '../../../../api/routes/admin/present.ts';
 import { adjustmentSchema, topUpSchema } from '../../../../api/routes/admin/schema.ts';
-import { correct as correctOrAsk, decide } from '../../../../api/services/finance/corrections.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { correct as correctOrAsk, decide } from '../../../../services/money/corrections.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import {
   type Correction,

@@ -1,5 +1,5 @@
 /** Failures of upstreams by customer, model, upstream and reason, with a graph. */
-import type { ApiServices } from '../../../../api/api-services.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import {
   FAILURE_PERIODS,
   type FailurePeriod,

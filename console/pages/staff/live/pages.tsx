@@ -1,5 +1,5 @@
 /** The operators' home: current concerns, the dependencies of the gateway, and pending and late work. */
-import { type Concern, readState, type State } from '../../../../api/services/concerns.ts';
+import { type Concern, readState, type State } from '../../../../services/operations/concerns.ts';
 import type { Backlog } from '../../../../db/queries/backlog.ts';
 import { formatDollars } from '../../../../domain/money.ts';
 import { Badge, Card, Empty, Facts, Polled, type Tone } from '../../../html/components.tsx';

@@ -4,10 +4,10 @@ import {
   type ConfigurationPreview,
   type ConfigurationState,
   readRefusal,
-} from '../../../../api/services/configuration-control.ts';
-import { overrideModel } from '../../../../api/services/override-model.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
-import { listSoldModels, type SoldModel } from '../../../../api/services/sold-models.ts';
+} from '../../../../services/operations/configuration-control.ts';
+import { overrideModel } from '../../../../services/operations/override-model.ts';
+import type { ApiServices } from '../../../../api/services.ts';
+import { listSoldModels, type SoldModel } from '../../../../services/operations/sold-models.ts';
 import { listConfigurations } from '../../../../db/queries/configurations.ts';
 import { badRequest } from '../../../../domain/errors.ts';
 import { OperatorError } from '../../../../domain/operator-error.ts';

@@ -1,7 +1,7 @@
 /** The bills of vendors in a month, and their differences from our records. */
 import { BILL, DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
-import { compareBill, type ComparedBill, requireBill, deleteBill } from '../../../../api/services/finance/bills.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { compareBill, type ComparedBill, requireBill, deleteBill } from '../../../../services/money/bills.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { findClosedMonth } from '../../../../db/queries/closed-months.ts';
 import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
 import type { Month } from '../../../../domain/month.ts';

@@ -1,8 +1,8 @@
 /** Asks before closing a month, and shows the amounts that closing freezes. */
 import { ACKNOWLEDGED_FINDING } from '../../../../api/routes/admin/months.ts';
-import { closableFrom } from '../../../../api/services/finance/close-month.ts';
-import { sumRevenue } from '../../../../api/services/finance/month-rows.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { closableFrom } from '../../../../services/money/close-month.ts';
+import { sumRevenue } from '../../../../services/money/month-rows.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import {
   type AcknowledgedFinding,
   type MonthRefusal,

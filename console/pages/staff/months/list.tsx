@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { listClosedMonths } from '../../../../db/queries/closed-months.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import { percentOf, type PicoUsd } from '../../../../domain/money.ts';

@@ -1,8 +1,8 @@
 /** One month: revenue, cost and margin by model, vendor and customer. */
 import type { Child } from 'hono/jsx';
 import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
-import { closableFrom } from '../../../../api/services/finance/close-month.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { closableFrom } from '../../../../services/money/close-month.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { findClosedMonth } from '../../../../db/queries/closed-months.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import { listVendorBills } from '../../../../db/queries/vendor-bills.ts';

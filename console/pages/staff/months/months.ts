@@ -1,7 +1,7 @@
 /** Months with their states and earnings. */
-import { closableFrom } from '../../../../api/services/finance/close-month.ts';
-import { sumRevenue } from '../../../../api/services/finance/month-rows.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { closableFrom } from '../../../../services/money/close-month.ts';
+import { sumRevenue } from '../../../../services/money/month-rows.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { findOldestAccount } from '../../../../db/queries/accounts.ts';
 import { type ClosedMonth, listClosedMonths } from '../../../../db/queries/closed-months.ts';
 import type { MonthSums } from '../../../../db/queries/month-sums.ts';

@@ -1,5 +1,5 @@
 /** Months: earnings, exports, customers' statements, bills of vendors, and closing. */
-import { MONTH_LINE, streamMonthLines } from '../../../../api/services/finance/month-rows.ts';
+import { MONTH_LINE, streamMonthLines } from '../../../../services/money/month-rows.ts';
 import { exportFile } from '../../../export.ts';
 import { staff } from '../../../page.ts';
 import { monthIn } from '../../usage/period.ts';

@@ -1,8 +1,8 @@
 /** Statements of customers for a month. */
 import { linesOf, STATEMENT_LINE } from '../../../../api/routes/admin/present-finance.ts';
 import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
-import { existingAccount } from '../../../../api/services/existing-account.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { existingAccount } from '../../../../services/people/existing-account.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
 import { exportFile } from '../../../export.ts';
 import { ButtonLink, Card } from '../../../html/components.tsx';

@@ -1,8 +1,8 @@
 /** Lets operators invite, edit and disable the people of accounts. Only `genway users` changes staff of the gateway. */
 import { createUserSchema } from '../../../../api/routes/admin/user-schema.ts';
-import { existingAccount } from '../../../../api/services/existing-account.ts';
-import { changeUser, inviteUser, makeUserLink } from '../../../../api/services/people/users.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { existingAccount } from '../../../../services/people/existing-account.ts';
+import { changeUser, inviteUser, makeUserLink } from '../../../../services/people/users.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import {
   findUser,

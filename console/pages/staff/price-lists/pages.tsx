@@ -7,8 +7,8 @@ import {
   type PricedModel,
   type ShownPriceList,
   showPriceList,
-} from '../../../../api/services/price-lists.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+} from '../../../../services/money/price-lists.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { lockRow } from '../../../../db/lock-row.ts';
 import { listPriceLists, listPriceListVersions, type NewPriceListVersion } from '../../../../db/queries/price-lists.ts';

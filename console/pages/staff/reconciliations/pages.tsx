@@ -7,9 +7,9 @@ import {
   type ReportedFinding,
 } from '../../../../api/routes/admin/reconciliations.ts';
 import { acknowledgeSchema } from '../../../../api/routes/admin/schema.ts';
-import { acknowledgeFindings, decideAcknowledgement } from '../../../../api/services/finance/acknowledgements.ts';
-import { runReconciliation } from '../../../../api/services/finance/run-reconciliation.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { acknowledgeFindings, decideAcknowledgement } from '../../../../services/money/acknowledgements.ts';
+import { runReconciliation } from '../../../../services/money/run-reconciliation.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import type { Acknowledgement, AcknowledgementOutcome } from '../../../../db/queries/acknowledgements.ts';
 import {

@@ -1,6 +1,6 @@
 /** Refunds of all accounts, with their causes. */
 import { LISTED_REFUND, REFUND, streamShownRefunds } from '../../../../api/routes/admin/present-finance.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { listRefunds, type RefundFilter, type RefundSum, sumRefunds } from '../../../../db/queries/statements.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';

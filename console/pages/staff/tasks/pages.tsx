@@ -1,11 +1,11 @@
 /** Tasks of all accounts. */
-import { historyUrl } from '../../../../api/services/history-link.ts';
+import { historyUrl } from '../../../../services/operations/history-link.ts';
 import { SUBMISSION } from '../../../../api/routes/admin/present-submissions.ts';
-import { cancelTask } from '../../../../api/services/cancel-task.ts';
-import { existingTask } from '../../../../api/services/existing-task.ts';
-import { explainTask, outcomeWords, type TaskExplanation } from '../../../../api/services/explain-task.ts';
-import { redeliverTask } from '../../../../api/services/redeliver-task.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { cancelTask } from '../../../../services/tasks/cancel-task.ts';
+import { existingTask } from '../../../../services/tasks/existing-task.ts';
+import { explainTask, outcomeWords, type TaskExplanation } from '../../../../services/tasks/explain-task.ts';
+import { redeliverTask } from '../../../../services/webhooks/redeliver-task.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
 import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';

@@ -1,8 +1,8 @@
 /** Text requests of all accounts. */
 import type { Child } from 'hono/jsx';
 import { ADMIN_TEXT_REQUEST } from '../../../../api/routes/admin/present-finance.ts';
-import { findById, type Found } from '../../../../api/services/find-by-id.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { findById, type Found } from '../../../../services/operations/find-by-id.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { findTextUsage, listTextUsage, type TextUsage } from '../../../../db/queries/usage.ts';
 import { isId } from '../../../../domain/ids.ts';
 import { Card, Facts, WithNote } from '../../../html/components.tsx';

@@ -1,7 +1,7 @@
 /** Upstreams of text and media: their health, and overrides that take an upstream out of service. */
 import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
-import { overrideUpstream } from '../../../../api/services/override-upstream.ts';
-import type { ApiServices } from '../../../../api/api-services.ts';
+import { overrideUpstream } from '../../../../services/operations/override-upstream.ts';
+import type { ApiServices } from '../../../../api/services.ts';
 import { listUpstreamOverrides, type UpstreamOverride } from '../../../../db/queries/upstream-overrides.ts';
 import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
 import { FormError } from '../../../form-problem.ts';

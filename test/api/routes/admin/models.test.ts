@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import pino from 'pino';
-import { startModelControl } from '../../../../api/services/model-control.ts';
+import { startModelControl } from '../../../../services/operations/model-control.ts';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
 import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import type { TestCaller } from '../../../support/factories.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createCallRecorder } from '../../../../db/call-recorder.ts';
-import { startUpstreamControl } from '../../../../api/services/upstream-control.ts';
+import { startUpstreamControl } from '../../../../services/operations/upstream-control.ts';
 import { CATALOGUE } from '../../../support/catalogue.ts';
 import pino from 'pino';
 import { createTextUpstreams } from '../../../../providers/text/text-upstreams.ts';

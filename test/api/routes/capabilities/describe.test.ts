@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { describeCapability } from '../../../../api/routes/capabilities/describe.ts';
 import { createImageRequestParser } from '../../../../api/routes/images/schema.ts';
 import { createVideoRequestParser } from '../../../../api/routes/videos/schema.ts';
-import { priceOf } from '../../../../api/services/customer-prices.ts';
+import { priceOf } from '../../../../services/money/customer-prices.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');

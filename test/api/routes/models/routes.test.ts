@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import { presentModel } from '../../../../api/routes/models/present.ts';
-import { findUnavailableReason } from '../../../../api/services/unavailable-model.ts';
+import { findUnavailableReason } from '../../../../services/operations/unavailable-model.ts';
 import { CATALOGUE } from '../../../support/catalogue.ts';
 import { allModels, type MediaModel, type TextModel } from '../../../../catalogue/types.ts';
 import { baseUrlsAt } from '../../../../providers/text/settings.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { endpointsFor } from '../../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../../api/openapi/document.ts';
 import { CATALOGUE } from '../../../support/catalogue.ts';
-import { reopenAccount } from '../../../../api/services/account-actions.ts';
+import { reopenAccount } from '../../../../services/people/account-actions.ts';
 import { findAccount } from '../../../../db/queries/accounts.ts';
 import { claimTopUps, setAutoTopUp } from '../../../../db/queries/auto-top-ups.ts';
 import { adjust } from '../../../../db/queries/credits.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { priceOf } from '../../../../api/services/customer-prices.ts';
+import { priceOf } from '../../../../services/money/customer-prices.ts';
 import * as fc from 'fast-check';
 import { createVideoRequestParser, videoRequestSchema } from '../../../../api/routes/videos/schema.ts';
 import { CATALOGUE } from '../../../support/catalogue.ts';

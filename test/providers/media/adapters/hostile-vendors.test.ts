@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import type { VendorCost } from '../../../../domain/media-route.ts';
 import type { TaskKind } from '../../../../domain/task.ts';
 import { isTaskErrorCode } from '../../../../domain/errors.ts';
-import { createGuardedClient } from '../../../../net/address-guard.ts';
+import { createGuardedClient } from '../../../../providers/guard/address-guard.ts';
 import { InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { PLAIN_AMOUNT } from '../../../../providers/media/json.ts';
 import {

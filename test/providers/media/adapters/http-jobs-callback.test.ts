@@ -7,7 +7,7 @@ import {
   type CallbackRequest,
   InvalidCallbackError,
 } from '../../../../providers/media/callbacks.ts';
-import { createSimulator } from '../../../../lab/simulator/simulator.ts';
+import { createSimulator } from '../../../../simulator/simulator.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { serveLocally } from '../../../../lab/stack/local-server.ts';

@@ -8,7 +8,7 @@ import {
   ProviderUnreachableError,
 } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
+import { createSimulator, type Simulator } from '../../../../simulator/simulator.ts';
 import { endOf, imageRequest, findJobs, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';

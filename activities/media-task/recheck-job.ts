@@ -1,0 +1,70 @@
+import { Context } from '@temporalio/activity';
+import { type StoredSubmission, listSubmissions } from '../../db/queries/submissions.ts';
+import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
+import type { GeneratedMedia, Task } from '../../domain/task.ts';
+import { retryAfterRequestedWait } from './requested-wait.ts';
+import { readVerdict } from './await-result.ts';
+import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
+import { createCostRecorder } from './record-cost.ts';
+import { createClosing, createForgottenJobFinder } from './recover.ts';
+import { throwIfFailed } from './task-failure.ts';
+
+/** The files or the job of a task whose deadline has passed. */
+export type RecheckResult =
+  /** The stored files of the task. */
+  | { readonly state: 'stored'; readonly files: readonly GeneratedMedia[] }
+  /** The job ended in time; its files are not stored yet. */
+  | { readonly state: 'rendered'; readonly jobId: string }
+  | { readonly state: 'nothing' };
+
+const NOTHING: RecheckResult = { state: 'nothing' };
+
+/**
+ * Looks once more at a task whose deadline has passed: Temporal or all workers may have been unavailable when its render
+ * ended. A render counts from when it ended at the vendor; one whose vendor does not say when is taken to be in time.
+ *
+ * @param jobIdOfWorkflow counts where the database was restored to a moment before the job
+ * @throws ApplicationFailure with the upstream's code if the job failed in time
+ * @throws Error if the upstream may be able to say later
+ */
+export function createRecheckJob(dependencies: MediaTaskDependencies) {
+  const { database } = dependencies;
+  const close = createClosing(dependencies);
+  const findForgotten = createForgottenJobFinder(dependencies);
+  const recordCost = createCostRecorder(dependencies);
+
+  return async (taskId: string, jobIdOfWorkflow?: string): Promise<RecheckResult> => {
+    const task = await loadTask(database, taskId);
+    throwIfFailed(task);
+    const last = (await listSubmissions(database, taskId)).at(-1);
+    const files = task.output ?? last?.files;
+    if (files) return isInTime(task, last?.endedAt) ? { state: 'stored', files } : NOTHING;
+    const jobId = (await findJob(task, last)) ?? jobIdOfWorkflow ?? null;
+    if (jobId === null) return NOTHING;
+    const upstream = upstreamOf(dependencies, task);
+    const state = await upstream
+      .status(jobId, Context.current().cancellationSignal)
+      .catch((error: unknown) => retryAfterRequestedWait(error, STORE_LIMIT_MS));
+    if (state.state === 'unknown') throw new Error('The upstream does not know the job at the moment.');
+    if (state.state === 'failed') {
+      const verdict = await readVerdict(state, { task, upstream, recordCost });
+      if (isInTime(task, state.endedAt)) throw verdict;
+    }
+    if (state.state !== 'succeeded') return NOTHING;
+    await recordCost(task, state.cost ?? null);
+    return isInTime(task, state.endedAt) ? { state: 'rendered', jobId } : NOTHING;
+  };
+
+  /** The job of the task, if its upstream answers with jobs. */
+  async function findJob(task: Task, last: StoredSubmission | undefined): Promise<string | null> {
+    const known = task.providerJobId ?? last?.jobId ?? null;
+    if (known !== null || (last && last.outcome !== null)) return known;
+    const upstream = upstreamOf(dependencies, task);
+    if (upstream.traitsOf(task.kind)?.answers !== 'job') return null;
+    return last ? close(task, last, upstream) : findForgotten(task, upstream);
+  }
+}
+
+function isInTime({ deadlineAt }: Task, endedAt: Date | null | undefined): boolean {
+  return !endedAt || endedAt <= deadlineAt;
+}

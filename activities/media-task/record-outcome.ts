@@ -1,0 +1,68 @@
+import {
+  listSubmissions,
+  type StoredSubmission,
+  type Settlement,
+  settleSubmission,
+} from '../../db/queries/submissions.ts';
+import type { CallFailure } from '../../db/queries/upstream-calls.ts';
+import { cutText } from '../../domain/cut-text.ts';
+import { isFailureOfUpstream, type Task, reasonOf } from '../../domain/task.ts';
+import type { MediaTaskDependencies } from './dependencies.ts';
+import { retryWrite } from './retry-write.ts';
+
+/** Records the outcome of a submission, however long that takes, and counts a submission that was not accepted. */
+export type RecordOutcome = (
+  task: Pick<Task, 'accountId'>,
+  submission: StoredSubmission,
+  settlement: Settlement,
+) => Promise<void>;
+
+const MAX_MESSAGE = 300;
+
+export function createOutcomeRecorder({
+  database,
+  metrics,
+  calls,
+  clock,
+}: Pick<MediaTaskDependencies, 'database' | 'metrics' | 'calls' | 'clock'>): RecordOutcome {
+  return async ({ accountId }, submission, settlement) => {
+    const isNew = await retryWrite(() => settleSubmission(database, submission, settlement));
+    if (!isNew) return;
+    const { provider: upstream, model, submittedAt } = submission;
+    metrics.submissionSettled(upstream, settlement);
+    // An accepted job counts when its task ends.
+    if (settlement.outcome === 'accepted') return;
+    const durationMs = Math.max(clock.nowMs() - submittedAt.getTime(), 0);
+    calls.record({ upstream, format: '', model, key: '' }, { accountId, durationMs, failure: failureOf(settlement) });
+  };
+}
+
+/** A refusal for load, and a refusal of the request itself, are no failures of the upstream. */
+function failureOf({ outcome, code, detail }: Settlement): CallFailure | null {
+  if (outcome === 'refused' || code === 'busy') return null;
+  return { fault: code ?? 'failed', status: null, message: cutText(detail ?? '', MAX_MESSAGE) };
+}
+
+/** Counts the job of a final task that an upstream accepted: as a failure of the upstream, or as answered. */
+export function createJobRecorder({
+  database,
+  metrics,
+  calls,
+}: Pick<MediaTaskDependencies, 'database' | 'metrics' | 'calls'>): (task: Task) => Promise<void> {
+  return async ({ id, accountId, failure, completedAt }) => {
+    const accepted = (await listSubmissions(database, id)).find(({ outcome }) => outcome === 'accepted');
+    if (accepted === undefined || completedAt === null) return;
+    const { provider: upstream, model, submittedAt } = accepted;
+    metrics.jobEnded({ upstream, model, outcome: failure ? reasonOf(failure) : 'succeeded' });
+    const durationMs = Math.max(completedAt.getTime() - submittedAt.getTime(), 0);
+    const fault = failure !== null && isFailureOfUpstream(failure) ? failure : null;
+    calls.record(
+      { upstream, format: '', model, key: '' },
+      {
+        accountId,
+        durationMs,
+        failure: fault && { fault: fault.code, status: null, message: cutText(fault.message, MAX_MESSAGE) },
+      },
+    );
+  };
+}

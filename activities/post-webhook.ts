@@ -1,0 +1,96 @@
+/** Sends one attempt of a delivery to its receiver: contract 6. */
+import { Context } from '@temporalio/activity';
+import type { Clock } from '../db/database-clock.ts';
+import type { DeliveryAttempt } from '../db/queries/deliveries.ts';
+import type { DeliveryToAttempt } from '../db/queries/delivery-attempts.ts';
+import type { Encryption } from '../db/encryption.ts';
+import { WEBHOOKS } from '../domain/policy.ts';
+import { AddressRefusedError, type GuardedClient, TimeoutError } from '../providers/guard/address-guard.ts';
+import { deliveryHeaders } from '../domain/webhook-signature.ts';
+
+/** The receiver's response to a request. */
+export interface ReceiverAnswer extends Omit<DeliveryAttempt, 'number'> {
+  /** Whether there was no answer in time. */
+  readonly timedOut: boolean;
+  /** As the receiver sent it. */
+  readonly retryAfter: string | undefined;
+}
+
+/** @returns sends a delivery; whatever the receiver does becomes an answer, and only the worker's shutdown is thrown */
+export function createPoster({
+  encryption,
+  client,
+  clock,
+}: {
+  encryption: Encryption;
+  client: GuardedClient;
+  clock: Clock;
+}): (delivery: DeliveryToAttempt) => Promise<ReceiverAnswer> {
+  return async (delivery) => {
+    const signal = Context.current().cancellationSignal;
+    const startedAt = new Date(clock.nowMs());
+    const begunAtMs = performance.now();
+    const answered = (answer: Pick<ReceiverAnswer, 'status' | 'error'> & Partial<ReceiverAnswer>): ReceiverAnswer => ({
+      startedAt,
+      latencyMs: Math.round(performance.now() - begunAtMs),
+      timedOut: false,
+      retryAfter: undefined,
+      ...answer,
+    });
+    // A secret that cannot be decrypted is not the receiver's fault.
+    const signed = signedHeaders(encryption, delivery, startedAt);
+    try {
+      const { status, headers, body } = await client.request(delivery.endpoint.url, {
+        method: 'POST',
+        headers: signed,
+        body: delivery.event.payload,
+        // Only the status counts; the rest of the answer is neither read nor stored.
+        maxBytes: 0,
+        timeoutMs: WEBHOOKS.attemptTimeoutMs,
+        redirects: 0,
+        signal,
+      });
+      await body.cancel();
+      return answered({ status, error: refusalOf(status), retryAfter: headers['retry-after'] });
+    } catch (error) {
+      // The worker is stopping, which says nothing about the receiver; another worker will make the attempt.
+      if (signal.aborted) throw error;
+      return answered({ status: null, error: describeFailure(error), timedOut: error instanceof TimeoutError });
+    }
+  };
+}
+
+/** While a secret is being replaced, Standard Webhooks receivers may check with either one. */
+function signedHeaders(
+  encryption: Encryption,
+  { endpoint, event }: DeliveryToAttempt,
+  now: Date,
+): Record<string, string> {
+  const headersWith = (encryptedSecret: Buffer): Record<string, string> =>
+    deliveryHeaders({
+      secret: encryption.decrypt(encryptedSecret, endpoint.id),
+      messageId: event.id,
+      event: event.type,
+      timestampSeconds: Math.floor(now.getTime() / 1000),
+      body: event.payload,
+    });
+  const headers = headersWith(endpoint.encryptedSecret);
+  if (endpoint.previousEncryptedSecret === null) return headers;
+  const previous = headersWith(endpoint.previousEncryptedSecret);
+  return { ...headers, 'webhook-signature': `${headers['webhook-signature']} ${previous['webhook-signature']}` };
+}
+
+/** Why an answer does not count as received; null if it does. */
+function refusalOf(status: number): string | null {
+  if (status >= 200 && status < 300) return null;
+  if (status >= 300 && status < 400) return `HTTP ${status}: redirects are not followed`;
+  return `HTTP ${status}`;
+}
+
+/** Why there was no answer, for the endpoint's owner. */
+function describeFailure(error: unknown): string {
+  if (error instanceof AddressRefusedError) return `address refused: ${error.message}`;
+  if (error instanceof TimeoutError) return `no answer within ${WEBHOOKS.attemptTimeoutMs / 1000} s`;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? `connection failed: ${code}` : 'connection failed';
+}

@@ -1,0 +1,82 @@
+import type { Database } from '../../db/database.ts';
+import { PaymentOfAnotherAccountError, type TopUp, topUp } from '../../db/queries/credits.ts';
+import { lockReturns, returnPayment } from '../../db/queries/returned-payments.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { formatUsd, type PicoUsd } from '../../domain/money.ts';
+import { suspendAccount } from '../people/account-actions.ts';
+import { type DualControl, type ManualAdjustment, adjustAlone } from './dual-control.ts';
+
+/** A credit, and whether it suspended the account. */
+interface Credited extends TopUp {
+  readonly isSuspended: boolean;
+}
+
+/**
+ * Credits an account once per reference, less the part of the payment that was already returned. Suspends the account
+ * if the payment is disputed.
+ *
+ * @throws ServiceError `idempotency_conflict` when the reference was credited with another amount or to another account
+ */
+export function creditOnce(
+  database: Database,
+  credit: { readonly accountId: string; readonly amount: PicoUsd; readonly reference: string },
+): Promise<Credited> {
+  const { accountId, amount, reference } = credit;
+  return database.transaction(async (transaction) => {
+    await lockReturns(transaction, reference);
+    const credited = await topUp(transaction, credit).catch((error: unknown) => {
+      if (!(error instanceof PaymentOfAnotherAccountError)) throw error;
+      throw new ServiceError(
+        'idempotency_conflict',
+        `The reference ${reference} was already credited to another account. Use a new reference.`,
+      );
+    });
+    if (credited.amount !== amount) {
+      throw new ServiceError(
+        'idempotency_conflict',
+        `The reference ${reference} was already credited with ${formatUsd(credited.amount)} USD. Use a new reference.`,
+      );
+    }
+    const returned = await returnPayment(transaction, reference, null);
+    const isSuspended = returned?.requiresSuspension === true;
+    if (isSuspended) await suspendForDispute(transaction, accountId, reference);
+    return { ...credited, isSuspended };
+  });
+}
+
+/** The reference of a payment that the payment provider announces. A manual credit uses the same reference. */
+export function referenceOfPayment(id: string): string {
+  return `payment:${id}`;
+}
+
+/** Credits a payment of the payment provider. @throws ServiceError `idempotency_conflict` as {@link creditOnce} */
+export function creditPayment(
+  database: Database,
+  { id, accountId, amount }: { readonly id: string; readonly accountId: string; readonly amount: PicoUsd },
+): Promise<Credited> {
+  return creditOnce(database, { accountId, amount, reference: referenceOfPayment(id) });
+}
+
+/** Suspends the account of a disputed payment until an operator reopens it. */
+export async function suspendForDispute(database: Database, accountId: string, reference: string): Promise<void> {
+  await suspendAccount(database, accountId, { author: 'payment provider', reason: `${reference} is disputed` });
+}
+
+/**
+ * Credits a payment manually, once per reference.
+ *
+ * @throws ServiceError `forbidden` if the amount needs a second approval; `idempotency_conflict` as {@link creditOnce}
+ */
+export function creditByHand(
+  services: DualControl & { readonly database: Database },
+  { accountId, amount, reference, author }: ManualAdjustment & { readonly reference: string },
+): Promise<TopUp> {
+  return services.database.transaction(async (transaction) => {
+    // Before `adjustAlone` locks the account: `creditOnce` locks in the same order.
+    await lockReturns(transaction, reference);
+    return adjustAlone({ ...services, database: transaction }, { accountId, amount, author }, async (database) => {
+      const credited = await creditOnce(database, { accountId, amount, reference });
+      return { id: credited.transferId, ...credited };
+    });
+  });
+}

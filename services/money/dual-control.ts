@@ -1,0 +1,91 @@
+/** Manual adjustments above an amount need a second person's approval: docs/decisions/2026-11-22-two-people-correct-large-amounts.md. */
+import type { Database } from '../../db/database.ts';
+import { withPartitions } from '../../db/partitions.ts';
+import { lockAccount } from '../../db/queries/accounts.ts';
+import {
+  insertUnapprovedAdjustment,
+  type UnapprovedAdjustment,
+  sumUnapprovedAdjustments,
+} from '../../db/queries/unapproved-adjustments.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { formatDollars, type PicoUsd } from '../../domain/money.ts';
+import { CORRECTIONS } from '../../domain/policy.ts';
+
+export interface DualControl {
+  /** Above this amount a second person must approve; null if no amount needs approval. */
+  readonly secondApprovalAbove: PicoUsd | null;
+  readonly publicUrl: string;
+}
+
+/** A manual adjustment by one person. */
+export interface ManualAdjustment {
+  readonly accountId: string;
+  /** Added to the balance, or deducted if negative. */
+  readonly amount: PicoUsd;
+  readonly author: string;
+}
+
+/** The amount, alone or with recent adjustments, needs a second approval. The message says where to ask for it. */
+export class SecondApprovalRequiredError extends ServiceError {
+  readonly limit: PicoUsd;
+
+  constructor(limit: PicoUsd, { publicUrl }: DualControl) {
+    super(
+      'forbidden',
+      `Corrections above ${formatDollars(limit)} for one account within ${CORRECTIONS.addUpHours} hours need the approval ` +
+        `of a second person. Request the correction at ${publicUrl}/console/staff/corrections.`,
+    );
+    this.limit = limit;
+  }
+}
+
+/**
+ * Makes a manual adjustment, up to the amount that needs a second approval. The adjustments of an account within a day
+ * count together. A concurrent adjustment waits, and is refused if the sum is too large by then.
+ *
+ * @param move writes the transfer in the given transaction, or finds the transfer of an earlier call
+ * @throws SecondApprovalRequiredError, and then moves nothing
+ */
+export async function adjustAlone<Moved extends { readonly id: string; readonly applied: boolean }>(
+  { database, ...dualControl }: DualControl & { readonly database: Database },
+  adjustment: ManualAdjustment,
+  move: (database: Database) => Promise<Moved>,
+): Promise<Moved> {
+  if (dualControl.secondApprovalAbove === null) return move(database);
+  assertNeedsNoSecondApproval(adjustment.amount, dualControl);
+  return withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      await lockAccount(transaction, adjustment.accountId);
+      const moved = await move(transaction);
+      if (moved.applied) await recordManualAdjustment(transaction, dualControl, { ...adjustment, id: moved.id });
+      return moved;
+    }),
+  );
+}
+
+/**
+ * Records an adjustment that was just made, and adds it to the account's recent ones. The account must be locked.
+ *
+ * @throws SecondApprovalRequiredError if the sum is too large: the transaction must be rolled back
+ */
+export async function recordManualAdjustment(
+  transaction: Database,
+  dualControl: DualControl,
+  { accountId, amount, ...moved }: ManualAdjustment & Pick<UnapprovedAdjustment, 'id'>,
+): Promise<void> {
+  if (dualControl.secondApprovalAbove === null) return;
+  const lately = await sumUnapprovedAdjustments(transaction, { accountId, hours: CORRECTIONS.addUpHours });
+  assertNeedsNoSecondApproval(lately + absolute(amount), dualControl);
+  await insertUnapprovedAdjustment(transaction, { ...moved, accountId, amount: absolute(amount) });
+}
+
+/** @throws SecondApprovalRequiredError */
+function assertNeedsNoSecondApproval(amount: PicoUsd, dualControl: DualControl): void {
+  const { secondApprovalAbove } = dualControl;
+  if (secondApprovalAbove !== null && absolute(amount) > secondApprovalAbove)
+    throw new SecondApprovalRequiredError(secondApprovalAbove, dualControl);
+}
+
+function absolute(amount: PicoUsd): PicoUsd {
+  return amount < 0n ? -amount : amount;
+}

@@ -1,0 +1,148 @@
+/** Current problems, for operators: alert conditions that can be read from the database and this process. */
+import { findPendingAcknowledgements } from '../../db/queries/acknowledgements.ts';
+import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
+import { readLedgerHealth } from '../../db/queries/ledger-health.ts';
+import { listPendingCorrections } from '../../db/queries/corrections.ts';
+import type { Authorship } from '../../db/queries/operator-actions.ts';
+import { listUnknownWords, type UnknownWord } from '../../db/queries/unknown-words.ts';
+import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
+import { type JudgedCalls, judgedCalls } from '../../domain/call-sum.ts';
+import type { Readiness } from '../../telemetry/health.ts';
+import { readRefusal } from './configuration-control.ts';
+import type { UpstreamHealth } from './fleet-health.ts';
+import type { SoldBelowCost } from '../../catalogue/below-cost.ts';
+import { findSalesBelowCost } from '../money/price-lists.ts';
+import type { Services } from '../services.ts';
+import { listSoldModels, type SoldModel } from './sold-models.ts';
+
+export type Concern =
+  | { readonly kind: 'database' | 'temporal' }
+  /** The circuits of an upstream's routes to these models are open. */
+  | {
+      readonly kind: 'circuit';
+      readonly upstream: string;
+      readonly models: ReadonlySet<string>;
+      readonly cause: string;
+    }
+  /** An upstream fails many of its requests. */
+  | {
+      readonly kind: 'failing';
+      readonly upstream: string;
+      readonly model: string;
+      readonly calls: JudgedCalls;
+    }
+  /** An upstream repeats a state of jobs that Genway does not know, so that their tasks wait until the deadline. */
+  | ({ readonly kind: 'unknownWord' } & UnknownWord)
+  | { readonly kind: 'overdue'; readonly count: number }
+  | { readonly kind: 'lateTasks' | 'lateDeliveries'; readonly count: number; readonly seconds: number }
+  | { readonly kind: 'endpoints' | 'approvals' | 'findings'; readonly count: number }
+  /** Acknowledgements of findings that wait for a second person. */
+  | { readonly kind: 'acknowledgements'; readonly count: number; readonly reconciliationId: string }
+  /** Prices below an upstream's cost, in the catalogue (`list` is null) or in a version of a price list. */
+  | { readonly kind: 'belowCost'; readonly list: string | null; readonly count: number; readonly first: SoldBelowCost }
+  /** A process refused the operator's files. */
+  | { readonly kind: 'files'; readonly reason: string }
+  /** An operator disabled a model. */
+  | ({ readonly kind: 'disabled'; readonly model: string } & Authorship);
+
+export interface State {
+  readonly readiness: Readiness;
+  /** Null when the database does not answer. */
+  readonly backlog: Backlog | null;
+  /** The worst first. */
+  readonly concerns: readonly Concern[];
+}
+
+/** Work that waits for longer means that a relay is down or behind: see docs/on-call.md. */
+const LATE_SECONDS = 30;
+const FAILING_SHARE = 0.2;
+const MAX_COUNT = 100;
+
+export async function readState(services: Services): Promise<State> {
+  const [readiness, fromDatabase] = await Promise.all([
+    services.checkHealth(),
+    readConcerns(services).catch(() => ({ backlog: null, concerns: [] })),
+  ]);
+  const refusal = await readRefusal(services).catch(() => null);
+  return {
+    readiness,
+    backlog: fromDatabase.backlog,
+    concerns: [
+      ...(['database', 'temporal'] as const).flatMap((kind) => (readiness[kind] === 'ok' ? [] : [{ kind }])),
+      ...fromDatabase.concerns,
+      ...(refusal === null ? [] : [{ kind: 'files', reason: refusal } as const]),
+      ...listSoldModels(services).flatMap(disabledModel),
+    ],
+  };
+}
+
+async function readConcerns(services: Services) {
+  const { database, upstreams } = services;
+  const [backlog, health, ledger, words, endpoints, corrections, acknowledgements, losses] = await Promise.all([
+    readBacklog(database),
+    upstreams.list(),
+    readLedgerHealth(database),
+    listUnknownWords(database),
+    listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
+    listPendingCorrections(database, MAX_COUNT),
+    findPendingAcknowledgements(database),
+    findSalesBelowCost(services),
+  ]);
+  return {
+    backlog,
+    concerns: [
+      ...openCircuits(health),
+      ...health.flatMap(failingRoute),
+      ...words.map((word) => ({ kind: 'unknownWord' as const, ...word })),
+      ...lateWork(backlog),
+      ...counted('endpoints', endpoints.length),
+      ...counted('approvals', corrections.length),
+      ...(acknowledgements === null ? [] : [{ kind: 'acknowledgements', ...acknowledgements } as const]),
+      ...counted('findings', ledger.findings),
+      ...losses.map((loss) => ({ kind: 'belowCost' as const, ...loss })),
+    ],
+  };
+}
+
+/** One concern for each upstream and cause, however many models the upstream serves. */
+function openCircuits(health: readonly UpstreamHealth[]): readonly Concern[] {
+  const found = new Map<string, { upstream: string; models: Set<string>; cause: string }>();
+  for (const { name: upstream, model, cause } of health) {
+    if (cause === null) continue;
+    const key = JSON.stringify([upstream, cause]);
+    const circuit = found.get(key) ?? { upstream, models: new Set(), cause };
+    circuit.models.add(model);
+    found.set(key, circuit);
+  }
+  return Array.from(found.values(), (circuit) => ({ kind: 'circuit', ...circuit }));
+}
+
+function failingRoute(route: UpstreamHealth): readonly Concern[] {
+  const { name: upstream, model, cause, lastFiveMinutes, lastHour } = route;
+  const calls = judgedCalls(lastFiveMinutes, lastHour);
+  const isFailing = cause === null && calls !== null && calls.failures > FAILING_SHARE * calls.requests;
+  return isFailing ? [{ kind: 'failing', upstream, model, calls }] : [];
+}
+
+function disabledModel({ disabledBy }: SoldModel): readonly Concern[] {
+  if (disabledBy === null) return [];
+  const { model, author, reason } = disabledBy;
+  return [{ kind: 'disabled', model, author, reason }];
+}
+
+function lateWork(backlog: Backlog): readonly Concern[] {
+  const { overdue, unstarted, oldestUnstartedSeconds, unstartedDeliveries, oldestUnstartedDeliverySeconds } = backlog;
+  return [
+    ...(overdue > 0 ? [{ kind: 'overdue', count: overdue } as const] : []),
+    ...late('lateTasks', unstarted, oldestUnstartedSeconds),
+    ...late('lateDeliveries', unstartedDeliveries, oldestUnstartedDeliverySeconds),
+  ];
+}
+
+function late(kind: 'lateTasks' | 'lateDeliveries', count: number, seconds: number): readonly Concern[] {
+  return seconds > LATE_SECONDS ? [{ kind, count, seconds: Math.round(seconds) }] : [];
+}
+
+function counted(kind: 'endpoints' | 'approvals' | 'findings', count: number): readonly Concern[] {
+  return count > 0 ? [{ kind, count }] : [];
+}

@@ -1,0 +1,115 @@
+/** What Genway does, and what it does it with. */
+import type { CheckoutPages } from '../providers/checkout.ts';
+import type { CallbackReader } from '../providers/media/upstream.ts';
+import type { Logger } from 'pino';
+import type { Catalogue } from '../catalogue/types.ts';
+import type { Database } from '../db/database.ts';
+import type { Clock } from '../db/database-clock.ts';
+import type { Encryption } from '../db/encryption.ts';
+import type { PicoUsd } from '../domain/money.ts';
+import type { TypicalSeconds } from '../domain/task-object.ts';
+import type { Task } from '../domain/task.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Readiness } from '../telemetry/health.ts';
+import type { HistoryLinks } from './operations/history-link.ts';
+import type { OpenIdProvider } from './people/openid-provider.ts';
+import type { KeyPeppers } from './people/find-caller.ts';
+import type { TextService } from './text/text-service.ts';
+import type { FindPrices } from './money/customer-prices.ts';
+import type { ConfigurationControl } from './operations/configuration-control.ts';
+import type { AssertAffordable, CreateTask } from './tasks/create-task.ts';
+import type { ModelControl } from './operations/model-control.ts';
+import type { UpstreamControl } from './operations/upstream-control.ts';
+import type { Uploads } from './tasks/uploads.ts';
+import type { TaskStarter } from './tasks/task-starter.ts';
+import type { WorkflowAccess } from './tasks/workflow-access.ts';
+import type { AnnounceJobEnd } from './tasks/job-announcer.ts';
+import type { SumMonth } from './money/month-sums.ts';
+import type { FairQueue } from './fair-queue.ts';
+import type { ReportQueue, ReadStatement } from './money/statements.ts';
+import type { Judge, Moderate } from './text/moderate.ts';
+import type { ReadStatus } from './operations/public-status.ts';
+import type { StartReconciliation } from './operations/reconciliation-starter.ts';
+
+/** The services that the process provides. */
+export interface GivenServices {
+  /** The provider with which people may sign in; null if none is configured. */
+  readonly openIdProvider: OpenIdProvider | null;
+  readonly database: Database;
+  /** The same database, over connections for reports, whose statements may run long. */
+  readonly reports: Database;
+  /** The same database, for closing months alone, so that no report keeps a month open. */
+  readonly closing: Database;
+  readonly configuration: ConfigurationControl;
+  readonly encryption: Encryption;
+  /** The store for uploads. */
+  readonly storage: Storage;
+  readonly log: Logger;
+  readonly workflows: WorkflowAccess;
+  readonly starter: TaskStarter;
+  readonly metrics: Metrics;
+  readonly text: TextService;
+  readonly upstreams: UpstreamControl;
+  readonly models: ModelControl;
+  readonly providerCallbacks: ProviderCallbacks;
+  readonly startReconciliation: StartReconciliation;
+}
+
+/** All services without HTTP: the given ones, and the ones that `createServices` builds from them. */
+export interface Services extends GivenServices {
+  /** The public address of the api process, without a trailing slash. */
+  readonly publicUrl: string;
+  /** Whether links are sent by e-mail, too. */
+  readonly canSendMail: boolean;
+  /** The current catalogue. It can change between reads. */
+  readonly catalogue: Catalogue;
+  readonly uploads: Uploads;
+  /** How long an upload is kept if no task uses it. */
+  readonly uploadExpiryMs: number;
+  readonly clock: Clock;
+  readonly keyPeppers: KeyPeppers;
+  /** The secret that signs the payment provider's events; null when payments are not taken. */
+  readonly paymentWebhookSecret: string | null;
+  /** The payment provider's pages for any amount; null without its key. */
+  readonly checkout: CheckoutPages | null;
+  /** The page on which customers pay, with `{account_id}` in the place of their account's id; null if unknown. */
+  readonly topUpUrl: string | null;
+  /** Above this amount, a manual adjustment needs a second approval; null if no amount needs one. */
+  readonly secondApprovalAbove: PicoUsd | null;
+  /** The pages on which operators view workflow histories. */
+  readonly temporal: HistoryLinks;
+  readonly checkHealth: () => Promise<Readiness>;
+  readonly findPrices: FindPrices;
+  readonly createTask: CreateTask;
+  readonly assertAffordable: AssertAffordable;
+  /** @throws ServiceError `bad_request` for a link that may not be followed */
+  readonly checkPublicAddress: (url: string) => Promise<void>;
+  /** @throws ServiceError `bad_request` naming the first link that is not a usable image */
+  readonly checkImageLinks: (urls: readonly string[]) => Promise<void>;
+  /**
+   * Null without moderation.
+   *
+   * @throws ServiceError `content_policy_violation`, or `processing_unavailable` without a verdict
+   */
+  readonly moderate: Moderate | null;
+  readonly judge: Judge;
+  /** Revenue and cost of a month, at most 15 seconds old. */
+  readonly sumMonth: SumMonth;
+  readonly queueReport: ReportQueue;
+  /** Sends answers with pictures, a few of an account at a time. */
+  readonly queuePictures: FairQueue;
+  readonly readStatement: ReadStatement;
+  readonly readStatus: ReadStatus;
+  /** Reads a task at most 200 ms late. @throws ServiceError `not_found` */
+  readonly readWaitedTask: (task: Pick<Task, 'accountId' | 'id'>) => Promise<Task>;
+  /** How long recent tasks of a model took; null if too few are known. */
+  readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
+}
+
+/** The providers that announce the end of a job, and the receiver of their announcements. */
+export interface ProviderCallbacks {
+  /** By the upstream's name. */
+  readonly readers: ReadonlyMap<string, CallbackReader>;
+  readonly announce: AnnounceJobEnd;
+}

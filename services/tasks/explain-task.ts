@@ -1,0 +1,159 @@
+/** The timeline of a task from every source: its row, the ledger, deliveries, Temporal, and operator actions. */
+import type { Database } from '../../db/database.ts';
+import { type Delivery, listDeliveries } from '../../db/queries/deliveries.ts';
+import { listOperatorActions, type OperatorAction } from '../../db/queries/operator-actions.ts';
+import { type StoredSubmission, listSubmissions } from '../../db/queries/submissions.ts';
+import { findTransfer, type Transfer } from '../../db/queries/transfers.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { formatDollars } from '../../domain/money.ts';
+import { isFinal, type Task, reasonOf } from '../../domain/task.ts';
+import {
+  deliveryEvents,
+  describeStep,
+  oldestFirst,
+  renderTimeline,
+  type TimelineEvent,
+  transferEvent,
+} from './timeline.ts';
+import { TIMELINE_TEXTS, type TimelineTexts, timelineWord } from './timeline-texts.ts';
+import type { WorkflowAccess, WorkflowHistory } from './workflow-access.ts';
+
+export interface TaskExplanation {
+  readonly task: Task;
+  /** The state of the task and its consequences, in one or two sentences. */
+  readonly verdict: string;
+  readonly transfers: readonly Transfer[];
+  readonly submissions: readonly StoredSubmission[];
+  readonly deliveries: readonly Delivery[];
+  readonly actions: readonly OperatorAction[];
+  /** Null if Temporal knows no workflow of the task; undefined if Temporal does not answer. */
+  readonly workflow: WorkflowHistory | null | undefined;
+  /** The steps in progress. */
+  readonly pending: readonly string[];
+  /** All events, oldest first. */
+  readonly events: readonly TimelineEvent[];
+}
+
+/** More deliveries than any account has endpoints. */
+const MAX_DELIVERIES = 500;
+
+export async function explainTask(
+  { database, workflows }: { database: Database; workflows: WorkflowAccess },
+  task: Task,
+  texts = TIMELINE_TEXTS,
+): Promise<TaskExplanation> {
+  const transferIds = [task.reservationId, ...(task.resolutionId === null ? [] : [task.resolutionId])];
+  const [transfers, submissions, deliveries, actions, workflow] = await Promise.all([
+    Promise.all(transferIds.map((id) => findTransfer(database, id, task.createdAt))),
+    listSubmissions(database, task.id),
+    listDeliveries(database, { taskId: task.id, limit: MAX_DELIVERIES }),
+    listOperatorActions(database, task.id),
+    workflows.read(task.id).catch(unlessUnavailable),
+  ]);
+  const parts = {
+    transfers: transfers.filter((transfer) => transfer !== null),
+    submissions,
+    deliveries,
+    actions,
+    workflow,
+  };
+  const pending = (workflow?.pending ?? []).map((step) => describeStep(step, task.price, texts));
+  return { task, verdict: judge(task, workflow, texts), ...parts, pending, events: eventsOf(task, parts, texts) };
+}
+
+/** Renders the verdict, followed by the events as lines of text. */
+export function renderExplanation({ task, verdict, events, pending }: TaskExplanation): readonly string[] {
+  return renderTimeline({ id: task.id, verdict, events, pending });
+}
+
+function judge(task: Task, workflow: WorkflowHistory | null | undefined, texts: TimelineTexts): string {
+  const { task: phrases } = texts;
+  const price = formatDollars(task.price);
+  if (task.status === 'succeeded') return phrases.succeeded(price);
+  if (task.failure) return phrases.failed(timelineWord(reasonOf(task.failure), texts), task.failure.message, price);
+  const refund = phrases.refundSoon(task.deadlineAt.toISOString());
+  if (workflow === undefined) return phrases.temporalSilent(price);
+  if (workflow === null) return `${phrases.noWorkflow(price)} ${refund}`;
+  if (workflow.state.closedAt === null) return phrases.inProgress(price);
+  return `${phrases.workflowClosed(price, workflow.state.status)} ${refund}`;
+}
+
+type Parts = Pick<TaskExplanation, 'transfers' | 'submissions' | 'deliveries' | 'actions' | 'workflow'>;
+
+function eventsOf(
+  task: Task,
+  { transfers, submissions, deliveries, actions, workflow }: Parts,
+  texts: TimelineTexts,
+): readonly TimelineEvent[] {
+  const { task: phrases } = texts;
+  const word = (value: string): string => timelineWord(value, texts);
+  const events: TimelineEvent[] = [
+    { at: task.createdAt, source: 'task', text: phrases.created(task.requestId, task.apiKeyId) },
+    ...transfers.map((transfer) => transferEvent(transfer, texts)),
+    ...submissions.flatMap((submission) => submissionEvents(submission, texts)),
+    ...(workflow?.steps ?? []).map((step): TimelineEvent => {
+      return { at: step.at, source: 'workflow', text: describeStep(step, task.price, texts) };
+    }),
+    ...actions.map(({ createdAt, kind, author, reason }): TimelineEvent => {
+      return { at: createdAt, source: 'operator', text: texts.operator(word(kind), null, author, reason) };
+    }),
+    ...deliveries.flatMap((delivery) => deliveryEvents(delivery, texts)),
+  ];
+  if (task.completedAt && isFinal(task.status)) {
+    const text = phrases.ended(word(task.status), task.failure ? word(reasonOf(task.failure)) : null);
+    events.push({ at: task.completedAt, source: 'task', text });
+  }
+  return oldestFirst(events);
+}
+
+/** The events of a submission to an upstream, and its outcome if known. */
+function submissionEvents(submission: StoredSubmission, texts: TimelineTexts): TimelineEvent[] {
+  const { attempt, provider, model, submittedAt, settledAt } = submission;
+  const { submission: phrases } = texts;
+  const sent = { at: submittedAt, source: 'upstream', text: phrases.submitted(attempt, provider, model) } as const;
+  if (settledAt === null) return [sent];
+  const text = phrases.attempt(attempt, describeOutcome(submission, texts));
+  return [sent, { at: settledAt, source: 'upstream', text }];
+}
+
+/** What recorded submissions call an outcome that the upstream answered itself. */
+const ITS_ANSWER = 'the answer';
+
+function describeOutcome(submission: StoredSubmission, texts: TimelineTexts): string {
+  const { outcome, learntFrom, jobId, possibleLoss, cost, vendorCost } = submission;
+  const { submission: phrases } = texts;
+  const source =
+    outcome === 'unknown' || learntFrom === null || learntFrom === ITS_ANSWER
+      ? ''
+      : phrases.knownFrom(timelineWord(learntFrom, texts));
+  return [
+    `${outcomeWords(submission, texts)}${source}`,
+    ...(jobId === null ? [] : [phrases.job(jobId)]),
+    ...(possibleLoss === null ? [] : [phrases.possibleLoss(formatDollars(possibleLoss))]),
+    ...(vendorCost === null ? [] : [phrases.vendorCharged(vendorCost.amount, vendorCost.unit)]),
+    ...(cost === null ? [] : [phrases.cost(formatDollars(cost))]),
+  ].join(texts.separator);
+}
+
+/** What the upstream did, and why: "kling refused access (code 1102)". */
+export function outcomeWords(
+  { outcome, code, detail, provider }: Pick<StoredSubmission, 'outcome' | 'code' | 'detail' | 'provider'>,
+  texts: TimelineTexts,
+): string {
+  const { submission: phrases } = texts;
+  const reason = detail?.replace(/^the upstream answered /, '') ?? '';
+  const because = reason === '' ? '' : phrases.because(reason);
+  if (outcome === 'accepted') return `${phrases.accepted(provider)}${because}`;
+  if (outcome === 'unknown') return `${phrases.unknown(provider)}${because}`;
+  if (outcome === 'refused') {
+    const word = code === null ? '' : timelineWord(code, texts);
+    return `${phrases.refused(provider)}${phrases.because([word, reason].filter((part) => part !== '').join(': '))}`;
+  }
+  const phrase = phrases.notTaken[code ?? ''] ?? phrases.notTakenOtherwise;
+  return `${phrase(provider)}${because}`;
+}
+
+function unlessUnavailable(error: unknown): undefined {
+  if (error instanceof ServiceError && error.code === 'processing_unavailable') return undefined;
+  throw error;
+}

@@ -1,0 +1,57 @@
+import type { Caller } from '../../db/queries/api-keys.ts';
+import { assertAllowedModel, assertNotExhausted } from '../../domain/api-key.ts';
+import { assertToppedUp, type CreateTaskRequest, type PricedTaskRequest } from './create-task.ts';
+import { textsIn } from '../../domain/model-parameters.ts';
+import { priceOf } from '../money/customer-prices.ts';
+import type { CreatedResponse, IdempotencyClaim } from './idempotency.ts';
+import type { Services } from '../services.ts';
+
+/** Checks the content behind links. */
+export type CheckLinks = (links: readonly string[]) => Promise<void>;
+
+/** The place of a task among equal tasks of one request. */
+export interface Series {
+  readonly index: number;
+  readonly count: number;
+}
+
+interface TaskPlacement {
+  readonly caller: Caller;
+  readonly request: CreateTaskRequest;
+  readonly claim: IdempotencyClaim | null;
+  readonly requestId: string;
+  /** Inputs are checked for the first task alone. */
+  readonly series?: Series;
+}
+
+/** Creates a task for a valid request of any endpoint. @throws ServiceError that says why nothing was created */
+export async function placeTask(
+  { caller, request, claim, requestId, series = { index: 0, count: 1 } }: TaskPlacement,
+  services: Services,
+  checkLinks?: CheckLinks,
+): Promise<CreatedResponse & { readonly taskId: string }> {
+  assertNotExhausted(caller.key);
+  assertAllowedModel(caller.key, request.model.id);
+  assertToppedUp(caller, request.model.id);
+  services.models.assertEnabled(request.model.id);
+  const prices = await services.findPrices(caller.account, services.clock.nowMs());
+  const priced = { ...request, price: priceOf(request, prices), priceList: prices?.id ?? null };
+  if (series.index === 0) await checkInputs({ caller, request: priced, count: series.count }, services, checkLinks);
+  return services.createTask(caller, priced, requestId, claim);
+}
+
+async function checkInputs(
+  { caller, request, count }: { caller: Caller; request: PricedTaskRequest; count: number },
+  services: Services,
+  checkLinks?: CheckLinks,
+): Promise<void> {
+  const { prompt, images = [], parameters, parameterLinks = [] } = request.render;
+  const links = [...images, ...parameterLinks];
+  // No outside service learns of a request that the account cannot pay.
+  if (count > 1 || services.moderate || (checkLinks && links.length > 0)) {
+    await services.assertAffordable(caller, request, count);
+  }
+  await checkLinks?.(links);
+  const texts = textsIn(parameters).filter((text) => !parameterLinks.includes(text));
+  await services.moderate?.({ prompt: [prompt, ...texts].join('\n'), images: links });
+}

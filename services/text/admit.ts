@@ -1,0 +1,102 @@
+/** Admits a text request: all steps before the call of the model. Contract 4.8, 5 and 8. */
+import type { TextModel } from '../../catalogue/types.ts';
+import type { Caller } from '../../db/queries/api-keys.ts';
+import type { TextHold } from '../../db/text-money/billing.ts';
+import { BODIES } from '../../domain/policy.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { readObject } from '../../text/read.ts';
+import { hasCacheMarks } from '../../text/turns.ts';
+import type { EmbeddingsFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
+import { withPrices } from '../money/customer-prices.ts';
+import { maxInputTokens } from './bound-input.ts';
+import { checkEarly, isLarge } from './check-early.ts';
+import { chooseModel, compatibilityOf } from './choose-model.ts';
+import { type ClientExchange, countNow, type ReceiveBody } from './client-exchange.ts';
+import { endUserOf } from './end-user.ts';
+import { inputTokenEstimate } from './estimate-tokens.ts';
+import { maxCallCount, type ReadRequest } from './exchange.ts';
+import type { TextServices } from './services.ts';
+
+/** A request to a text endpoint. */
+export interface IncomingTextRequest {
+  readonly context: ClientExchange;
+  readonly caller: Caller;
+  readonly format: WireFormat | EmbeddingsFormat;
+  /** The parts of the request that the path contains, if any. */
+  readonly parseContext: ParseContext;
+  /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
+  readonly streamsArray: boolean;
+  /** The body, or the function that reads it once the payer is known. */
+  readonly body: JsonObject | ReceiveBody;
+}
+
+/** A request that has passed every check. */
+export interface AdmittedCall extends Pick<IncomingTextRequest, 'context' | 'caller' | 'format' | 'streamsArray'> {
+  readonly requestId: string;
+  /** By the database's clock, in milliseconds since 1970; determines the price. */
+  readonly startedAtMs: number;
+  /** When the request arrived, by `performance.now()`; measures durations. */
+  readonly timedFromMs: number;
+  readonly read: ReadRequest;
+  readonly model: TextModel;
+  readonly hold: TextHold;
+}
+
+/** @throws ServiceError for every reason not to call the model */
+export async function admit(incoming: IncomingTextRequest, services: TextServices): Promise<AdmittedCall> {
+  const { context, caller, format, parseContext, streamsArray } = incoming;
+  const { requestId, receivedAtMs: timedFromMs } = context.state;
+  const startedAtMs = services.clock.nowMs();
+  const { body: given } = incoming;
+  const body = typeof given === 'function' ? await receiveBody(given, incoming, services) : given;
+  // The request keeps this catalogue even if a new one replaces it.
+  const { catalogue } = services;
+  const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
+  const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
+  const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
+  services.assertEnabled(model.id);
+  const prices = await services.findPrices(caller.account, startedAtMs);
+  const endUser = endUserOf(body);
+  const budget = endUser === null ? null : await services.findBudget(caller.account, endUser);
+  const { uncounted = null } = context.state;
+  context.state.uncounted = undefined;
+  const hold = await services.billing.hold({
+    caller,
+    model: withPrices(model, prices),
+    catalogueVersion: catalogue.version,
+    priceList: prices?.id ?? null,
+    endUser,
+    budget,
+    format: format.name,
+    streamed: request.stream,
+    requestId,
+    uncounted,
+    startedAtMs,
+    estimateInputTokens: inputTokenEstimate(request),
+    maxInputTokens: maxInputTokens(request, body, model),
+    maxOutputTokens: request.sampling.maxOutputTokens ?? null,
+    isCachedFor1h: hasCacheMarks(request, '1h'),
+    choiceCount: request.sampling.choiceCount ?? 1,
+    callCount: maxCallCount(model, request),
+  });
+  const read = { format, body, request, model, streamsArray };
+  return { context, caller, format, streamsArray, requestId, startedAtMs, timedFromMs, read, model, hold };
+}
+
+/** Reads the body. Refuses a large one before parsing it, if its model or account would refuse it later. */
+async function receiveBody(
+  receive: ReceiveBody,
+  { context, caller, format, parseContext }: IncomingTextRequest,
+  services: TextServices,
+): Promise<JsonObject> {
+  const { 'content-length': length } = context.req.headers;
+  const announcedBytes = length === undefined ? undefined : Number(length);
+  // Prevents a key beyond its limit from sending large bodies, which cost memory and parsing.
+  if (isLarge(announcedBytes)) await countNow(context);
+  const check = (model: string | null, bytes: number): Promise<void> | null =>
+    isLarge(bytes) ? checkEarly(format.name, parseContext.address?.model ?? model, caller, services) : null;
+  await check(null, announcedBytes ?? 0);
+  const limits = format.name === 'embeddings' ? BODIES.embeddings : BODIES.text;
+  const { value } = await receive(limits, (sizer, bytes) => check(sizer.model, bytes));
+  return readObject(value, '');
+}

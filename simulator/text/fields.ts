@@ -1,0 +1,55 @@
+/** Readers of the fields of requests: a field of another type counts as absent. */
+import { isObject } from '../../domain/json.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+const MEDIA_FIELDS = [
+  'image_url',
+  'file',
+  'file_data',
+  'file_id',
+  'file_url',
+  'input_audio',
+  'source',
+  'inlineData',
+  'inline_data',
+  'fileData',
+] as const;
+
+/** Reads a message's content: a string, or a list of strings and of parts with a `text` or with some kind of file. */
+export function readContent(content: unknown): { readonly text: string; readonly mediaCount: number } {
+  if (typeof content === 'string') return { text: content, mediaCount: 0 };
+  const parts = listOf(content);
+  return {
+    text: parts.flatMap(textOfPart).join('\n'),
+    mediaCount: parts.filter((part) => isObject(part) && MEDIA_FIELDS.some((field) => part[field] !== undefined))
+      .length,
+  };
+}
+
+function textOfPart(part: unknown): string[] {
+  const text = isObject(part) ? part['text'] : part;
+  return typeof text === 'string' ? [text] : [];
+}
+
+export function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function objectOf(value: unknown): Fields {
+  return isObject(value) ? value : {};
+}
+
+/** A list of strings, or a single one. */
+export function stringsOf(value: unknown): readonly string[] {
+  const list: readonly unknown[] = typeof value === 'string' ? [value] : listOf(value);
+  return list.filter((item) => typeof item === 'string');
+}

@@ -1,0 +1,72 @@
+import { expect } from 'chai';
+import type { RecordedCall } from '../../../db/call-recorder.ts';
+import type { Database } from '../../../db/database.ts';
+import { settleSubmission } from '../../../db/queries/submissions.ts';
+import type { CallTarget } from '../../../db/queries/upstream-calls.ts';
+import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, reasonOf, type TaskFailure } from '../../../domain/task.ts';
+import { createFinish, createRefund, createSettle } from '../../../activities/media-task/finish.ts';
+import { createMetrics } from '../../../telemetry/metrics.ts';
+import { useTestDatabase } from '../../support/database.ts';
+import { createFundedKey, createTaskRow, openTaskSubmission, type TestKey } from '../../support/factories.ts';
+
+describe('the calls of a media upstream', () => {
+  const testDatabase = useTestDatabase();
+  let database: Database;
+  const recorded: (CallTarget & RecordedCall)[] = [];
+  const metrics = createMetrics();
+  let key: TestKey;
+  const calls = { record: (target: CallTarget, call: RecordedCall) => void recorded.push({ ...target, ...call }) };
+
+  before(async () => {
+    ({ database } = testDatabase);
+    key = await createFundedKey(database);
+  });
+  beforeEach(() => recorded.splice(0));
+
+  async function acceptedTask(): Promise<string> {
+    const task = await createTaskRow(database, key);
+    const submission = await openTaskSubmission(database, task);
+    await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'x', jobId: task.id });
+    return task.id;
+  }
+
+  const finish = () => createFinish({ database, metrics, calls });
+
+  it('have one answered call when the task of an accepted job succeeds', async () => {
+    const taskId = await acceptedTask();
+    const output = [{ type: 'video', url: 'https://x.test/a.mp4', mimeType: 'video/mp4' }] as const;
+    for (let times = 0; times < 2; times++) await createSettle(finish())(taskId, output);
+    expect(recorded.map(({ failure, accountId }) => [failure, accountId])).to.deep.equal([[null, key.accountId]]);
+  });
+
+  const ENDINGS: readonly (readonly [what: string, failure: TaskFailure, isFault: boolean])[] = [
+    ['a render that failed', { code: 'processing_failed', message: 'The render failed.' }, true],
+    ['a render that did not end in time', { code: 'processing_timeout', message: 'Too late.' }, true],
+    ['a render without usable files', { code: 'result_transfer_failed', message: 'No file.' }, true],
+    ['a prompt that the upstream refused', { code: 'content_policy_violation', message: 'No.' }, false],
+    ['an invalid request', { code: 'bad_request', message: 'No.' }, false],
+    ['a task that an operator cancelled', CANCELLED_BY_OPERATOR, false],
+    ['a task that its customer cancelled', CANCELLED_BY_CUSTOMER, false],
+  ];
+  for (const [what, failure, isFault] of ENDINGS) {
+    const { code, message, cancelledBy } = failure;
+    it(`have one ${isFault ? 'failed' : 'answered'} call for ${what} after acceptance`, async () => {
+      await createRefund(finish())(await acceptedTask(), code, message, cancelledBy);
+      expect(recorded.map(({ failure }) => failure)).to.deep.equal([
+        isFault ? { fault: code, status: null, message } : null,
+      ]);
+      expect(await metrics.render()).to.match(
+        new RegExp(`genway_media_jobs_ended_total\\{.*outcome="${reasonOf(failure)}"`),
+      );
+    });
+  }
+
+  it('have no further call at the end of a task without an accepted job', async () => {
+    const task = await createTaskRow(database, key);
+    const submission = await openTaskSubmission(database, task);
+    const settlement = { outcome: 'not_taken', learntFrom: 'the answer', code: 'failed', detail: 'Down' } as const;
+    await settleSubmission(database, submission, settlement);
+    await createRefund(finish())(task.id, 'processing_unavailable', 'Unavailable.');
+    expect(recorded).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,16 @@
+import { expect } from 'chai';
+import { networkOf } from '../../../services/people/network.ts';
+
+describe('services/people/network', () => {
+  const CASES: readonly (readonly [ip: string, network: string])[] = [
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::'],
+    ['2001:db8:1:2:ffff::1', '2001:db8:1:2::'],
+    ['', ''],
+    ['unknown', 'unknown'],
+  ];
+  for (const [ip, network] of CASES) {
+    it(`counts ${ip || 'no address'} as ${network || 'none'}`, () => expect(networkOf(ip)).to.equal(network));
+  }
+});

@@ -1,0 +1,149 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { VENDORS, vendorProducts } from '../../../lab/drill/vendors/products.ts';
+import { MEDIA_APIS, MEDIA_PROTOCOLS, MEDIA_PROTOCOL_NAMES } from '../../../providers/media/protocols.ts';
+import { call } from '../../support/stack.ts';
+import { useTestFolder } from '../../support/started.ts';
+import { finishedVendorTask, useVendorStack, type VendorTask } from '../../support/vendors.ts';
+
+/** The operator's secrets at each vendor. */
+const secretOf = (vendor: string, what: string): string => `sesame-${what}-of-${vendor}-9f2c`;
+
+const DIRECTIVES = ['', 'drop_submit', 'reject=bad_request', 'broke', 'fail=processing_failed'];
+
+interface SeenRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: unknown;
+}
+
+describe('the secrets of vendors', function () {
+  this.timeout(180_000);
+  const folder = useTestFolder();
+  const file = join(folder, 'upstreams.yaml');
+  before(() => writeFile(file, JSON.stringify({ media: MEDIA_APIS.flatMap(upstreamOf) })));
+  const stack = useVendorStack({ GENWAY_PROVIDERS: file, GENWAY_PROVIDER_CALLBACKS: 'true' });
+  let apiKey: string;
+  let tasks: readonly VendorTask[];
+
+  before(async () => {
+    ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
+    tasks = await Promise.all(
+      vendorProducts().flatMap(({ kind, model }) =>
+        DIRECTIVES.map((directives) => finishedVendorTask(stack, apiKey, { kind, model, directives })),
+      ),
+    );
+  });
+
+  /** With a key pair where the API takes one. The APIs of a vendor share the operator's secrets. */
+  function upstreamOf([name, protocol, adapter]: (typeof MEDIA_APIS)[number]): readonly object[] {
+    if (!VENDORS.includes(protocol)) return [];
+    const { keyPair = false, addresses } = adapter;
+    const url = `\${GENWAY_SIMULATOR_URL}/vendors/${protocol}`;
+    const credential = keyPair
+      ? { access_key: secretOf(protocol, 'access'), secret_key: secretOf(protocol, 'secret') }
+      : { api_key: secretOf(protocol, 'key') };
+    const api = name === protocol ? {} : { api: name.slice(protocol.length + 1) };
+    const callback = { callback_secret: secretOf(protocol, 'callback') };
+    const requests = addresses?.requests && { requests_url: url };
+    return [{ name, protocol, base_url: url, ...api, ...credential, ...callback, ...requests }];
+  }
+
+  /** Unchanged, or as part of Base64 text or of an address. */
+  const forms = VENDORS.flatMap((vendor) =>
+    ['key', 'access', 'secret', 'callback'].map((what) => secretOf(vendor, what)),
+  ).flatMap((secret) => [
+    secret,
+    encodeURIComponent(secret),
+    Buffer.from(secret).toString('base64').replace(/=+$/, ''),
+  ]);
+
+  function expectNoSecretIn(text: string, where: string): void {
+    expect(text.length, where).to.be.greaterThan(0);
+    expect(
+      forms.filter((form) => text.includes(form)),
+      where,
+    ).to.deep.equal([]);
+  }
+
+  async function seenRequests(): Promise<readonly SeenRequest[]> {
+    const { body } = await call<{ data: SeenRequest[] }>(`${stack.simulatorUrl}/_sim/requests?limit=2000`);
+    return body.data;
+  }
+
+  it('reach each vendor in a header, and in no other part of a request', async () => {
+    const seen = await seenRequests();
+    for (const vendor of VENDORS) {
+      const asked = seen.filter(({ path }) => path.startsWith(`/vendors/${vendor}/`) && !isElsewhere(path));
+      const headers = JSON.stringify(asked.map(({ headers: sent }) => sent));
+      const { keyPair = false } = MEDIA_PROTOCOLS[MEDIA_PROTOCOL_NAMES.find((name) => name === vendor) ?? 'http-jobs'];
+      // A token names the access key, and is signed with the other.
+      if (keyPair) expect(headers).to.contain('Bearer ey').and.not.to.contain(secretOf(vendor, 'secret'));
+      else expect(headers).to.contain(secretOf(vendor, 'key'));
+      for (const other of VENDORS) if (other !== vendor) expect(headers).not.to.contain(`-of-${other}-`);
+    }
+    expectNoSecretIn(JSON.stringify(seen.map(({ path, body }) => [path, body])), 'paths and bodies');
+    const files = seen.filter(({ path }) => isElsewhere(path));
+    expectNoSecretIn(JSON.stringify(files), 'requests for files at other origins');
+  });
+
+  it('appear in no log', async () => {
+    const home = stack.environment['GENWAY_HOME'] ?? '';
+    const logs = (await readdir(home)).filter((name) => name.endsWith('.log'));
+    expect(logs).to.have.length.greaterThan(1);
+    for (const log of logs) {
+      const text = await readFile(join(home, log), 'utf8');
+      if (text !== '') expectNoSecretIn(text, log);
+    }
+  });
+
+  it('appear in no history', async () => {
+    for (const { id } of tasks) {
+      const history = await stack.temporal.workflow.getHandle(id).fetchHistory();
+      expectNoSecretIn(wordsIn(history).join('\n'), `the history of ${id}`);
+    }
+  });
+
+  it('appear in no table', async () => {
+    const { rows: tables } = await stack.database.raw<{ rows: { name: string }[] }>(
+      `SELECT format('%I', tablename) AS name FROM pg_tables WHERE schemaname = 'public'`,
+    );
+    const contents = await Promise.all(
+      tables.map(async ({ name }) => {
+        const { rows } = await stack.database.raw<{ rows: { row: string }[] }>(
+          `SELECT t::text AS row FROM ${name} AS t`,
+        );
+        return rows.map(({ row }) => row).join('\n');
+      }),
+    );
+    expectNoSecretIn(contents.join('\n'), 'the database');
+  });
+
+  it('appear in no answer', async () => {
+    for (const { id } of tasks) {
+      for (const [path, key] of [
+        [`/v1/tasks/${id}`, apiKey],
+        [`/admin/v1/tasks/${id}`, stack.adminToken],
+        [`/admin/v1/tasks/${id}/explanation`, stack.adminToken],
+      ] as const) {
+        const { status, body } = await call(`${stack.baseUrl}${path}`, { key });
+        expect(status, path).to.equal(200);
+        expectNoSecretIn(JSON.stringify(body), path);
+      }
+    }
+  });
+});
+
+/** Whether the simulator serves the file at another origin than the vendor's API. */
+function isElsewhere(path: string): boolean {
+  return /^\/vendors\/[\w-]+\/files\//.test(path);
+}
+
+/** Every text in a document, including text in bytes. */
+function wordsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (value instanceof Uint8Array) return [Buffer.from(value).toString('utf8')];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(wordsIn);
+}

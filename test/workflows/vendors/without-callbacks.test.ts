@@ -1,0 +1,17 @@
+import { useVendorStack } from '../../support/vendors.ts';
+import { describeArk } from './ark.ts';
+import { describeKling, describeKlingStandard } from './kling.ts';
+import { describeMiniMax } from './minimax.ts';
+import { describeOpenAiImages } from './openai-images.ts';
+import { describeOpenAiVideos } from './openai-videos.ts';
+
+describe('at vendors that Genway polls', function () {
+  this.timeout(120_000);
+  const stack = useVendorStack();
+  describeArk(stack);
+  describeKling(stack);
+  describeKlingStandard(stack);
+  describeMiniMax(stack);
+  describeOpenAiImages(stack);
+  describeOpenAiVideos(stack);
+});
