@@ -43,6 +43,7 @@ describe('api/routes/admin/keys', () => {
   });
 
   it('rotates a key: the new one has its limits, and the old one works for the given hours', async () => {
+    // contract 4.11:65
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     const base = `${app.baseUrl}/admin/v1`;
     type Key = { id: string; api_key: string; expires_at: number | null };
