@@ -1,7 +1,7 @@
 /** Sends one attempt of a delivery to its receiver: contract 6. */
 import { Context } from '@temporalio/activity';
 import type { Clock } from '../db/database-clock.ts';
-import type { DeliveryAttempt } from '../db/queries/deliveries.ts';
+import type { AnsweredAttempt } from '../db/queries/deliveries.ts';
 import type { DeliveryToAttempt } from '../db/queries/delivery-attempts.ts';
 import type { Encryption } from '../db/encryption.ts';
 import { WEBHOOKS } from '../domain/policy.ts';
@@ -9,7 +9,7 @@ import { AddressRefusedError, type GuardedClient, TimeoutError } from '../provid
 import { deliveryHeaders } from '../domain/webhook-signature.ts';
 
 /** The receiver's response to a request. */
-export interface ReceiverAnswer extends Omit<DeliveryAttempt, 'number'> {
+export interface ReceiverAnswer extends Omit<AnsweredAttempt, 'number'> {
   /** Whether there was no answer in time. */
   readonly timedOut: boolean;
   /** As the receiver sent it. */
@@ -35,6 +35,7 @@ export function createPoster({
       latencyMs: Math.round(performance.now() - begunAtMs),
       timedOut: false,
       retryAfter: undefined,
+      answer: null,
       ...answer,
     });
     // A secret that cannot be decrypted is not the receiver's fault.
@@ -44,14 +45,14 @@ export function createPoster({
         method: 'POST',
         headers: signed,
         body: delivery.event.payload,
-        // Only the status counts; the rest of the answer is neither read nor stored.
-        maxBytes: 0,
+        // Reading stops after the first bytes.
+        maxBytes: Infinity,
         timeoutMs: WEBHOOKS.attemptTimeoutMs,
         redirects: 0,
         signal,
       });
-      await body.cancel();
-      return answered({ status, error: refusalOf(status), retryAfter: headers['retry-after'] });
+      const arrived = answered({ status, error: refusalOf(status), retryAfter: headers['retry-after'] });
+      return { ...arrived, answer: await readStart(body) };
     } catch (error) {
       // The worker is stopping, which says nothing about the receiver; another worker will make the attempt.
       if (signal.aborted) throw error;
@@ -78,6 +79,33 @@ function signedHeaders(
   if (endpoint.previousEncryptedSecret === null) return headers;
   const previous = headersWith(endpoint.previousEncryptedSecret);
   return { ...headers, 'webhook-signature': `${headers['webhook-signature']} ${previous['webhook-signature']}` };
+}
+
+/**
+ * Reads the start of an answer's body as text that PostgreSQL accepts. Never fails, because the status has arrived: a
+ * body that breaks off or takes too long is kept as far as it came.
+ */
+async function readStart(body: ReadableStream<Uint8Array>): Promise<string | null> {
+  const reader = body.getReader();
+  const stop = (): Promise<void> => reader.cancel().catch(() => {});
+  const timer = setTimeout(() => void stop(), WEBHOOKS.answerReadMs);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    while (size < WEBHOOKS.answerBytes) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      size += value.byteLength;
+    }
+  } catch {
+    // What arrived before counts.
+  }
+  clearTimeout(timer);
+  await stop();
+  const start = Buffer.concat(chunks).subarray(0, WEBHOOKS.answerBytes);
+  // `stream` leaves out a character that the limit cut.
+  return new TextDecoder().decode(start, { stream: true }).replaceAll('\0', '') || null;
 }
 
 /** Why an answer does not count as received; null if it does. */

@@ -87,10 +87,10 @@ export function createWebhookDeliveryActivities({
       if (admission.verdict !== 'admitted') return toResult(admission.state, DETAILS[admission.verdict]);
 
       const { delivery } = admission;
-      const answer = await post(delivery);
-      const { startedAt, latencyMs, status, error } = answer;
-      const attempt = { number, startedAt, latencyMs, status, error };
-      const state = await recordAttempt(database, deliveryId, attempt, outcomeOf(answer, delivery.scheduled));
+      const answered = await post(delivery);
+      const { startedAt, latencyMs, status, error, answer } = answered;
+      const attempt = { number, startedAt, latencyMs, status, error, answer };
+      const state = await recordAttempt(database, deliveryId, attempt, outcomeOf(answered, delivery.scheduled));
       metrics.deliveryAttempted(state.status);
       return toResult(state, error ?? `HTTP ${status}`);
     },

@@ -76,6 +76,10 @@ export const WEBHOOKS = {
   timestampToleranceSeconds: 300,
   /** The limit for an attempt: connecting, sending, and receiving the first line of the response. */
   attemptTimeoutMs: 15_000,
+  /** How much of the body of a receiver's answer is kept. */
+  answerBytes: 4096,
+  /** How long an attempt waits for that body after the first line, which decides its outcome. */
+  answerReadMs: 1_000,
   /** The longest wait in the usual schedule; receivers cannot ask for a longer one. */
   maxRetryAfterSeconds: DAY_SECONDS,
   /** The most attempts of one delivery, redeliveries included. This bounds its log and its workflow's history. */

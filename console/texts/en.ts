@@ -1356,6 +1356,12 @@ export const en = {
     noDeliveries: 'No deliveries yet. Send a test event to check that your server accepts events.',
     noneMatch: 'No deliveries match.',
     ofTask: 'Webhook deliveries',
+    delivery: 'Delivery',
+    sentBody: 'Body sent',
+    answersHint: (kilobytes: number, days: number) =>
+      `Genway keeps the first ${kilobytes} KB of each answer, until ${days} days after the last attempt.`,
+    noAnswerBody: 'The answer had no body.',
+    contentErased: 'The body and the answers were erased with the content of the account.',
     attempts: 'Attempts',
     attempt: (number: number, took: number) => `Attempt ${number}, ${took} ms:`,
     answered: (status: number) => `answered ${status}`,

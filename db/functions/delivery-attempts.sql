@@ -140,10 +140,10 @@ DECLARE
   next_at timestamptz := (attempt->>'next_attempt_at')::timestamptz;
 BEGIN
   SELECT * INTO STRICT delivery FROM deliveries WHERE id = wanted_id FOR UPDATE;
-  INSERT INTO delivery_attempts (delivery_id, number, started_at, latency_ms, status, error)
-  SELECT wanted_id, made.number, made.started_at, made.latency_ms, made.status, made.error
+  INSERT INTO delivery_attempts (delivery_id, number, started_at, latency_ms, status, error, answer)
+  SELECT wanted_id, made.number, made.started_at, made.latency_ms, made.status, made.error, made.answer
   FROM jsonb_to_record(attempt)
-    AS made(number integer, started_at timestamptz, latency_ms integer, status integer, error text)
+    AS made(number integer, started_at timestamptz, latency_ms integer, status integer, error text, answer text)
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
     RETURN QUERY SELECT delivery.status, delivery.attempts, delivery.next_attempt_at;

@@ -40,7 +40,8 @@ export const CONTENT_COPIES = {
   'upstream_failures.message': 'eraseTasks',
   'late_results.output': 'eraseTasks',
   'events.payload': 'eraseTasks',
-  'delivery_attempts.error': 'eraseTasks',
+  'delivery_attempts.error, answer': 'eraseTasks',
+  'delivery_attempts.answer': 'answers of receivers to events without a task',
   'files of results, late results and uploads': 'the sweep of files',
   'histories of tasks and deliveries': 'the sweep of files',
   'uploads.filename': 'the sweep of files',
@@ -230,6 +231,12 @@ export const CONTENT_SWEEPS = {
     'sent_forms',
     'UPDATE sent_forms SET encrypted_answer = NULL, content_of = NULL',
     `content_of = owner.id AND ${isDue('sent_at')}`,
+  ),
+  'answers of receivers to events without a task': changeDueRows(
+    'delivery_attempts',
+    'UPDATE delivery_attempts SET answer = NULL',
+    `answer IS NOT NULL AND delivery_id IN (
+      SELECT id FROM deliveries WHERE account_id = owner.id AND task_id IS NULL AND ${isDue('deliveries.created_at')})`,
   ),
   'expired uploads': expireUploads,
   'words about text requests': eraseTextAttempts,

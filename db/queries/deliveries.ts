@@ -5,6 +5,7 @@ import { ENDPOINT_TEST_EVENT } from '../../domain/webhook-event.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
+import { isDue, isDueTask } from './content.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { camelCased, columnsOf, type OptionalFields, type RowOf } from '../row.ts';
 
@@ -22,6 +23,19 @@ export interface DeliveryAttempt {
   readonly status: number | null;
   /** Why there was no valid response. */
   readonly error: string | null;
+}
+
+/** An attempt with the answer, which lists leave out. */
+export interface AnsweredAttempt extends DeliveryAttempt {
+  /** The start of the answer's body, at most {@link WEBHOOKS.answerBytes}. Null without a body. */
+  readonly answer: string | null;
+}
+
+/** What a delivery sent, and what came back. */
+export interface DeliveryContent {
+  /** The body of each attempt. */
+  readonly payload: string;
+  readonly attempts: readonly AnsweredAttempt[];
 }
 
 /** The delivery of one event to one endpoint. */
@@ -49,6 +63,8 @@ export interface DeliveryFilter
 }
 
 type DeliveryRow = Omit<RowOf<Delivery>, 'attempts'> & { readonly attempts: number };
+
+const ATTEMPT_COLUMNS = ['number', 'started_at', 'latency_ms', 'status', 'error'] as const;
 
 type AttemptRow = RowOf<DeliveryAttempt> & { readonly delivery_id: string };
 
@@ -81,6 +97,28 @@ export async function findDelivery(
   if (!isId('delivery', filter.deliveryId)) return null;
   const [delivery] = await listDeliveries(database, { ...filter, limit: 1 });
   return delivery ?? null;
+}
+
+/** Returns what a delivery of the account sent and received; null from the moment of its erasure on. */
+export async function findDeliveryContent(
+  database: Database,
+  { id, accountId }: Pick<Delivery, 'id' | 'accountId'>,
+): Promise<DeliveryContent | null> {
+  const { rows } = await database.raw<{ rows: { payload: string }[] }>(
+    /* sql */ `
+    SELECT payload FROM deliveries
+    JOIN events ON events.id = event_id
+    JOIN accounts AS owner ON owner.id = deliveries.account_id
+    WHERE deliveries.id = :id AND owner.id = :accountId
+      AND NOT ${isDueTask('deliveries.task_id')} AND NOT ${isDue('deliveries.created_at')}`,
+    { id, accountId },
+  );
+  if (!rows[0]) return null;
+  const attempts = await database<RowOf<AnsweredAttempt>>('delivery_attempts')
+    .whereIn('delivery_id', [id])
+    .orderBy('number')
+    .select(...ATTEMPT_COLUMNS, 'answer');
+  return { payload: rows[0].payload, attempts: attempts.map(camelCased) };
 }
 
 /**
@@ -236,7 +274,10 @@ async function attemptsOf(
   database: Database,
   deliveryIds: readonly string[],
 ): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>> {
-  const rows = await database<AttemptRow>('delivery_attempts').whereIn('delivery_id', deliveryIds).orderBy('number');
+  const rows = await database<AttemptRow>('delivery_attempts')
+    .whereIn('delivery_id', deliveryIds)
+    .orderBy('number')
+    .select('delivery_id', ...ATTEMPT_COLUMNS);
   const attempts = new Map<string, DeliveryAttempt[]>(deliveryIds.map((id) => [id, []]));
   for (const { delivery_id: id, ...attempt } of rows) attempts.get(id)?.push(camelCased(attempt));
   return attempts;

@@ -2,7 +2,7 @@
 import type { Database } from '../database.ts';
 import { ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
 import { columnsOf, type RowOf } from '../row.ts';
-import type { DeliveryAttempt, DeliveryStatus } from './deliveries.ts';
+import type { AnsweredAttempt, DeliveryStatus } from './deliveries.ts';
 
 /** The state of a delivery. */
 export interface DeliveryState {
@@ -104,7 +104,7 @@ export async function startAttempt(
 export async function recordAttempt(
   database: Database,
   deliveryId: string,
-  attempt: DeliveryAttempt,
+  attempt: AnsweredAttempt,
   outcome: AttemptOutcome,
 ): Promise<DeliveryState> {
   const made = {

@@ -63,6 +63,7 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_by_account ON deliveries (account_id, id);
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint_id, id);
 CREATE INDEX deliveries_by_task ON deliveries (task_id);
+CREATE INDEX deliveries_without_task ON deliveries (account_id) WHERE task_id IS NULL;
 CREATE INDEX deliveries_to_start ON deliveries (account_id, endpoint_id, next_start_at)
   WHERE workflow_started_at IS NULL AND status = 'pending';
 CREATE INDEX deliveries_under_way ON deliveries (account_id, endpoint_id) WHERE under_way_until IS NOT NULL;
@@ -76,6 +77,7 @@ CREATE TABLE delivery_attempts (
   latency_ms integer NOT NULL CHECK (latency_ms >= 0),
   status integer,
   error text,
+  answer text CHECK (length(answer) <= 4096),
   PRIMARY KEY (delivery_id, number),
   CONSTRAINT delivery_attempts_have_an_outcome CHECK (num_nonnulls(status, error) >= 1)
 );

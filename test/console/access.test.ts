@@ -44,6 +44,7 @@ const ACCESS = `
     get+post /accounts/{account_id}/webhooks
     get+post /accounts/{account_id}/webhooks/{webhook_id}
     post     /accounts/{account_id}/webhooks/{webhook_id}/enable|disable|test|rotate-secret
+    get      /accounts/{account_id}/webhooks/{webhook_id}/deliveries/{delivery_id}
     post     /accounts/{account_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver
     get+post /accounts/{account_id}/webhooks/{webhook_id}/delete
     post     /accounts/{account_id}/end-users
@@ -93,6 +94,7 @@ const ACCESS = `
     get      /staff/upstreams/health
     get      /staff/failures/report
     get      /staff/webhooks/{webhook_id}
+    get      /staff/webhooks/{webhook_id}/deliveries/{delivery_id}
   staff who may moveMoney:
     post     /staff/accounts/{account_id}/price-list|adjust
     post     /staff/months/{month}/bills/{vendor}/forget

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
+import { eraseContent } from '../../db/queries/content.ts';
+import { insertTestDelivery } from '../../db/queries/deliveries.ts';
+import { recordAttempt } from '../../db/queries/delivery-attempts.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
+import { newId } from '../../domain/ids.ts';
 import { copyableIn, useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 import { createEndpoint } from '../support/factories.ts';
 
@@ -10,6 +14,7 @@ describe('pages of webhooks', () => {
   const app = useTestConsole({ settings: { allowPrivateAddresses: true } });
   const customer = useAccount(app);
   const owner = useVisitor(app, () => ({ email: 'owner@example.com', account_id: customer.accountId }));
+  const operator = useVisitor(app, () => ({ email: 'operator@example.com', staff_role: 'readonly' }));
   before(async () => {
     own = await createEndpoint(app.database, { id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/webhooks`;
@@ -71,6 +76,38 @@ describe('pages of webhooks', () => {
     expect(shown.text).to.include('endpoint.test').and.include('Not attempted yet');
     const others = await owner.get(`${path}/${own.id}?status=delivered&cursor=%27`);
     expect(others.text).to.include('No deliveries match');
+  });
+
+  it('show what a delivery sent and received, to members and operators, until its content is erased', async () => {
+    const { id: endpointId, accountId } = await createEndpoint(app.database, { id: customer.accountId });
+    const event = { id: newId('event'), payload: '{"text":"<b>sent</b>"}', createdAt: new Date() };
+    const { id } = await insertTestDelivery(app.database, { id: endpointId, accountId }, event);
+    const pages = [
+      () => owner.get(`${path}/${endpointId}/deliveries/${id}`),
+      () => operator.get(`/console/staff/webhooks/${endpointId}/deliveries/${id}`),
+    ];
+    const contains = async (...texts: string[]) =>
+      Promise.all(
+        pages.map(async (open) => {
+          const { status, text } = await open();
+          expect(status).to.equal(200);
+          return texts.map((part) => text.includes(part));
+        }),
+      );
+    expect(await contains('&lt;b&gt;sent&lt;/b&gt;', 'Not attempted yet')).to.deep.equal([
+      [true, true],
+      [true, true],
+    ]);
+    await recordAttempt(
+      app.database,
+      id,
+      { number: 1, startedAt: new Date(), latencyMs: 7, status: 500, error: 'HTTP 500', answer: '<i>no</i>' },
+      { delivered: false, timedOut: false, nextAttemptAt: null, disabledReason: null },
+    );
+    const shown = ['&lt;b&gt;sent&lt;/b&gt;', '&lt;i&gt;no&lt;/i&gt;', 'Attempt 1, 7 ms: HTTP 500'];
+    expect(await contains(...shown)).to.deep.equal(pages.map(() => [true, true, true]));
+    await app.database.transaction((transaction) => eraseContent(transaction, accountId));
+    expect(await contains('sent&lt;', 'no&lt;', 'were erased')).to.deep.equal(pages.map(() => [false, false, true]));
   });
 
   it('delete an endpoint after a confirmation', async () => {

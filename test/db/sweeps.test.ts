@@ -18,6 +18,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   agreed_checkouts: { because: 'one for each card that people give' },
   admin_actions: { because: 'people make changes, and audits read them for ever' },
   admin_tokens: { because: 'one for each person or program that operates, and audits refer to them for ever' },
+  applied_functions: { because: 'one for each function of db/functions' },
   api_keys: { because: 'operators make them, and charges refer to them for ever' },
   billing_documents: { because: 'one for each payment, and for each month of an account, which books keep for ever' },
   billing_numbers: { because: 'one for each kind and year' },

@@ -178,6 +178,7 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
       `nothing for ${inWords(ATTEMPT_LIMITS.pauseSeconds / 60)} minute`,
       `${inWords(ATTEMPT_LIMITS.failingDays)} days of failed attempts`,
       `for ${WEBHOOKS.secretOverlapSeconds / 3600} hours \`webhook-signature\` has`,
+      `the first ${WEBHOOKS.answerBytes / 1024} KB of each answer`,
       `${WEBHOOKS.keptDays} days after the last delivery is final`,
       `a timestamp more than ${inWords(WEBHOOKS.timestampToleranceSeconds / 60)} minutes`,
     ],

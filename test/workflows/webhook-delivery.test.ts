@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { findDeliveryContent } from '../../db/queries/deliveries.ts';
+import { WEBHOOKS } from '../../domain/policy.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { verifySignature } from '../../domain/webhook-signature.ts';
 import type { webhookDelivery } from '../../workflows/webhook-delivery.ts';
@@ -210,6 +212,31 @@ describe('a webhook delivery', function () {
     });
     expect(repeated).to.deep.equal({ status: 'delivered', attempts: 1 });
     expect(hook.requests).to.have.length(1);
+  });
+
+  it('keeps the body that it sent and the start of each answer, and waits for no answer to end', async () => {
+    // contract 6:25
+    const long = 'é'.repeat(5_000);
+    const answers: readonly [answer: (response: ServerResponse) => unknown, kept: string | null][] = [
+      [(response) => response.end('thanks'), 'thanks'],
+      [(response) => response.end(), null],
+      [(response) => response.end('\0\0'), null],
+      [(response) => response.end(long), long.slice(0, WEBHOOKS.answerBytes / 2)],
+      [(response) => response.end(`a${long}`), `a${long.slice(0, WEBHOOKS.answerBytes / 2 - 1)}`],
+      [(response) => response.end(Buffer.alloc(9_000, 0xff)), '\uFFFD'.repeat(WEBHOOKS.answerBytes)],
+      [(response) => response.write('so far'), 'so far'],
+    ];
+    const kept = await Promise.all(
+      answers.map(async ([answer]) => {
+        const hook = await receiver(answer);
+        const endpoint = await webhooks.create(hook.url);
+        const { id } = await webhooks.deliveryWhen(endpoint.id, (await webhooks.test(endpoint.id)).id, isDelivered);
+        const content = await findDeliveryContent(stack.database, { id, accountId });
+        expect(content?.payload).to.equal(hook.requests[0]?.body);
+        return content?.attempts.map((attempt) => attempt.answer);
+      }),
+    );
+    expect(kept).to.deep.equal(answers.map(([, text]) => [text]));
   });
 
   it('carries signatures of both the new and the old secret right after a rotation', async () => {

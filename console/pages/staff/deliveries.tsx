@@ -34,8 +34,10 @@ export function Deliveries({
       columns={[
         [
           fields.event,
-          ({ id, eventType, taskId }) => (
-            <WithNote note={taskId === null ? <code>{id}</code> : <AnyId id={taskId} />}>{eventType}</WithNote>
+          ({ id, endpointId, eventType, taskId }) => (
+            <WithNote note={taskId === null ? <code>{id}</code> : <AnyId id={taskId} />}>
+              <a href={`/console/staff/webhooks/${endpointId}/deliveries/${id}`}>{eventType}</a>
+            </WithNote>
           ),
         ],
         isOfEndpoint ? null : 'webhook_id',

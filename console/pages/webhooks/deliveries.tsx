@@ -40,13 +40,13 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
           columns={[
             [
               fields.event,
-              ({ eventType, taskId }) => (
+              ({ id, eventType, taskId }) => (
                 <WithNote
                   note={
                     taskId && <ShortId id={taskId} href={`/console/accounts/${account.accountId}/tasks/${taskId}`} />
                   }
                 >
-                  {eventType}
+                  <a href={`${path}/deliveries/${id}`}>{eventType}</a>
                 </WithNote>
               ),
             ],
@@ -86,21 +86,24 @@ interface SentEventsProps {
 export function SentEvents({ deliveries, visit: { texts, account } }: SentEventsProps) {
   if (deliveries.length === 0) return null;
   const { webhooks: words, fields } = texts;
+  const endpoints = `/console/accounts/${account.accountId}/webhooks`;
+  const mayOpen = hasMemberPermission(account.role, 'develop');
   return (
     <TableCard
       title={words.ofTask}
       of={DELIVERY}
       rows={deliveries}
       columns={[
-        'event',
+        [
+          fields.event,
+          ({ id, endpointId, eventType }) =>
+            mayOpen ? <a href={`${endpoints}/${endpointId}/deliveries/${id}`}>{eventType}</a> : eventType,
+        ],
         'status',
         [words.attempts, ({ attempts }) => <Attempts attempts={attempts} />],
         [
           fields.webhook_id,
-          ({ endpointId }) => {
-            const path = `/console/accounts/${account.accountId}/webhooks/${endpointId}`;
-            return <ShortId id={endpointId} href={hasMemberPermission(account.role, 'develop') ? path : null} />;
-          },
+          ({ endpointId }) => <ShortId id={endpointId} href={mayOpen ? `${endpoints}/${endpointId}` : null} />,
         ],
       ]}
     />
@@ -127,7 +130,7 @@ function Attempts({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
   );
 }
 
-function Attempt({ attempt: { number, latencyMs, status, error } }: { attempt: DeliveryAttempt }) {
+export function Attempt({ attempt: { number, latencyMs, status, error } }: { attempt: DeliveryAttempt }) {
   const { webhooks: words } = useTexts();
   const outcome = error ?? (status === null ? '' : words.answered(status));
   return <span>{`${words.attempt(number, latencyMs)} ${outcome}`}</span>;

@@ -39,6 +39,7 @@ import { readListPage } from '../../list-page.ts';
 import { formsOver, requireFound, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../stored-fields.ts';
 import { Deliveries } from './deliveries.tsx';
+import { showDelivery } from './delivery.tsx';
 
 const validateNew = createValidator(createEndpointSchema);
 const validateChanges = createValidator(updateEndpointSchema);
@@ -65,6 +66,12 @@ export const webhookPages = [
     ({ account }, { database }, { id }) => updateWebhookEndpoint(database, account.accountId, id, { enabled: false }),
     'disabled',
   ),
+  member.page(`${PATH}/{webhook_id}/deliveries/{delivery_id}`, 'develop', async (visit, services) => {
+    const { id: endpointId, accountId } = await ownEndpoint(visit, services);
+    const deliveryId = visit.params['delivery_id'] ?? '';
+    const endpointPath = pathOf(visit, endpointId);
+    return showDelivery(visit, services.database, { accountId, endpointId, deliveryId, endpointPath });
+  }),
   change('/test', (_visit, { database }, endpoint) => sendTestEvent(database, endpoint), 'testSent'),
   change(
     '/deliveries/{delivery_id}/redeliver',

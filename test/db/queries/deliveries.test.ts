@@ -74,6 +74,7 @@ describe('db/queries/deliveries', () => {
         latencyMs: 1,
         status: outcome.delivered ? 200 : 500,
         error: outcome.delivered ? null : 'HTTP 500',
+        answer: null,
       },
       outcome,
     );

@@ -51,7 +51,8 @@ describe('db/queries/delivery-attempts', () => {
   /** Makes an admitted attempt. */
   function record(id: string, outcome: 'delivered' | 'failed' | 'timed out', number = 1) {
     const error = outcome === 'delivered' ? null : outcome;
-    const attempt = { number, startedAt: new Date(), latencyMs: 1, status: error === null ? 200 : null, error };
+    const status = error === null ? 200 : null;
+    const attempt = { number, startedAt: new Date(), latencyMs: 1, status, error, answer: null };
     const nextAttemptAt = new Date(Date.now() + 3_600_000);
     return recordAttempt(
       database,

@@ -26,6 +26,7 @@ import {
   type UserVisit,
 } from '../../../page.ts';
 import { findFilteredAccount, readIfFiltered } from '../../../part-filter.ts';
+import { showDelivery } from '../../webhooks/delivery.tsx';
 import { Deliveries } from '../deliveries.tsx';
 
 const page = staff.page('/staff/webhooks/{webhook_id}', 'read', showEndpoint);
@@ -34,6 +35,12 @@ const redeliver = formsOver(page, 'operate', existingEndpoint);
 export const staffWebhookPages = [
   staff.page('/staff/webhooks', 'read', list),
   page,
+  staff.page('/staff/webhooks/{webhook_id}/deliveries/{delivery_id}', 'read', async (visit, services) => {
+    const { id: endpointId } = await existingEndpoint(visit, services);
+    const deliveryId = visit.params['delivery_id'] ?? '';
+    const endpointPath = `/console/staff/webhooks/${endpointId}`;
+    return showDelivery(visit, services.database, { endpointId, deliveryId, endpointPath });
+  }),
   redeliver('/redeliver', redeliverFailed, 'redelivering'),
   redeliver(
     '/deliveries/{delivery_id}/redeliver',
