@@ -3,6 +3,7 @@ import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Catalogue } from '../catalogue/types.ts';
 import { createDatabaseClock, type DatabaseClock } from '../db/database-clock.ts';
+import type { RefusalRecorder } from '../db/refusal-recorder.ts';
 import { findTypicalSeconds } from '../db/queries/typical-seconds.ts';
 import type { Moderator } from '../providers/moderation.ts';
 import { serveLocalFiles } from '../storage/serve-local.ts';
@@ -61,6 +62,8 @@ export interface AppDependencies extends GivenServices {
   readonly tracing: Tracing;
   /** Learns the senders of requests. If absent, the process refuses no request for overload. */
   readonly overload?: Overload;
+  /** Records refused calls. If absent, nothing records them. */
+  readonly refusals?: Pick<RefusalRecorder, 'record'>;
   /** Adds pages for people to the router. */
   readonly mountPages?: (router: Router<RequestState>, services: ApiServices) => void;
   readonly settings: AppSettings;
@@ -129,7 +132,7 @@ function endpointsWith({ paymentWebhookSecret }: AppSettings): readonly Endpoint
 function createFrame(
   router: Router<RequestState>,
   endpoints: readonly Endpoint[],
-  { settings, log, metrics, tracing, overload }: AppDependencies,
+  { settings, log, metrics, tracing, overload, refusals }: AppDependencies,
   before: readonly Koa.Middleware[],
   other?: OtherAddress,
 ): Koa<RequestState> {
@@ -142,7 +145,7 @@ function createFrame(
   app.use(requestId);
   app.use(observe({ metrics, tracing, log, overload }));
   app.use(rejectUserAgent(settings.rejectedUserAgents));
-  app.use(errors(log, settings.publicUrl, presentersOf(endpoints)));
+  app.use(errors(log, settings.publicUrl, presentersOf(endpoints), refusals));
   app.use(requestTarget);
   for (const middleware of before) app.use(middleware);
   app.use(router.routes());

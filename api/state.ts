@@ -1,7 +1,7 @@
 /** The state that a middleware passes to later ones. */
 import type Koa from 'koa';
 import type { RouterContext } from '@koa/router';
-import type { Caller } from '../db/queries/api-keys.ts';
+import type { ApiKey, Caller } from '../db/queries/api-keys.ts';
 import type { UncountedRequest } from '../db/text-money/billing.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { Operation } from './openapi/operation.ts';
@@ -23,6 +23,8 @@ export interface RequestState {
   isRead?: boolean;
   /** Renders errors, if they do not have the common envelope. */
   presentError?: PresentError;
+  /** The key of the request, even if an access rule refuses the key. */
+  apiKey?: Pick<ApiKey, 'id' | 'accountId'>;
   /** Set by access rules that require a key. */
   caller?: Caller;
   /** Set by access rules for text until the request is counted against its key's limit. */

@@ -3,7 +3,7 @@
  * holds locks for long. Sweeps can run at any time, even concurrently.
  */
 import { firstIdAt } from '../domain/ids.ts';
-import { WEBHOOKS } from '../domain/policy.ts';
+import { REFUSED_CALLS, WEBHOOKS } from '../domain/policy.ts';
 import type { Database } from './database.ts';
 
 /** Removes at most `limit` rows. @returns the number of removed rows; fewer than `limit` if none is left */
@@ -47,6 +47,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
     'upstream_call_failures',
     `start < now() - CASE span WHEN 'minute' THEN interval '2 hours' ELSE interval '2 days' END`,
   ),
+  'refused calls': rowsWhere('refused_calls', `refused_at < now() - interval '${REFUSED_CALLS.keptHours} hours'`),
   'attempts of text requests': rowsWhere('text_attempts', `ended_at < now() - interval '${ATTEMPTS_KEPT_DAYS} days'`),
   'circuits of processes': rowsWhere('process_circuits', `reported_at < now() - interval '1 hour'`),
   reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),

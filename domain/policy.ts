@@ -91,3 +91,13 @@ export const WEBHOOKS = {
   testEventsPerMinute: 60,
   redeliveryCallsPerMinute: 60,
 };
+
+/** The refused calls of keys, which the pages of the keys list. */
+export const REFUSED_CALLS = {
+  /** The rows that are kept, the newest first. */
+  perKey: 100,
+  perAccount: 1_000,
+  /** The most characters of a path and of a reason. */
+  maxText: 300,
+  keptHours: 24,
+};

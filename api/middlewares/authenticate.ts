@@ -41,6 +41,7 @@ export function createAuthenticator(authentication: Authentication): Authenticat
     const apiKey = credentialOf(context, places);
     const caller = apiKey.length <= MAX_KEY_LENGTH ? await findCaller(apiKey) : null;
     if (!caller) throw keyRefusalError('key_unknown');
+    context.state.apiKey = caller.key;
     assertUsable(caller.key, caller.account, new Date(clock.nowMs()));
     if (!canBeExhausted && !isRead(context)) assertNotExhausted(caller.key);
     assertAllowedAddress(caller.key, context.ip, forText ? 'access_denied' : 'forbidden');

@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import { isUnavailable } from '../../db/connections.ts';
 import { isUnstorable } from '../../db/database.ts';
+import type { RefusedCall } from '../../db/queries/refused-calls.ts';
+import type { RefusalRecorder } from '../../db/refusal-recorder.ts';
 import { badRequest, ServiceError, toServiceError } from '../../domain/errors.ts';
 import { errorHeaders, presentError } from '../../domain/error-envelope.ts';
 import type { AppContext, PresentError } from '../state.ts';
@@ -9,11 +11,19 @@ import type { AppContext, PresentError } from '../state.ts';
 export type Presenters = ReadonlyMap<string, PresentError>;
 
 const UNAVAILABLE_RETRY_SECONDS = 5;
+/** The statuses of refused calls: the caller can do something about the reason. */
+const REFUSED = { min: 401, max: 429 };
 
 /**
  * Converts all errors to HTTP answers, which link to `publicUrl`. Any but a {@link ServiceError} is a bug: it is logged and answered with 500.
+ * Records refused calls of known keys.
  */
-export function errors(log: Logger, publicUrl: string, presenters: Presenters) {
+export function errors(
+  log: Logger,
+  publicUrl: string,
+  presenters: Presenters,
+  refusals: Pick<RefusalRecorder, 'record'> | undefined,
+) {
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
     try {
       await next();
@@ -22,12 +32,21 @@ export function errors(log: Logger, publicUrl: string, presenters: Presenters) {
       if (shown.code === 'internal_error' || isUnavailable(shown.cause)) {
         log.error({ err: error, request_id: context.state.requestId, path: context.path }, 'request failed');
       }
+      const call = refusedCallOf(context, shown);
+      if (call) refusals?.record(call);
       context.set(errorHeaders(shown));
       context.status = shown.status;
       const { requestId, presentError: present = presenterFor(context, presenters) } = context.state;
       context.body = present(shown, requestId, publicUrl);
     }
   };
+}
+
+/** Null if the call has no known key, or was not refused. */
+function refusedCallOf({ state: { apiKey }, method, path }: AppContext, error: ServiceError): RefusedCall | null {
+  const { status, code, message: reason } = error;
+  if (apiKey === undefined || status < REFUSED.min || status > REFUSED.max) return null;
+  return { apiKeyId: apiKey.id, accountId: apiKey.accountId, method, path, status, code, reason };
 }
 
 /** For a request that reached no endpoint: a wrong method, or a refusal before the route was known. */

@@ -12,6 +12,7 @@ import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
 import { checkSecrets } from '../../db/queries/secrets.ts';
+import { createRefusalRecorder } from '../../db/refusal-recorder.ts';
 import { createEncryption } from '../../db/encryption.ts';
 import { startModelControl } from '../../services/operations/model-control.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
@@ -64,6 +65,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
   watchPool(metrics.registry, database);
   const clock = createDatabaseClock(database);
   const encryption = createEncryption(...config.secrets.encryptionKeys);
+  const refusals = createRefusalRecorder(database, log);
   const starter = createTaskStarter({ client, database, metrics, log, clock });
   const files = watchOperatorFiles({ config, database, log, registry: metrics.registry, kind });
   const callbackReaders = openCallbackReaders(config, clock);
@@ -88,6 +90,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
     providerCallbacks: { readers: callbackReaders.upstreams, announce: createJobAnnouncer(client) },
     startReconciliation: createReconciliationStarter(client),
     guardedClient,
+    refusals,
     log,
     metrics,
     tracing,
@@ -107,6 +110,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
       files.stop();
       models.stop();
       await starter.stop();
+      await refusals.stop();
       await guardedClient.close();
       await moderator?.close();
       await client.connection.close();

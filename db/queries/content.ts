@@ -47,6 +47,7 @@ export const CONTENT_COPIES = {
   'uploads.filename': 'the sweep of files',
   'idempotency_keys.encrypted_body': 'responses of create calls',
   'sent_forms.encrypted_answer': 'answers to forms',
+  'refused_calls.path, reason': 'refused calls of accounts',
   'text_attempts.message': 'words about text requests',
   'text_requests.end_user': 'end users of text requests',
 } as const;
@@ -237,6 +238,11 @@ export const CONTENT_SWEEPS = {
     'UPDATE delivery_attempts SET answer = NULL',
     `answer IS NOT NULL AND delivery_id IN (
       SELECT id FROM deliveries WHERE account_id = owner.id AND task_id IS NULL AND ${isDue('deliveries.created_at')})`,
+  ),
+  'refused calls of accounts': changeDueRows(
+    'refused_calls',
+    'DELETE FROM refused_calls',
+    `account_id = owner.id AND ${isDue('refused_at')}`,
   ),
   'expired uploads': expireUploads,
   'words about text requests': eraseTextAttempts,

@@ -16,6 +16,9 @@
 --   the checks of webhooks.
 -- - `unknown_words` has the latest word of each media upstream and model for the state of a job that Genway does not
 --   know and that the upstream repeated for a minute.
+-- - `refused_calls` has the calls of the last day that Genway refused with a status from 401 to 429. Equal calls of an
+--   hour share a row. `method` and `path` are empty in a row for calls beyond the limit of rows. Rows refer to keys
+--   without foreign keys. The table is unlogged: after a crash of the database, its rows are gone.
 -- - `secret_marks` shows a process at its start whether it has the secrets that encrypted the data.
 -- - `carried_balances` and `carried_usage` hold the sums of the transfers of detached months, so that balances and
 --   `used` of keys can still be compared with the ledger.
@@ -222,3 +225,19 @@ CREATE TRIGGER carried_balances_are_kept BEFORE UPDATE OR DELETE ON carried_bala
 CREATE TRIGGER carried_balances_not_truncated BEFORE TRUNCATE ON carried_balances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER carried_usage_is_kept BEFORE UPDATE OR DELETE ON carried_usage FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER carried_usage_not_truncated BEFORE TRUNCATE ON carried_usage FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE UNLOGGED TABLE refused_calls (
+  api_key_id text COLLATE "C" NOT NULL,
+  account_id text COLLATE "C" NOT NULL,
+  hour timestamptz NOT NULL,
+  method text NOT NULL,
+  path text NOT NULL CHECK (length(path) <= 300),
+  status integer NOT NULL CHECK (status BETWEEN 401 AND 429),
+  code text NOT NULL,
+  reason text NOT NULL CHECK (length(reason) <= 300),
+  calls bigint NOT NULL CHECK (calls > 0),
+  refused_at timestamptz NOT NULL,
+  PRIMARY KEY (api_key_id, hour, method, path, status, code)
+);
+CREATE INDEX refused_calls_by_account ON refused_calls (account_id, refused_at);
+CREATE INDEX refused_calls_by_time ON refused_calls (refused_at);

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
+import { newId } from '../../domain/ids.ts';
+import { eventually } from '../support/eventually.ts';
 import type { TestCaller } from '../support/factories.ts';
+import { call } from '../support/stack.ts';
 import { copyableIn, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
 
 const WHOLE = {
@@ -12,7 +15,7 @@ const WHOLE = {
 };
 
 describe('the keys of an account in the console', () => {
-  const app = useTestConsole();
+  const app = useTestConsole({ recordsRefusals: true });
   let customer: TestCaller;
   let owner: Visitor;
   let operator: Visitor;
@@ -127,5 +130,25 @@ describe('the keys of an account in the console', () => {
     const { last_used_at: usedAt } = await stored();
     expect(Date.now() - usedAt.getTime()).to.be.within(0, 60_000);
     expect((await owner.get(`${mine}/${customer.keyId}`)).text).to.include(usedAt.toISOString());
+  });
+
+  it('show the refused calls of their key with the reason, to members and operators, without the query', async () => {
+    const { apiKey: key, keyId } = customer;
+    const unknown = newId('task');
+    await call(`${app.baseUrl}/v1/tasks/${unknown}?secret=zebrafish`, { key });
+    await app.database('api_keys').where({ id: keyId }).update({ disabled_at: new Date() });
+    const refused = await call<{ error: { code: string } }>(`${app.baseUrl}/v1/videos/tasks`, { key, body: {} });
+    for (const open of [() => owner.get(`${mine}/${keyId}`), () => operator.get(`${theirs}/${keyId}`)]) {
+      const shown = await eventually(async () => {
+        const { text } = await open();
+        return text.includes('POST /v1/videos/tasks') ? text : undefined;
+      });
+      expect(shown).to.include(`GET /v1/tasks/${unknown}`).and.include('There is no such task');
+      expect(shown).to.include(refused.body.error.code).and.not.include('zebrafish');
+    }
+    const another = await app.createAccount();
+    const others = await Visitor.invited(app, { email: 'another@example.com', account_id: another.accountId });
+    const { text } = await others.get(`/console/accounts/${another.accountId}/keys/${another.keyId}`);
+    expect(text).to.include('No call with this key was refused');
   });
 });

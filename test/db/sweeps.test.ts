@@ -61,6 +61,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   recovery_codes: { because: 'ten for each user with a second factor' },
   reconciliations: { sweep: 'reconciliations' },
   result_files: { because: 'their own sweep removes them once their task has ended: activities/sweep.ts' },
+  refused_calls: { sweep: 'refused calls' },
   request_windows: { sweep: 'request windows' },
   sellers: { because: 'one for each change of the configuration' },
   sent_forms: { sweep: 'sent forms' },

@@ -7,6 +7,7 @@ import { listen, type RunningServer } from '../../api/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { CATALOGUE } from './catalogue.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
+import { createRefusalRecorder } from '../../db/refusal-recorder.ts';
 import type { TextUpstreamSettings } from '../../providers/text/settings.ts';
 import { startModelControl } from '../../services/operations/model-control.ts';
 import { startUpstreamControl } from '../../services/operations/upstream-control.ts';
@@ -29,6 +30,8 @@ export interface TestAppOptions {
   readonly routeDatabase?: (url: string) => Promise<string>;
   /** Replaces the application's own storage, which its address serves. */
   readonly storage?: AppDependencies['storage'];
+  /** Whether the pages of keys show refused calls. */
+  readonly recordsRefusals?: boolean;
   readonly mountPages?: NonNullable<AppDependencies['mountPages']>;
   readonly openIdProvider?: AppDependencies['openIdProvider'];
   /** Without it, no model generates text, unless the simulator does. */
@@ -71,7 +74,14 @@ const ROUTED_CONNECTIONS = 4;
 
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const testDatabase = await createTestDatabase();
-  const { settings = {}, routeDatabase, textUpstreams = [], simulatesText = false, ...given } = options;
+  const {
+    settings = {},
+    routeDatabase,
+    textUpstreams = [],
+    simulatesText = false,
+    recordsRefusals = false,
+    ...given
+  } = options;
   const simulator = simulatesText ? await startTextSimulator() : null;
   const routed = routeDatabase && createDatabase(await routeDatabase(testDatabase.url), ROUTED_CONNECTIONS);
   const database = routed ?? testDatabase.database;
@@ -90,6 +100,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const { log, metrics, calls, upstreams, billing } = parts;
   const control = startUpstreamControl({ database, catalogue: () => CATALOGUE, upstreams, calls, log });
   const models = startModelControl({ database, log, pauseMs: 50 });
+  const refusals = recordsRefusals ? createRefusalRecorder(database, log) : undefined;
   const dependencies = testDependencies({
     database,
     catalogue: CATALOGUE,
@@ -106,6 +117,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     }),
     upstreams: control,
     models,
+    ...(refusals && { refusals }),
     ...given,
     settings: { allowPrivateAddresses, filesFolder, ...settings },
   });
@@ -132,6 +144,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await Promise.all(servers.map((server) => server.stop(0)));
       control.stop();
       models.stop();
+      await refusals?.stop();
       await guardedClient.close();
       await parts.stop();
       await simulator?.stop();

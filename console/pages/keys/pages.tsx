@@ -15,6 +15,7 @@ import {
   updateApiKey,
   writeKeySettings,
 } from '../../../db/queries/api-keys.ts';
+import { listRefusedCalls } from '../../../db/queries/refused-calls.ts';
 import { FormError } from '../../form-problem.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { ButtonLink, Card, Choice, Copyable, Form, FormButton } from '../../html/components.tsx';
@@ -29,6 +30,7 @@ import {
 } from '../../page.ts';
 import { saveIfUnchanged } from '../../stored-fields.ts';
 import { KeyForm, keyFields, readSettings } from './key-form.tsx';
+import { RefusedCalls } from './refused-calls.tsx';
 import { KeyFacts, KeyTable } from './key-table.tsx';
 
 const validateRotation = createValidator(rotateKeySchema);
@@ -142,6 +144,9 @@ async function showKey(visit: UserVisit, services: ApiServices): Promise<PageRes
         <FormButton action={`${visit.path}/delete`} label={common.delete} look="danger" question={words.delete} />
       </div>
     </Card>,
+    <RefusedCalls
+      calls={await listRefusedCalls(services.database, { accountId: stored.accountId, apiKeyId: stored.id })}
+    />,
     <Card title={words.rotate}>
       <p class="soft">{words.rotateHint}</p>
       <Form action={`${visit.path}/rotate`} submit={words.rotate} look="quiet">
