@@ -40,6 +40,8 @@ import { preferredLanguage, textsIn } from './texts/texts.ts';
 const PREFIX = '/console';
 const BACK_COOKIE = '__Host-genway-back';
 const BACK_LIFETIME_SECONDS = 15 * 60;
+/** Longer than the path of any form: a few names and at most four ids. */
+const MAX_FORM_PATH = 300;
 const MAX_BACK_LENGTH = 1_000;
 const DONE_COOKIE = '__Host-genway-done';
 /** Longer than the redirect after a form takes. */
@@ -251,7 +253,10 @@ function openPageOf({ context, isPartRequest }: Visit): string {
 function pageOfForm(visit: Visit): string {
   const open = pathBelow(openPageOf(visit));
   const [openPath = ''] = open.split('?');
-  for (let path = visit.path.slice(PREFIX.length); path !== ''; path = path.slice(0, path.lastIndexOf('/'))) {
+  const sentTo = visit.path.slice(PREFIX.length);
+  // Each part costs a search of all pages, so a path of thousands of parts would stop the process for a while.
+  if (sentTo.length > MAX_FORM_PATH) return '';
+  for (let path = sentTo; path !== ''; path = path.slice(0, path.lastIndexOf('/'))) {
     if (path === openPath) return open;
     if (findPage(path) !== undefined) return path;
   }
