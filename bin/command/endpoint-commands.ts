@@ -74,6 +74,7 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   ['keys list <account_id>', 'listKeys', 'id name hint used_usd usage_limit_usd models disabled expires_at created_at'],
   ['keys show <key_id>', 'getKey'],
   ['keys update <key_id>', 'updateKey'],
+  ['keys rotate <key_id>', 'rotateKey'],
   ['keys delete <key_id>', 'deleteKey'],
 
   ['budgets set <account_id>', 'setEndUserBudget'],

@@ -20,7 +20,7 @@ describe('the pages of operators', () => {
 
     it('the list of models shows their status, their prices and the units of the prices', async () => {
       const { text } = await operator.get('/console/staff/models');
-      expect(text).to.match(/vidone-3\.0[^]*On sale[^]*per second 720p[^]*\$0\.10/);
+      expect(text).to.match(/vidone-3\.0[^]*On sale[^]*720p[^]*\$0\.10\/s/);
       expect(text).to.include('Text prices are per million tokens');
     });
 

@@ -1662,6 +1662,7 @@ describe('the rules of the database', () => {
       word: 'archived',
       seen_at: new Date(),
     }));
+    refusesTwice('a version of a file of functions', 'applied_functions', () => ({ name: 'f', digest: 'd' }));
     refusesRows('text_attempts', () => tried, [['an attempt before the first', { number: 0 }]]);
     refusesTwice('the latest failure', 'upstream_failures', () => failure);
     refusesTwice('the circuits of a process', 'process_circuits', () => ({

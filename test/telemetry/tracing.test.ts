@@ -148,7 +148,7 @@ describe('tracing without a collector', () => {
   });
 
   it('loads nothing of OpenTelemetry, which only one file imports, when it is switched off', async () => {
-    const folders = ['api', 'bin', 'domain', 'net', 'providers', 'telemetry', 'temporal'];
+    const folders = ['activities', 'api', 'bin', 'domain', 'providers', 'services', 'telemetry', 'workflows'];
     const files = (await Promise.all(folders.map(sourcesIn))).flat();
     const importers = files.filter(({ text }) => /from '@opentelemetry\/|from '.*\/open-telemetry\.ts'/.test(text));
     expect(importers.map(({ file }) => file)).to.deep.equal(['telemetry/open-telemetry.ts']);

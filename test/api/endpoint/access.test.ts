@@ -34,6 +34,7 @@ const NEEDS: Readonly<Record<string, StaffPermission>> = {
   listKeys: 'read',
   getKey: 'read',
   updateKey: 'operate',
+  rotateKey: 'operate',
   deleteKey: 'operate',
   setEndUserBudget: 'operate',
   listEndUserBudgets: 'read',

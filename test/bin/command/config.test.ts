@@ -130,7 +130,7 @@ describe('genway config check', () => {
     const checked = await config(['config', 'check', file]);
     const line = written.split('\n').findIndex((one) => one.includes(`id: ${model}`)) + 1;
     expect(checked.exitCode).to.equal(EXIT_CODES.right);
-    expect(checked.printed).to.include(`${file}:${line}:`).and.include(`${model} is sold below cost: 720p for`);
+    expect(checked.printed).to.include(`${file}:${line}:`).and.include(`${model} is sold below cost: 720p, `);
     await writeFile(file, written);
     const answers: Readonly<Record<string, object>> = {
       '/price-lists': { data: [{ name: 'cheap' }] },
@@ -144,7 +144,7 @@ describe('genway config check', () => {
       const upstreams = join(folder, 'upstreams.yaml');
       await writeFile(upstreams, 'media: []\ntext: []\n');
       const { printed } = await config(['config', 'check', '--online', file, upstreams], {}, connect);
-      expect(printed).to.include(`cheap@3: ${model} is sold below cost: 720p for`);
+      expect(printed).to.include(`cheap@3: ${model} is sold below cost: 720p, `);
     } finally {
       await running.close();
     }

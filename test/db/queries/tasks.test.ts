@@ -83,8 +83,8 @@ describe('db/queries/tasks', () => {
 
     it('claims due tasks, with the data that their workflows need', async () => {
       const task = await create({ nextStartAt: new Date(Date.now() - 1_000) });
-      const { id, accountId, model, kind, deadlineAt, requestId } = task;
-      expect(await claim()).to.deep.equal([{ id, accountId, model, kind, deadlineAt, requestId }]);
+      const { id, accountId, model, kind, deadlineAt, requestId, price } = task;
+      expect(await claim()).to.deep.equal([{ id, accountId, model, kind, deadlineAt, requestId, price }]);
     });
 
     it('skips tasks that are not due, started, final, or claimed a moment ago', async () => {

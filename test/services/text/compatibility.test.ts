@@ -338,7 +338,11 @@ describe('models with the compatibility of the specification', () => {
 
   it('name the fields that the contract accepts without effect', async () => {
     const { path, body } = ASK['generate-content']('texth-3.8-flash', 'Hi', false);
-    const response = await text.post(path, { ...body, ...BY_SCHEMA['generate-content'], toolConfig: 'anything' });
+    const response = await text.post(path, {
+      ...body,
+      ...BY_SCHEMA['generate-content'],
+      toolConfig: { functionCallingConfig: { mode: 'ANY' } },
+    });
     expect(response.status).to.equal(200);
     expect(response.headers.get('x-genway-ignored')).to.equal(
       'toolConfig, generationConfig.responseMimeType, generationConfig.responseJsonSchema',

@@ -153,9 +153,9 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       }
     });
 
-    it('reads a refusal with the upstream’s words where the client can act on them', async () => {
+    it('reads a refusal with the upstream’s words where the client can act on them, and with what to check', async () => {
       const error = await refusal(422, { error: { code: 'bad_request', message: 'The second image is a GIF.' } });
-      expect(error.message).to.equal('The second image is a GIF.');
+      expect(error.message).to.match(/^The second image is a GIF\. Check the prompt/);
     });
 
     it('reads a refusal without the upstream’s words anywhere else', async () => {
@@ -166,7 +166,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     it('reads a refusal with a message that is short, on one line and free of control characters', async () => {
       const message = `a\r\nb\u0000c\u202Ed\u2028e${'x'.repeat(10_000)}`;
       const error = await refusal(422, { error: { code: 'bad_request', message } });
-      expect(error.message).to.match(/^a b c d ex+$/);
+      expect(error.message).to.match(/^a b c d ex+…?\. Check the prompt/);
       expect(error.message.length).to.be.at.most(500);
     });
   });
