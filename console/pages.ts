@@ -67,8 +67,10 @@ export const PAGES: readonly Page[] = [
 
 /** Finds the page that a browser opens at a path below the console. */
 export function findPage(path: string): Page | undefined {
-  return PAGES.find((page) => page.method === 'get' && patternOf(page).test(path));
+  return OPENED.find(({ pattern }) => pattern.test(path))?.page;
 }
+
+const OPENED = PAGES.filter(({ method }) => method === 'get').map((page) => ({ page, pattern: patternOf(page) }));
 
 function patternOf({ path }: Page): RegExp {
   return new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`);

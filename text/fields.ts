@@ -23,7 +23,9 @@ export interface UnusedField extends Reader<undefined> {
 }
 
 function unusedField(use: UnusedField['use'], description: string, type: JsonType | null = null): UnusedField {
-  const schema = type === null ? { description } : { type: [type, 'null'], description };
+  // Generators of clients require the items of lists.
+  const items = type === 'array' ? { items: {} } : {};
+  const schema = type === null ? { description } : { type: [type, 'null'], ...items, description };
   const check = reader(schema, (value, path): undefined => {
     if (type !== null && isSet(value) && typeOf(value) !== type) {
       throw badRequest(`"${path}" must be ${/^[ao]/.test(type) ? 'an' : 'a'} ${type}`);

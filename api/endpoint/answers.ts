@@ -1,6 +1,6 @@
 /** Answers and refusals of endpoints, as the API description shows them. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
-import { type JsonSchema, object, text } from '../../domain/json-schema.ts';
+import { type Fields, type JsonSchema, object, text } from '../../domain/json-schema.ts';
 
 /** A body by media type. */
 export type Content = Readonly<Record<string, JsonSchema>>;
@@ -30,8 +30,11 @@ export function dataOf(schema: JsonSchema, description: string, examples?: Examp
 }
 
 /** A body `{data: …}` that repeats the fields of `data` at the top, where OpenAI's SDKs look for them. */
-export function dataAndFieldsOf(schema: JsonSchema, description: string): Answer {
-  return { description, content: json({ allOf: [schema, object({ data: schema })] }) };
+export function dataAndFieldsOf(
+  { schemas, schema }: { readonly schemas: Fields; readonly schema: JsonSchema },
+  description: string,
+): Answer {
+  return { description, content: json(object({ ...schemas, data: schema })) };
 }
 
 /** An answer that is also available as plain text. */

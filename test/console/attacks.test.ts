@@ -97,10 +97,12 @@ describe('a hostile customer', () => {
     const failed: string[] = [];
     for (const page of PAGES.filter(({ method }) => method === 'get')) {
       const addresses = [LONG_AFTER, LONG_BEFORE, '%', '..', "'"].map((id) => addressOf(page, id));
-      // Longer values do not fit into the headers of a request.
-      const queries = HOSTILE.map((value) => new URLSearchParams(everywhere(value.slice(0, 20))).toString()).map(
-        (query) => `${addressOf(page, LONG_AFTER)}?${query}`,
-      );
+      // All names with a longer value do not fit into a query.
+      const queries = HOSTILE.flatMap((value) => {
+        const entries = Object.entries(everywhere(value.slice(0, 20)));
+        const third = Math.ceil(entries.length / 3);
+        return [0, 1, 2].map((part) => new URLSearchParams(entries.slice(part * third, (part + 1) * third)).toString());
+      }).map((query) => `${addressOf(page, LONG_AFTER)}?${query}`);
       failed.push(...(await failuresOf(page, [...addresses, ...queries])));
     }
     expect(failed).to.deep.equal([]);

@@ -88,7 +88,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByLabel('Model').selectOption('vidone-3.0-prime');
     await page.waitForURL(/model=vidone-3.0-prime/);
     await page.getByLabel('Seconds').fill('7');
-    await page.getByText('$0.70').waitFor();
+    await page.locator('#order-price').getByText('$0.70').waitFor();
     expect(await page.getByLabel('Prompt').inputValue()).to.equal('A red kite over the sea');
     await page.getByRole('button', { name: 'Create' }).click();
     await page.locator('video[controls]').waitFor({ timeout: WAIT_MS });
@@ -253,7 +253,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByLabel('Drop pictures here').setInputFiles([picture, { ...picture, name: 'pier.png' }]);
     await page.getByRole('img', { name: 'pier.png' }).waitFor();
     await page.getByRole('button', { name: 'Remove pier.png' }).click();
-    await page.getByText('$0.40').waitFor();
+    await page.locator('#order-price').getByText('$0.40').waitFor();
     await page.getByLabel('Drop pictures here').setInputFiles([{ ...picture, buffer: Buffer.from('no picture') }]);
     await page.getByRole('alert').waitFor();
     await page.getByLabel('Prompt').fill('Boats leave');
@@ -377,12 +377,12 @@ describeInBrowser('the console in a browser', (browser) => {
     for (const { by, job, most, steps, seen } of JOBS) {
       it(`${by === 'finance' ? by : `an ${by}`} ${job} in at most ${most} ${most === 1 ? 'click' : 'clicks'}`, async () => {
         const { page } = tab;
-        await page.route('**/namespaces/**', (route) => route.fulfill({ body: 'A history of Temporal' }));
+        await page.context().route('**/namespaces/**', (route) => route.fulfill({ body: 'A history of Temporal' }));
         await tab.signIn(people.get(by) ?? expect.fail(`nobody is ${by}`));
         await page.goto('/console');
         const hand = new Hand(page);
         for (const step of steps) await step(hand);
-        await seen(page).first().waitFor({ timeout: WAIT_MS });
+        await seen(hand.page).first().waitFor({ timeout: WAIT_MS });
         expect(hand.clicks).to.be.at.most(most);
       });
     }

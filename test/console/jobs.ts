@@ -13,7 +13,8 @@ const nameOf = (month: Date) => monthName(month.toISOString().slice(0, 7), 'en')
 
 /** The mouse and keyboard of a user. Typing is free, and so are the keys that lead to a field; Enter is a click. */
 export class Hand {
-  readonly page: Page;
+  /** The page that the user sees. */
+  page: Page;
   clicks = 0;
 
   constructor(page: Page) {
@@ -32,6 +33,14 @@ const follow =
   (name: string | RegExp): Step =>
   (hand) =>
     hand.click(hand.page.getByRole('link', { name, exact: true }));
+
+/** Follows a link that opens a tab of its own. */
+const followInNewTab =
+  (name: string): Step =>
+  async (hand) => {
+    const [opened] = await Promise.all([hand.page.waitForEvent('popup'), follow(name)(hand)]);
+    hand.page = opened;
+  };
 
 const press =
   (name: string): Step =>
@@ -109,7 +118,7 @@ export const JOBS: readonly Job[] = [
     steps: [search(CUSTOMER_EMAIL), follow('Full ledger')],
     seen: (page) => page.getByRole('columnheader', { name: 'Balance after' }) },
   { by: 'operator', job: 'follows a task into Temporal', most: 4,
-    steps: [follow('All tasks'), follow(/^task_/), follow('Open in Temporal')],
+    steps: [follow('All tasks'), follow(/^task_/), followInNewTab('Open in Temporal')],
     seen: (page) => page.getByText('A history of Temporal') },
   { by: 'operator', job: 'disables a model', most: 3,
     steps: [follow('Models and prices'), follow('imageb-2'), fill('Reason', 'It draws no kites.', 'Disable'), press('Disable')],

@@ -143,10 +143,13 @@ const functionCall = reader(called.schema, (value, path) =>
 
 const callHead = { id: readId, extra_content: optional(described(readObject, 'As in the answer with the call')) };
 
-const callOfFunction = object(
-  { ...callHead, type: optional(oneOf(['function'])), function: called },
-  ({ id: callId, function: { name, arguments: text }, extra_content }): ToolCallPart =>
-    compact({ type: 'tool-call', callId, name, arguments: text, signature: signatureOf({ extra_content }) }),
+const callOfFunction = named(
+  'ChatToolCall.function',
+  object(
+    { ...callHead, type: optional(oneOf(['function'])), function: called },
+    ({ id: callId, function: { name, arguments: text }, extra_content }): ToolCallPart =>
+      compact({ type: 'tool-call', callId, name, arguments: text, signature: signatureOf({ extra_content }) }),
+  ),
 );
 
 /** The call of a tool that takes free text. */

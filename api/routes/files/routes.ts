@@ -22,7 +22,7 @@ export const uploadFile = endpoint({
     `Takes up to 50 MB, videos up to 100 MB. The content determines the type: ${FILE_EXTENSIONS}. An account may keep a limited ` +
     'number of files and bytes, more after a top-up. Above the limit, uploads answer 403. A file that no task uses expires.',
   body: uploadBody,
-  answers: { 201: dataAndFieldsOf(FILE.schema, 'The stored file') },
+  answers: { 201: dataAndFieldsOf(FILE, 'The stored file') },
   handle: async ({ caller, body: receive }, services) => {
     const upload = await receive((file) => services.uploads.store(caller, file));
     return withFields(present(upload, services));
@@ -66,7 +66,7 @@ export const getFile = endpoint({
   request: 'GET /v1/files/{file_id}',
   access: 'key',
   summary: 'Get an uploaded file',
-  answers: { 200: dataAndFieldsOf(FILE.schema, 'The file') },
+  answers: { 200: dataAndFieldsOf(FILE, 'The file') },
   handle: async ({ caller, params }, services) =>
     withFields(present(await findFile(caller, params.file_id, services), services)),
 });
@@ -87,7 +87,7 @@ export const deleteFile = endpoint({
   access: 'key',
   summary: 'Delete an uploaded file',
   description: 'The file’s link stops working at once, even for running tasks.',
-  answers: { 200: dataAndFieldsOf(DELETED_FILE.schema, 'The deleted file') },
+  answers: { 200: dataAndFieldsOf(DELETED_FILE, 'The deleted file') },
   handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
     if (!(await uploads.remove(caller.account.id, [id]))) throw notFoundError('file', caller);
     return withFields(DELETED_FILE.present({ id }));

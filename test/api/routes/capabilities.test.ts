@@ -157,7 +157,7 @@ describe('capabilities', function () {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).to.deep.equal(['search', 'inspect', 'run']);
     const use = async <Result>(name: string, given: Record<string, unknown>): Promise<Result> => {
-      const { content, isError } = await client.callTool({ name, arguments: given });
+      const { content, isError = false } = await client.callTool({ name, arguments: given });
       const [part] = content as { text: string }[];
       expect(isError, part?.text).to.equal(false);
       return JSON.parse(part?.text ?? '') as Result;

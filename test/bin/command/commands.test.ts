@@ -100,7 +100,7 @@ describe('the commands for accounts, keys and tasks', () => {
     expect(field(cancelled, 'task.status')).to.equal('failed');
     const story = await genway('tasks', 'explain', id);
     expect(story)
-      .to.match(new RegExp(`^${id}: failed with processing_failed`))
+      .to.match(new RegExp(`^${id}: Failed \\(cancelled by an operator\\)`))
       .and.include('cancel by Ada: a test');
     const data: unknown = JSON.parse(await genway('--json', 'tasks', 'explain', id));
     expect(data).to.have.nested.property('data.object', 'task_explanation');
