@@ -18,11 +18,8 @@ import { cutAtStopSequences } from './stop-sequences.ts';
 import { withFittingNames } from './tool-names.ts';
 import type { RenderContext, UpstreamOptions, UpstreamHalf, UpstreamRequest, WireFormat } from './wire-format.ts';
 
-/** How one request is converted. */
-export interface Conversion {
-  readonly upstreamRequest: UpstreamRequest;
-  /** What the client's schemas have lost, in its own names. */
-  readonly lostFields: readonly string[];
+/** How the answer to one request is converted: whole or as a stream, whichever the upstream sends and the client wants. */
+export interface AnswerConversion {
   /**
    * The client's body for an upstream's complete answer; null while further calls of the request are to come.
    *
@@ -35,6 +32,21 @@ export interface Conversion {
    * @param wrap changes the form of the client's stream
    */
   convertStream(context: RenderContext, wrap?: StageWrapper): Stage<Frame, string>;
+  /**
+   * The events of the client's stream for the complete answer of an upstream that does not stream.
+   *
+   * @throws ServiceError when there is no answer in it
+   */
+  streamResult(body: unknown, context: RenderContext, wrap?: StageWrapper): readonly string[];
+  /** The stage from the frames of an upstream's unwanted stream to the client's body, as from `convertResult`. Call it once. */
+  collectStream(context: RenderContext): Stage<Frame, JsonObject>;
+}
+
+/** How one request is converted. */
+export interface Conversion extends AnswerConversion {
+  readonly upstreamRequest: UpstreamRequest;
+  /** What the client's schemas have lost, in its own names. */
+  readonly lostFields: readonly string[];
 }
 
 export type StageWrapper = (stage: Stage<StreamEvent, string>) => Stage<StreamEvent, string>;
@@ -63,9 +75,8 @@ export function planConversion(
   const signatures = signaturesOf(options.origin);
   const signed = withOwnSignatures(request, signatures);
   const sent = cuts.length === 0 ? signed : withoutStopSequences(signed, cuts);
-  // Measured first: normalizing holds usage back until the end, and a client that leaves does not wait for it.
-  const kept = chain(meter.stage(), limitChoices(joined === null ? (request.sampling.choiceCount ?? 1) : 1));
-  const cut = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
+  const normal = normalized(request, meter, joined);
+  const cut = chain(normal, cutAtStopSequences(cuts));
   const bound = boundToCut(upstream, request);
   const charged = chain(chainIf(cut, bound === null ? null : cutAtBound(bound)), meter.chargeStage());
   const output = planOutput(upstream, sent, options);
@@ -80,16 +91,72 @@ export function planConversion(
   return {
     lostFields: fitting.lost,
     upstreamRequest: upstream.upstream.buildRequest(named.request, options),
-    convertResult: (body, context) => {
-      const events = runStage(upstream.upstream.parseResult(body), between);
-      const whole = joined === null ? events : joined.calls.add(events);
-      return whole && client.client.renderResult(collect(whole), context);
-    },
-    convertStream: (context, wrap = (stage) => stage) => {
-      const heard = chain(readEvents(), meter.hearingStage());
-      const read = chain(heard, new ReadableEvents(upstream.upstream.parseStream(), meter));
-      const render = (): Stage<StreamEvent, string> => wrap(client.client.renderStream(context));
-      return chain(chain(read, between), joined === null ? render() : joined.calls.last(render));
+    ...convertAnswer(client, upstream, between, meter, joined),
+  };
+}
+
+/** How the answer to a request that is passed on is converted, in case the upstream ignores whether it should stream. */
+export function planUnexpectedAnswer(
+  format: WireFormat,
+  request: TextRequest,
+  { origin }: Pick<UpstreamOptions, 'origin'>,
+  meter: Meter,
+): AnswerConversion {
+  const charged = chain(normalized(request, meter, null), meter.chargeStage());
+  const marked = chain(charged, markSignatures(signaturesOf(origin), format.client.hasCallSignatures === true));
+  return convertAnswer(format, format, marked, meter, null);
+}
+
+/**
+ * The stage from an upstream's events to legal ones. Measured first: normalizing holds usage back until the end, and a
+ * client that leaves does not wait for it.
+ */
+function normalized(
+  { sampling }: TextRequest,
+  meter: Meter,
+  joined: JoinedCall | null,
+): Stage<StreamEvent, StreamEvent> {
+  const kept = chain(meter.stage(), limitChoices(joined === null ? (sampling.choiceCount ?? 1) : 1));
+  return chain(kept, normalize());
+}
+
+/** @param between the stage from the upstream's events to the client's */
+function convertAnswer(
+  { client }: WireFormat,
+  { upstream }: UpstreamHalf,
+  between: Stage<StreamEvent, StreamEvent>,
+  meter: Meter,
+  joined: JoinedCall | null,
+): AnswerConversion {
+  const renderWhole = (events: readonly StreamEvent[], context: RenderContext): JsonObject | null => {
+    const whole = joined === null ? events : joined.calls.add(events);
+    return whole && client.renderResult(collect(whole), context);
+  };
+  const readStream = (): Stage<Frame, StreamEvent> => {
+    const heard = chain(readEvents(), meter.hearingStage());
+    return chain(chain(heard, new ReadableEvents(upstream.parseStream(), meter)), between);
+  };
+  const renderStream = (context: RenderContext, wrap: StageWrapper = (stage) => stage): Stage<StreamEvent, string> => {
+    const render = (): Stage<StreamEvent, string> => wrap(client.renderStream(context));
+    return joined === null ? render() : joined.calls.last(render);
+  };
+  return {
+    convertResult: (body, context) => renderWhole(runStage(upstream.parseResult(body), between), context),
+    convertStream: (context, wrap) => chain(readStream(), renderStream(context, wrap)),
+    streamResult: (body, context, wrap) =>
+      runStage(upstream.parseResult(body), chain(between, renderStream(context, wrap))),
+    collectStream: (context) => {
+      const stage = readStream();
+      const events: StreamEvent[] = [];
+      const keep = (event: StreamEvent): void => void events.push(event);
+      return {
+        push: (frame) => stage.push(frame, keep),
+        end: (emit) => {
+          stage.end(keep);
+          const body = renderWhole(events, context);
+          if (body !== null) emit(body);
+        },
+      };
     },
   };
 }

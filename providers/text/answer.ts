@@ -13,6 +13,9 @@ export interface AnswerHead {
 /** Bytes buffered for a slow reader; above this limit the upstream must wait. */
 const MAX_READ_AHEAD_BYTES = 64 * 1024;
 const SPACE = 0x20;
+const OPEN_BRACKET = 0x5b;
+const OPEN_BRACE = 0x7b;
+const EVENT_STREAM = /^\s*text\/event-stream\b/i;
 
 /**
  * Receives undici's data for one request without the streams between socket and reader, which would cost more than
@@ -26,6 +29,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = [];
   #queuedBytes = 0;
   #hasContent = false;
+  #isEventStream = false;
   #ended = false;
   #failure: ServiceError | null = null;
   #controller: Dispatcher.DispatchController | null = null;
@@ -53,6 +57,11 @@ export class Answer implements Dispatcher.DispatchHandler {
     return this.#hasContent;
   }
 
+  /** Whether the content type is that of server-sent events. */
+  get isEventStream(): boolean {
+    return this.#isEventStream;
+  }
+
   get isCancelled(): boolean {
     return this.#signal.isCancelled;
   }
@@ -73,6 +82,22 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.#queuedBytes -= chunk?.byteLength ?? 0;
     if (this.#controller?.paused === true && this.#queuedBytes <= MAX_READ_AHEAD_BYTES) this.#controller.resume();
     return chunk;
+  }
+
+  /**
+   * Whether the next bytes are JSON, whatever the content type is. Drops white space before them.
+   *
+   * @throws the errors of {@link read}
+   */
+  async startsWithJson(): Promise<boolean> {
+    for (let chunk = await this.read(); chunk !== null; chunk = await this.read()) {
+      const first = chunk.find((byte) => byte > SPACE);
+      if (first === undefined) continue;
+      this.#chunks.unshift(chunk);
+      this.#queuedBytes += chunk.byteLength;
+      return first === OPEN_BRACE || first === OPEN_BRACKET;
+    }
+    return false;
   }
 
   /**
@@ -113,6 +138,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHead['headers']): void {
+    this.#isEventStream = EVENT_STREAM.test(String(headers['content-type'] ?? ''));
     this.#resolveHead({ status, headers });
   }
 

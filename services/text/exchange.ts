@@ -7,7 +7,14 @@ import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { buildEmbeddingsRequest } from '../../text/embeddings/index.ts';
 import { streamVectors } from '../../text/embeddings/read-answer.ts';
-import { boundToCut, countCalls, planConversion, stopSequencesToCut } from '../../text/convert.ts';
+import {
+  type AnswerConversion,
+  boundToCut,
+  countCalls,
+  planConversion,
+  planUnexpectedAnswer,
+  stopSequencesToCut,
+} from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { type Frame, framePieces, splitFrames } from '../../text/frames.ts';
@@ -43,6 +50,15 @@ export interface Exchange extends PreparedRequest {
   readonly splitStream: () => Stage<Buffer, Frame>;
   /** Converts the frames of a stream to the client's format. Call it once. */
   readonly readStream: () => Stage<Frame, Piece>;
+  /** Reads an answer that the upstream sends whole although it should stream, or the reverse; null for embeddings. */
+  readonly unexpected: UnexpectedAnswer | null;
+}
+
+interface UnexpectedAnswer {
+  /** Converts the bytes of a whole answer to the events of the client's stream. Throws like `readResult`. */
+  readonly streamResult: (bytes: Uint8Array) => Promise<readonly Piece[]>;
+  /** Converts the frames of a stream to the client's body. Emits nothing while further calls of the request follow. Call it once. */
+  readonly collectStream: () => Stage<Frame, JsonObject>;
 }
 
 /** A request as sent and as understood. */
@@ -139,6 +155,7 @@ export function planExchange(
       },
       splitStream: splitFrames,
       readStream: () => (streamsArray ? inArray(forwarding.forwardStream()) : forwarding.forwardStream()),
+      unexpected: unexpectedAnswer(planUnexpectedAnswer(format, request, options, meter), context, streamsArray),
     };
   }
   const conversion = planConversion(format, upstream, request, options, meter, joined);
@@ -157,6 +174,19 @@ export function planExchange(
     },
     splitStream: splitFrames,
     readStream: () => conversion.convertStream(context, streamsArray ? inArray : undefined),
+    unexpected: unexpectedAnswer(conversion, context, streamsArray),
+  };
+}
+
+function unexpectedAnswer(
+  conversion: AnswerConversion,
+  context: RenderContext,
+  streamsArray: boolean,
+): UnexpectedAnswer {
+  return {
+    streamResult: async (bytes) =>
+      conversion.streamResult(await parseAnswer(bytes), context, streamsArray ? inArray : undefined),
+    collectStream: () => conversion.collectStream(context),
   };
 }
 
@@ -176,6 +206,7 @@ function planEmbeddings(
     readResult: async (bytes) => runStage([{ bytes: Buffer.from(bytes), isWhole: true }], readStream()),
     splitStream: framePieces,
     readStream,
+    unexpected: null,
   };
 }
 

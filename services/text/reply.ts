@@ -3,13 +3,16 @@ import { errorHeaders } from '../../domain/error-envelope.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
 import { endArray } from '../../text/generate-content/array-stream.ts';
-import { byteLengthOf, type WrittenJson } from '../../text/json/write.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { Frame } from '../../text/frames.ts';
+import { byteLengthOf, writeJson, type WrittenJson } from '../../text/json/write.ts';
+import type { Stage } from '../../text/stage.ts';
 import { AnswerTooLongError } from '../../text/upstream-errors.ts';
 import type { AdmittedCall } from './admit.ts';
 import { ClientStream, type Piece } from './client-stream.ts';
 import { type Exchange, renderContextOf } from './exchange.ts';
 import type { TextSettings } from './services.ts';
-import { StreamReading } from './stream-reading.ts';
+import { readFrames, StreamReading } from './stream-reading.ts';
 
 /** Reads an answer to its end, even without the client, and sends the parts that need not wait for settlement. */
 export type DrainAnswer = () => Promise<void>;
@@ -41,12 +44,37 @@ class WholeReading {
   #bytesLeft = MAX_RESULT_BYTES;
 
   async read(answer: Answer, exchange: Exchange): Promise<WrittenJson | null> {
+    const { unexpected } = exchange;
+    if (unexpected !== null && answer.isEventStream && !(await answer.startsWithJson())) {
+      return this.#collect(answer, exchange.splitStream(), unexpected.collectStream());
+    }
     const bytes = await answer.readAll(this.#bytesLeft);
     const body = await exchange.readResult(bytes);
-    this.#bytesLeft -= bytes.byteLength;
-    // Answers that were read at the same time may be too long together.
-    if (this.#bytesLeft < 0) throw new AnswerTooLongError();
+    this.#count(bytes.byteLength);
     return body;
+  }
+
+  /** Reads the stream of an upstream that ignores `stream: false`. */
+  async #collect(
+    answer: Answer,
+    splitter: Stage<Buffer, Frame>,
+    stage: Stage<Frame, JsonObject>,
+  ): Promise<WrittenJson | null> {
+    let body: JsonObject | null = null;
+    const take = (whole: JsonObject): void => {
+      body = whole;
+    };
+    for (;;) {
+      const byteLength = await readFrames(answer, splitter, stage, take);
+      if (byteLength === null) return body && writeJson(body);
+      this.#count(byteLength);
+    }
+  }
+
+  /** Counts what was read. Answers that are read at the same time may be too long together. */
+  #count(byteLength: number): void {
+    this.#bytesLeft -= byteLength;
+    if (this.#bytesLeft < 0) throw new AnswerTooLongError();
   }
 }
 
@@ -154,13 +182,19 @@ class StreamedReply implements Reply {
   async start(answer: Answer, exchange: Exchange): Promise<DrainAnswer> {
     // Keep-alives start with the first answer, even if another upstream answers in the end.
     this.#stream ??= this.#open();
+    const { unexpected, meter } = exchange;
+    if (unexpected !== null && !answer.isEventStream && (await answer.startsWithJson())) {
+      meter.heard = true;
+      const pieces = await unexpected.streamResult(await answer.readAll(MAX_RESULT_BYTES));
+      return () => this.#send(pieces);
+    }
     const reading = new StreamReading(exchange.splitStream(), exchange.readStream());
-    const hasStarted = (): boolean => exchange.meter.hasStarted && reading.heldLength > 0;
+    const hasStarted = (): boolean => meter.hasStarted && reading.heldLength > 0;
     while (!hasStarted() && !reading.hasEnded && reading.heldLength < MAX_HELD_LENGTH) {
       await reading.read(answer);
       if (reading.failure !== null && !hasStarted()) throw reading.failure.error;
       // Keep-alives are not the start of an answer.
-      if (!exchange.meter.heard) reading.takeHeld();
+      if (!meter.heard) reading.takeHeld();
     }
     return () => this.#readOn(answer, reading);
   }

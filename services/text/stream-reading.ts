@@ -2,7 +2,7 @@
 import type { Answer } from '../../providers/text/answer.ts';
 import { type Frame, isLong, readFrame } from '../../text/frames.ts';
 import { runInSteps } from '../../text/json/steps.ts';
-import type { Stage } from '../../text/stage.ts';
+import type { Emit, Stage } from '../../text/stage.ts';
 import type { Piece } from './client-stream.ts';
 
 export class StreamReading {
@@ -44,15 +44,7 @@ export class StreamReading {
       this.#heldLength += piece.length;
     };
     try {
-      const bytes = await answer.read();
-      const frames: Frame[] = [];
-      const take = (frame: Frame): void => void frames.push(frame);
-      if (bytes === null) this.#splitter.end(take);
-      else this.#splitter.push(bytes, take);
-      for (const frame of frames) this.#stage.push(isLong(frame) ? await runInSteps(readFrame(frame)) : frame, hold);
-      if (bytes !== null) return;
-      this.#hasEnded = true;
-      this.#stage.end(hold);
+      this.#hasEnded = (await readFrames(answer, this.#splitter, this.#stage, hold)) === null;
     } catch (error) {
       this.#failure = { error };
     }
@@ -65,4 +57,25 @@ export class StreamReading {
     this.#heldLength = 0;
     return held;
   }
+}
+
+/**
+ * Reads more of a stream, or its end, through the stages.
+ *
+ * @returns the number of bytes; null at the end
+ */
+export async function readFrames<Output>(
+  answer: Answer,
+  splitter: Stage<Buffer, Frame>,
+  stage: Stage<Frame, Output>,
+  emit: Emit<Output>,
+): Promise<number | null> {
+  const bytes = await answer.read();
+  const frames: Frame[] = [];
+  const take = (frame: Frame): void => void frames.push(frame);
+  if (bytes === null) splitter.end(take);
+  else splitter.push(bytes, take);
+  for (const frame of frames) stage.push(isLong(frame) ? await runInSteps(readFrame(frame)) : frame, emit);
+  if (bytes === null) stage.end(emit);
+  return bytes?.byteLength ?? null;
 }
