@@ -24,6 +24,9 @@ export function json(schema: JsonSchema, examples?: Examples): Content {
   return { 'application/json': { schema, ...(examples && { examples }) } };
 }
 
+/** A stream as a text. Without a schema, generators read an object without fields, which hides the whole answer's. */
+export const EVENT_STREAM: Content = { 'text/event-stream': { schema: { type: 'string' } } };
+
 /** A body `{data: …}`. */
 export function dataOf(schema: JsonSchema, description: string, examples?: Examples): Answer {
   return { description, content: json(object({ data: schema }), examples) };

@@ -7,7 +7,7 @@ import { presentTypedError } from '../../../domain/error-envelope.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, component, integer, object, text } from '../../../domain/json-schema.ts';
 import { MEDIA_WAIT_MS } from '../../../domain/policy.ts';
-import { json } from '../../endpoint/answers.ts';
+import { EVENT_STREAM, json } from '../../endpoint/answers.ts';
 import { endpoint, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
@@ -21,6 +21,7 @@ interface ImageFields extends CommonFields {
   readonly size?: string;
   readonly background?: string;
   readonly response_format?: 'url' | 'b64_json';
+  readonly stream?: boolean | 'true' | 'false';
 }
 
 const MAX_PICTURES = 10;
@@ -39,9 +40,9 @@ const FIELDS = {
   background: Joi.string(),
   response_format: Joi.valid('url', 'b64_json').description('By default, both'),
   ...COMMON_FIELDS,
-  stream: Joi.valid(false, 'false').messages({
-    'any.only': '{{#label}} is not supported: leave it out and wait for the picture',
-  }),
+  stream: Joi.valid(true, false, 'true', 'false').description(
+    'Whether the answer is a stream, with one event for each finished picture and no partial pictures',
+  ),
 };
 const UNUSED = [
   'quality',
@@ -69,11 +70,19 @@ const IMAGES = component(
 interface ImageEndpoint {
   readonly request: RequestLine;
   readonly summary: string;
+  /** The type of the event for a finished picture. */
+  readonly completedEvent: string;
   readonly reader: MediaBodyReader<ImageFields>;
   readonly requiresPicture?: boolean;
 }
 
-function imageEndpoint({ request, summary, reader, requiresPicture = false }: ImageEndpoint): UnnamedEndpoint {
+function imageEndpoint({
+  request,
+  summary,
+  completedEvent,
+  reader,
+  requiresPicture = false,
+}: ImageEndpoint): UnnamedEndpoint {
   return endpoint({
     request,
     access: 'key',
@@ -81,9 +90,9 @@ function imageEndpoint({ request, summary, reader, requiresPicture = false }: Im
     description:
       'Creates an image task for each picture, with the same prices, reservations and refunds. Answers when all tasks are final, with the ' +
       'pictures of the tasks that succeeded. After 95 seconds, 503 `processing_timeout` names the tasks, which continue. The header ' +
-      '`x-genway-ignored` names fields without effect.',
+      '`x-genway-ignored` names fields without effect. With `stream: true`, each picture is an event.',
     body: reader.body,
-    answers: { 200: { description: 'The pictures', content: json(IMAGES) } },
+    answers: { 200: { description: 'The pictures', content: { ...json(IMAGES), ...EVENT_STREAM } } },
     refusals: ['bad_request', 'insufficient_credits', 'idempotency_conflict', 'processing_timeout'],
     presentError: presentTypedError,
     handle: (request, services) =>
@@ -110,7 +119,9 @@ function imageEndpoint({ request, summary, reader, requiresPicture = false }: Im
         const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services);
         const pictures = succeeded.flatMap(({ output }) => output ?? []);
         const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);
-        await sendPictures(context, { created, pictures, format: fields.response_format }, caller.account.id, services);
+        const event = String(fields.stream) === 'true' ? completedEvent : null;
+        const answer = { created, pictures, format: fields.response_format, event };
+        await sendPictures(context, answer, caller.account.id, services);
       }),
   });
 }
@@ -122,12 +133,14 @@ function noMask(): Error {
 export const generateImages = imageEndpoint({
   request: 'POST /v1/images/generations',
   summary: 'Create pictures and wait for the result',
+  completedEvent: 'image_generation.completed',
   reader: mediaBody<ImageFields>('OpenAiImageGeneration', FIELDS, { unused: UNUSED }),
 });
 
 export const editImages = imageEndpoint({
   request: 'POST /v1/images/edits',
   summary: 'Edit pictures and wait for the result',
+  completedEvent: 'image_edit.completed',
   reader: mediaBody<ImageFields>('OpenAiImageEdit', FIELDS, { unused: UNUSED, fileFields: ['image', 'mask'] }),
   requiresPicture: true,
 });

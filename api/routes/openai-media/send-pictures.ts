@@ -3,6 +3,7 @@
  * answer takes little memory.
  */
 import { Readable } from 'node:stream';
+import type { JsonObject } from '../../../domain/json.ts';
 import type { GeneratedMedia } from '../../../domain/task.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import type { Services } from '../../../services/services.ts';
@@ -14,6 +15,8 @@ interface PicturesAnswer {
   readonly pictures: readonly GeneratedMedia[];
   /** The field of each picture; absent for both fields. */
   readonly format: 'url' | 'b64_json' | undefined;
+  /** The type of the event for each picture of a stream; null for a whole answer. */
+  readonly event: string | null;
 }
 
 /** A picture of the answer. */
@@ -22,6 +25,7 @@ interface ShownPicture {
   readonly url?: string;
   /** The picture's key in the store; null for a picture without base64. */
   readonly key: string | null;
+  readonly media: GeneratedMedia;
 }
 
 /** The size of an answer's pictures, before base64. The answer has only links to further pictures. */
@@ -45,8 +49,12 @@ export async function sendPictures(
       });
     });
   }
-  context.type = 'json';
-  context.body = Readable.from(write(answer.created, shown, storage));
+  const { created, event } = answer;
+  context.type = event === null ? 'json' : 'text/event-stream';
+  if (event !== null) context.set('cache-control', 'no-cache');
+  context.body = Readable.from(
+    event === null ? write(created, shown, storage) : writeEvents(created, shown, event, storage),
+  );
 }
 
 async function chooseFields(
@@ -55,12 +63,13 @@ async function chooseFields(
 ): Promise<readonly ShownPicture[]> {
   const shown: ShownPicture[] = [];
   let leftBytes = MAX_INLINE_BYTES;
-  for (const { url } of pictures) {
+  for (const media of pictures) {
+    const { url } = media;
     const key = format === 'url' ? null : storage.keyOf(url);
     const bytes = key === null ? null : await storage.sizeOf(key);
     const isInline = bytes !== null && bytes <= leftBytes;
     if (isInline) leftBytes -= bytes;
-    shown.push({ ...(!(isInline && format === 'b64_json') && { url }), key: isInline ? key : null });
+    shown.push({ ...(!(isInline && format === 'b64_json') && { url }), key: isInline ? key : null, media });
   }
   return shown;
 }
@@ -88,21 +97,48 @@ async function* write(
   storage: Pick<Storage, 'read'>,
 ): AsyncGenerator<string> {
   yield `{"created":${created},"data":[`;
-  for (const [index, { url, key }] of pictures.entries()) {
+  for (const [index, picture] of pictures.entries()) {
     if (index > 0) yield ',';
-    const link = url === undefined ? '' : `"url":${JSON.stringify(url)}`;
-    if (key === null) {
-      yield `{${link}}`;
-      continue;
-    }
-    yield `{${link}${link && ','}"b64_json":"`;
-    // Nothing may come between opening and reading, or a client that leaves then would keep the file open.
-    const content = await storage.read(key);
-    if (content === null) throw new Error(`the picture ${key} was deleted before it was sent`);
-    yield* toBase64(content);
-    yield '"}';
+    yield* writePicture({}, picture, storage);
   }
   yield ']}';
+}
+
+/** The events of OpenAI's streams, without partial pictures. */
+async function* writeEvents(
+  created: number,
+  pictures: readonly ShownPicture[],
+  type: string,
+  storage: Pick<Storage, 'read'>,
+): AsyncGenerator<string> {
+  for (const picture of pictures) {
+    const { width, height, mimeType } = picture.media;
+    const size = width === undefined || height === undefined ? 'auto' : `${width}x${height}`;
+    const outputFormat = mimeType.slice(mimeType.indexOf('/') + 1);
+    yield `event: ${type}\ndata: `;
+    yield* writePicture({ type, created_at: created, size, output_format: outputFormat }, picture, storage);
+    yield '\n\n';
+  }
+}
+
+/** An object with the fields, and the picture as a link, in base64 or both. */
+async function* writePicture(
+  fields: JsonObject,
+  { url, key }: ShownPicture,
+  storage: Pick<Storage, 'read'>,
+): AsyncGenerator<string> {
+  const written = JSON.stringify({ ...fields, ...(url !== undefined && { url }) });
+  if (key === null) {
+    yield written;
+    return;
+  }
+  const beginning = written.slice(0, -1);
+  yield `${beginning}${beginning === '{' ? '' : ','}"b64_json":"`;
+  // Nothing may come between opening and reading, or a client that leaves then would keep the file open.
+  const content = await storage.read(key);
+  if (content === null) throw new Error(`the picture ${key} was deleted before it was sent`);
+  yield* toBase64(content);
+  yield '"}';
 }
 
 async function* toBase64(content: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

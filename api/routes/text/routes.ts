@@ -3,13 +3,10 @@ import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, ref, text } from '../../../domain/json-schema.ts';
 import { embeddings } from '../../../text/embeddings/index.ts';
 import { FORMATS } from '../../../text/formats.ts';
-import { type Answers, json } from '../../endpoint/answers.ts';
+import { type Answers, EVENT_STREAM, json } from '../../endpoint/answers.ts';
 import { textParameter } from '../../endpoint/query.ts';
 import type { Context } from '../../state.ts';
 import { textBody, textEndpoint } from './text-endpoint.ts';
-
-/** The stream as a text. Without a schema, generators read an object without fields, which hides the whole answer's. */
-const EVENT_STREAM = { 'text/event-stream': { schema: { type: 'string' } } };
 
 /** @param schema the name of the whole answer's schema in the API description */
 function wholeOrStreamed(schema: string): Answers {

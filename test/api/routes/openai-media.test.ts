@@ -55,6 +55,32 @@ describe('OpenAI’s media endpoints', function () {
     expect(await transfersOf(stack, latest?.id ?? '')).to.deep.equal(['reservation', 'settlement']);
   });
 
+  it('stream one event for each finished picture', async () => {
+    // contract 4.14:13
+    const generated = await client.images.generate({ model: IMAGE, prompt: 'A lighthouse', n: 2, stream: true });
+    const events = [];
+    for await (const event of generated) events.push(event);
+    expect(events.map(({ type }) => type)).to.deep.equal(Array(2).fill('image_generation.completed'));
+    for (const event of events) {
+      const link: unknown = Object(event).url;
+      const stored = Buffer.from(await (await fetch(String(link))).arrayBuffer());
+      expect(Buffer.from(event.b64_json, 'base64').equals(stored)).to.equal(true);
+      expect(event).to.include({ output_format: 'png', size: '1024x1024' });
+    }
+    const image = await toFile(pngFile({ width: 64, height: 64 }), 'a.png', { type: 'image/png' });
+    const edited = await client.images.edit({ model: IMAGE, prompt: 'At night', image, stream: true });
+    const types = [];
+    for await (const { type } of edited) types.push(type);
+    expect(types).to.deep.equal(['image_edit.completed']);
+  });
+
+  it('refuse a stream like a whole answer before its first picture', async () => {
+    // contract 4.14:13
+    const prompt = 'x [sim:fail=content_policy_violation]';
+    const refused = await rejectionOf(client.images.generate({ model: IMAGE, prompt, stream: true }));
+    expect(refused).to.be.instanceOf(BadRequestError).with.property('code', 'content_policy_violation');
+  });
+
   it('work from uploaded pictures', async () => {
     // contract 4.14:9
     const picture = async (name: string) => toFile(pngFile({ width: 64, height: 64 }), name, { type: 'image/png' });
@@ -140,7 +166,6 @@ describe('OpenAI’s media endpoints', function () {
       [{ n: 0 }, '"n" is outside its supported range'],
       [{ n: 1.5 }, '"n" is outside its supported range'],
       [{ n: '11' }, '"n" must be a whole number from 1 to 10'],
-      [{ stream: true }, '"stream" is not supported: leave it out and wait for the picture'],
     ] as const) {
       const refused = await refusalOf('generations', { model: IMAGE, prompt: 'x', ...body });
       expect(refused).to.deep.equal([400, words]);

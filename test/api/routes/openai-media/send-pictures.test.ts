@@ -53,7 +53,7 @@ describe('an answer with pictures in base64', () => {
         mimeType: 'image/png',
       }));
       const chosen = format === 'url' || format === 'b64_json' ? format : undefined;
-      return sendPictures(context, { created: 1, pictures, format: chosen }, account, services);
+      return sendPictures(context, { created: 1, pictures, format: chosen, event: null }, account, services);
     });
     const app = new Koa<RequestState>();
     app.silent = true;
