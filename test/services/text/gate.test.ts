@@ -234,6 +234,17 @@ describe('the access check of the text endpoints', () => {
       expect(await statusOfEndlessBody(text)).to.equal(413);
     });
 
+    it('refuses unknown paths and other methods with the common envelope alone', async () => {
+      // contract 7.1:2
+      const unknown = text.post('/v1/messages/unknown', {});
+      for (const response of [await unknown, await fetch(`${text.baseUrl}/v1/messages`)]) {
+        expect(await response.json())
+          .to.have.keys('error')
+          .and.have.property('error')
+          .that.has.keys('code', 'message', 'retryable', 'request_id');
+      }
+    });
+
     it('refuses other methods with 405 and Allow, and answers OPTIONS', async () => {
       // contract 7.1:2 7.2:25
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
