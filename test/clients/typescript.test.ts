@@ -192,7 +192,8 @@ describe('clients/typescript', () => {
           return;
         }
         const code = answer === 409 ? 'idempotency_conflict' : 'processing_unavailable';
-        response.end(JSON.stringify(answer < 400 ? { data: { id: 'task_1' } } : { error: { code, message: 'x' } }));
+        const body = answer < 400 ? { data: { id: 'task_1', status: 'succeeded' } } : { error: { code, message: 'x' } };
+        response.end(JSON.stringify(body));
       });
     });
     beforeEach(() => ([answers, keys] = [[], []]));
@@ -266,6 +267,14 @@ describe('clients/typescript', () => {
       );
     });
 
+    it('accepts time limits beyond the longest timer', async () => {
+      const task = Object.assign(Object.create(null), { id: 'task_1', status: 'processing' });
+      const patient = new Genway({ apiKey: 'sk-x', baseUrl: server.url, timeoutMs: Infinity, maxRetries: 0 });
+      expect(await patient.tasks.get('task_1')).to.include({ id: 'task_1' });
+      const waited = await patient.tasks.wait(task, { timeoutMs: Infinity, pollMs: 10 });
+      expect([waited.status, keys.length]).to.deep.equal(['succeeded', 2]);
+    });
+
     it('does not repeat refused calls', async () => {
       answers = [409];
       expect(await rejectionOf(Promise.resolve(create()))).to.be.instanceOf(genway.ConflictError);
@@ -299,6 +308,8 @@ describe('clients/typescript', () => {
       ['a changed body', signed(), `${body} `],
       ['another secret', signed(undefined, `whsec_${randomBytes(24).toString('base64')}`), body],
       ['an old timestamp', signed(Math.floor(Date.now() / 1000) - 301), body],
+      ['a timestamp of 400 digits', { ...signed(), 'webhook-timestamp': '9'.repeat(400) }, body],
+      ['half a character', { ...signed(), 'webhook-id': '\ud800', 'webhook-signature': 'v1,\ud800' }, body],
       ['no headers', {}, body],
     ] as const) {
       it(`refuses ${what}`, async () => {

@@ -122,11 +122,14 @@ class Failing(BaseHTTPRequestHandler):
                     self.wfile.write(b" ")
                     time.sleep(0.05)
         code = "idempotency_conflict" if answer == 409 else "processing_unavailable"
-        body = {"data": {"id": "task_1"}} if answer < 400 else {"error": {"code": code, "message": "x"}}
+        task = {"id": "task_1", "status": "succeeded" if self.command == "GET" else "queued"}
+        body = {"data": task} if answer < 400 else {"error": {"code": code, "message": "x"}}
         self.send_response(answer)
         self.send_header("content-type", "application/json")
         self.end_headers()
         self.wfile.write(b"<html>" if answer == 504 else json.dumps(body).encode())
+
+    do_GET = do_POST
 
     def log_message(self, *_):
         pass
@@ -184,6 +187,11 @@ class Retries(unittest.TestCase):
 
         asyncio.run(wait())
 
+    def test_a_time_limit_of_any_size_is_a_time_limit(self):
+        for limit in (10**400, 1e308, float("inf")):
+            created = self.client.with_options(timeout=limit).images.create(model="m", prompt="p")
+            self.assertEqual(created.wait(timeout=limit, poll=0.01)["status"], "succeeded")
+
     def test_a_call_without_a_key_is_not_repeated_when_it_may_have_been_done(self):
         Failing.answers = ["reset"]
         with self.assertRaises(genway.APIConnectionError):
@@ -211,10 +219,17 @@ class Webhooks(unittest.TestCase):
             (self.body, self.headers(at=time.time() - 301)),
             (self.body, {}),
             (self.body, {**self.headers(), "Webhook-Timestamp": "²"}),
+            (self.body, {**self.headers(), "Webhook-Id": "\udc80"}),
+            (self.body, {**self.headers(), "Webhook-Signature": "v1,\ud800"}),
+            ("\ud800", self.headers()),
         ):
             with self.assertRaises(genway.WebhookVerificationError):
                 verify_webhook(body, headers, self.secret)
 
+    def test_a_timestamp_of_any_length_is_refused(self):
+        for digits in (308, 309, 5000):
+            with self.assertRaises(genway.WebhookVerificationError):
+                verify_webhook(self.body, {**self.headers(), "Webhook-Timestamp": "9" * digits}, self.secret)
 
     def test_an_empty_secret_is_refused(self):
         for secret in ("", "whsec_"):

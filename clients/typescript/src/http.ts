@@ -1,7 +1,7 @@
 /** Requests with retries. */
 import { APIConnectionError, APIError, errorOf, GenwayError, reportedIn } from './errors.ts';
 import { type Events, readEvents } from './events.ts';
-import { Limits } from './limits.ts';
+import { Limits, MAX_TIMER_MS } from './limits.ts';
 
 export interface ClientOptions {
   /** Defaults to the environment variable `GENWAY_API_KEY`. */
@@ -197,7 +197,7 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
       signal?.removeEventListener('abort', end);
       resolve();
     };
-    const timer = setTimeout(end, ms);
+    const timer = setTimeout(end, Math.min(ms, MAX_TIMER_MS));
     signal?.addEventListener('abort', end);
   });
   signal?.throwIfAborted();

@@ -1,6 +1,9 @@
 /** The limits of one attempt: its time, and the caller's signal. */
 import { APIConnectionError, APITimeoutError, type GenwayError } from './errors.ts';
 
+/** The longest time of a timer, 24 days: a longer one would end at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 export class Limits {
   readonly #controller = new AbortController();
   readonly #limitMs: number;
@@ -12,12 +15,12 @@ export class Limits {
   readonly #onAbort = (): void => this.#controller.abort(this.#given?.reason);
 
   constructor(limitMs: number, given: AbortSignal | undefined) {
-    this.#limitMs = limitMs;
+    this.#limitMs = Math.min(limitMs, MAX_TIMER_MS);
     this.#given = given;
     this.#timer = setTimeout(() => {
       this.#isLate = true;
       this.#controller.abort();
-    }, limitMs);
+    }, this.#limitMs);
     if (given?.aborted) this.#onAbort();
     given?.addEventListener('abort', this.#onAbort);
   }

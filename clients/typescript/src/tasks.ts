@@ -16,6 +16,7 @@ export interface WaitOptions {
 const HOUR_MS = 3_600_000;
 const POLL_SECONDS = 5;
 const MIN_READ_MS = 1_000;
+const MAX_READ_MS = 60_000;
 
 /**
  * Resolves with the task once it has succeeded. Goes on while the API cannot be reached, because the task does.
@@ -37,7 +38,7 @@ export async function waitFor(
     await pause(Math.min(pollMs ?? (latest.poll_after_seconds ?? POLL_SECONDS) * 1000, leftMs), signal);
     // This loop is the retry.
     const reading = {
-      timeoutMs: Math.max(untilMs - Date.now(), MIN_READ_MS),
+      timeoutMs: Math.min(Math.max(untilMs - Date.now(), MIN_READ_MS), MAX_READ_MS),
       maxRetries: 0,
       ...(signal && { signal }),
     };

@@ -164,6 +164,14 @@ describe('an Idempotency-Key', () => {
     }
   });
 
+  it('may have any bytes that a header can carry, also those of half a character', async () => {
+    // contract 4.1:10 4.1:12
+    for (const key of [Buffer.from([0xed, 0xa0, 0x80]).toString('latin1'), '\u0080', '\u00ff'.repeat(255)]) {
+      const [first, second] = [await create(key), await create(key)];
+      expect([first.status, second.status, second.body.data.id]).to.deep.equal([201, 201, first.body.data.id]);
+    }
+  });
+
   it('creates one task and one reservation from 50 requests at once, through two processes', async () => {
     const second = await app.startSecond();
     const answers = await Promise.all(

@@ -34,6 +34,8 @@ MAX_PAUSE = 30.0
 MAX_ASKED = 300.0
 POLL_SECONDS = 5
 MIN_READ = 1.0
+#: The longest time limit of a socket, 24 days.
+MAX_TIMEOUT = (2**31 - 1) / 1000
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class AsyncHttp:
             retries += 1
 
     async def _attempt(self, call: Call, stream: bool, given: Optional[float]) -> Any:
-        timeout = given or self.timeout or (TEXT_MINUTES if call.is_text else 1) * MINUTE
+        timeout = min(given or self.timeout or (TEXT_MINUTES if call.is_text else 1) * MINUTE, MAX_TIMEOUT)
         until = time.monotonic() + timeout
         with _parts(call.upload) as files:
             request = self._request(call, files, timeout)
@@ -286,7 +288,7 @@ class AsyncTasks:
         Raises TaskFailedError or WaitTimeoutError. `poll` defaults to what the task asks for.
         """
         latest = await self.get(task) if isinstance(task, str) else task
-        until = time.monotonic() + timeout
+        until = time.monotonic() + min(timeout, MAX_TIMEOUT)
         while True:
             if on_progress:
                 on_progress(latest)
@@ -301,7 +303,8 @@ class AsyncTasks:
             try:
                 # This loop is the retry.
                 call = Call("GET", f"/v1/tasks/{_segment(latest['id'])}")
-                latest = (await self._http.json(call, 0, max(until - time.monotonic(), MIN_READ)))["data"]
+                left = until - time.monotonic()
+                latest = (await self._http.json(call, 0, min(max(left, MIN_READ), MINUTE)))["data"]
             except APIConnectionError:
                 pass
             except APIError as error:

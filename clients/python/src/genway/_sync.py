@@ -33,6 +33,8 @@ MAX_PAUSE = 30.0
 MAX_ASKED = 300.0
 POLL_SECONDS = 5
 MIN_READ = 1.0
+#: The longest time limit of a socket, 24 days.
+MAX_TIMEOUT = (2**31 - 1) / 1000
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Http:
             retries += 1
 
     def _attempt(self, call: Call, stream: bool, given: Optional[float]) -> Any:
-        timeout = given or self.timeout or (TEXT_MINUTES if call.is_text else 1) * MINUTE
+        timeout = min(given or self.timeout or (TEXT_MINUTES if call.is_text else 1) * MINUTE, MAX_TIMEOUT)
         until = time.monotonic() + timeout
         with _parts(call.upload) as files:
             request = self._request(call, files, timeout)
@@ -285,7 +287,7 @@ class Tasks:
         Raises TaskFailedError or WaitTimeoutError. `poll` defaults to what the task asks for.
         """
         latest = self.get(task) if isinstance(task, str) else task
-        until = time.monotonic() + timeout
+        until = time.monotonic() + min(timeout, MAX_TIMEOUT)
         while True:
             if on_progress:
                 on_progress(latest)
@@ -300,7 +302,8 @@ class Tasks:
             try:
                 # This loop is the retry.
                 call = Call("GET", f"/v1/tasks/{_segment(latest['id'])}")
-                latest = (self._http.json(call, 0, max(until - time.monotonic(), MIN_READ)))["data"]
+                left = until - time.monotonic()
+                latest = (self._http.json(call, 0, min(max(left, MIN_READ), MINUTE)))["data"]
             except APIConnectionError:
                 pass
             except APIError as error:

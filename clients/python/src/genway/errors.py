@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional
 
 from .types import Task
@@ -112,8 +113,15 @@ def error_of(status: int, body: Any, request_id: Optional[str], retry_after: Opt
         code=code if isinstance(code, str) else "",
         request_id=request_id,
         retryable=retryable if isinstance(retryable, bool) else status in RETRYABLE,
-        retry_after_seconds=float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None,
+        retry_after_seconds=_seconds(retry_after),
     )
+
+
+def _seconds(retry_after: Optional[str]) -> Optional[float]:
+    if not retry_after or not (retry_after.isascii() and retry_after.isdigit()):
+        return None
+    seconds = float(retry_after)
+    return seconds if math.isfinite(seconds) else None
 
 
 class APIConnectionError(GenwayError):
