@@ -30,6 +30,12 @@ describe('clients/python', () => {
   });
 });
 
+/** The programs in the README. */
+async function examples(): Promise<string[]> {
+  const readme = await readFile(join(PACKAGE, 'README.md'), 'utf8');
+  return Array.from(readme.matchAll(/^```python\n(.*?)^```/gms), ([, code = '']) => code);
+}
+
 /** Posts a signed event once a receiver listens. @returns the status of the answer */
 async function postEvent(url: string, secret: string): Promise<number> {
   const body = '{"id":"evt_1","type":"webhook.test"}';
@@ -80,11 +86,10 @@ async function postEvent(url: string, secret: string): Promise<number> {
   });
 
   it('runs the examples of its README', async () => {
-    const examples = (await readFile(join(PACKAGE, 'README.md'), 'utf8')).matchAll(/^```python\n(.*?)^```/gms);
     const port = await findFreePort();
     const secret = `whsec_${randomBytes(24).toString('base64')}`;
     const given = { ...env, PORT: String(port), WEBHOOK_SECRET: secret };
-    const running = Array.from(examples, ([, code = '']) =>
+    const running = (await examples()).map((code) =>
       run('sh', ['-c', 'cd "$0" && exec "$1" -u -c "$2"', folder, python, code], given),
     );
     expect(await postEvent(`http://127.0.0.1:${port}`, secret)).to.equal(204);
@@ -93,17 +98,12 @@ async function postEvent(url: string, secret: string): Promise<number> {
     for (const words of ['.mp4', 'processing_failed', 'hello', 'evt_1 webhook.test']) expect(printed).to.include(words);
   });
 
-  it('has no type errors, for strict programs', async () => {
+  it('has no type errors for strict programs, like the examples of its README', async () => {
     const tools = await pythonWith(TOOLS);
-    expect(
-      await run(join(tools, 'python'), [
-        '-m',
-        'mypy',
-        '--strict',
-        '--cache-dir',
-        join(folder, 'mypy'),
-        join(folder, 'source/src'),
-      ]),
-    ).to.include('Success');
+    const strict = ['-m', 'mypy', '--strict', '--python-executable', python, '--cache-dir', join(folder, 'mypy')];
+    expect(await run(join(tools, 'python'), [...strict, join(folder, 'source/src')])).to.include('Success');
+    const files = (await examples()).map((code, index) => [join(folder, `example_${index}.py`), code] as const);
+    for (const [file, code] of files) await writeFile(file, code);
+    expect(await run(join(tools, 'python'), [...strict, ...files.map(([file]) => file)])).to.include('Success');
   });
 });

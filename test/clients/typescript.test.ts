@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
+import { findFreePort } from '../../bin/stack/ports.ts';
 import { clientSchemas, TYPESCRIPT_FILE, writeTypeScript } from '../../bin/tools/client-types.ts';
 import * as genway from '../../clients/typescript/src/index.ts';
 import { run } from '../../lab/stack/packages.ts';
@@ -16,9 +17,21 @@ const ROOT = join(import.meta.dirname, '../..');
 const PACKAGE = join(ROOT, 'clients/typescript');
 const { Genway } = genway;
 
+/** The row of an option in a table, alone or beside another option. */
+const rowOf = (name = ''): RegExp => new RegExp(`^\\| [^|]*\`${name}\``, 'm');
+
 describe('clients/typescript', () => {
   it('has types of answers generated from the API description', async () => {
     expect(await readFile(TYPESCRIPT_FILE, 'utf8')).to.equal(await writeTypeScript(clientSchemas()));
+  });
+
+  it('lists every option of the client, of a call and of a wait in its README', async () => {
+    const readme = await readFile(join(PACKAGE, 'README.md'), 'utf8');
+    for (const file of ['http.ts', 'tasks.ts']) {
+      const source = await readFile(join(PACKAGE, 'src', file), 'utf8');
+      for (const [, options = ''] of source.matchAll(/^export interface \w+Options \{\n(.*?)^\}/gms))
+        for (const [, name] of options.matchAll(/^ {2}readonly (\w+)\?:/gm)) expect(readme).to.match(rowOf(name));
+    }
   });
 
   describe('against a whole Genway', () => {
@@ -216,6 +229,38 @@ describe('clients/typescript', () => {
         expect(keys[0]).to.be.a('string');
       });
     }
+
+    it('repeats reads by POST after a dropped connection', async () => {
+      answers = ['reset', 200, 'break off', 200];
+      await client().capabilities.search({ query: 'a' });
+      await client().capabilities.inspect('vidone-3.0');
+      expect(keys).to.deep.equal([undefined, undefined, undefined, undefined]);
+    });
+
+    for (const [what, call] of [
+      ['a change without an idempotency key', (to) => to.webhooks.rotateSecret('we_1')],
+      ['text', (to) => to.chat.completions.create({ model: 'm' })],
+      ['an upload', (to) => to.files.upload(new Uint8Array(1))],
+    ] as const satisfies readonly (readonly [string, (to: genway.Genway) => Promise<unknown>])[]) {
+      it(`repeats ${what} when no connection was made, so that nothing was sent`, async () => {
+        let attempts = 0;
+        const closed = `http://127.0.0.1:${await findFreePort()}`;
+        const counted: typeof fetch = (...request) => {
+          attempts += 1;
+          return fetch(...request);
+        };
+        const refused = call(new Genway({ apiKey: 'sk-x', baseUrl: closed, maxRetries: 1, fetch: counted }));
+        expect(await rejectionOf(refused)).to.be.instanceOf(genway.APIConnectionError);
+        expect(attempts).to.equal(2);
+      });
+    }
+
+    it('names the path of a file that is missing, and sends nothing', async () => {
+      const missing = join(tmpdir(), 'no-such-picture.png');
+      const error = await rejectionOf(client().files.upload(missing));
+      expect(error).to.include({ code: 'ENOENT' }).and.have.property('message').that.includes(missing);
+      expect(keys).to.deep.equal([]);
+    });
 
     it('gives up after three retries', async () => {
       answers = [503, 503, 503, 503];

@@ -4,14 +4,18 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import inspect
 import json
 import os
+import socket
 import threading
 import time
 import unittest
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
 
 import genway
 from genway import AsyncGenway, Genway, verify_webhook
@@ -135,6 +139,22 @@ class Failing(BaseHTTPRequestHandler):
         pass
 
 
+class Unreachable(httpx.HTTPTransport):
+    """Connects to a port without a listener."""
+
+    def __init__(self):
+        super().__init__()
+        self.attempts = 0
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+
+    def handle_request(self, request):
+        self.attempts += 1
+        request.url = request.url.copy_with(port=self.port)
+        return super().handle_request(request)
+
+
 class Retries(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -192,11 +212,43 @@ class Retries(unittest.TestCase):
             created = self.client.with_options(timeout=limit).images.create(model="m", prompt="p")
             self.assertEqual(created.wait(timeout=limit, poll=0.01)["status"], "succeeded")
 
+    def test_reads_by_post_are_repeated_after_a_dropped_connection(self):
+        for call in (lambda: self.client.capabilities.search(query="a"), lambda: self.client.capabilities.inspect("m")):
+            Failing.answers, Failing.keys = ["reset"], []
+            call()
+            self.assertEqual(Failing.keys, [None, None])
+
+    def test_a_call_is_repeated_when_no_connection_was_made_so_that_nothing_was_sent(self):
+        for call in (
+            lambda client: client.webhooks.rotate_secret("we_1"),
+            lambda client: client.chat.completions.create(model="m"),
+            lambda client: client.files.upload(b"x"),
+        ):
+            transport = Unreachable()
+            client = httpx.Client(transport=transport)
+            with self.assertRaises(genway.APIConnectionError):
+                call(Genway("sk-x", "http://127.0.0.1", max_retries=1, http_client=client))
+            self.assertEqual(transport.attempts, 2)
+
+    def test_a_missing_file_is_named_by_its_path_and_nothing_is_sent(self):
+        with self.assertRaisesRegex(FileNotFoundError, "no/such/picture.png"):
+            self.client.files.upload("no/such/picture.png")
+        self.assertEqual(Failing.keys, [])
+
     def test_a_call_without_a_key_is_not_repeated_when_it_may_have_been_done(self):
         Failing.answers = ["reset"]
         with self.assertRaises(genway.APIConnectionError):
             self.client.webhooks.rotate_secret("we_1")
         self.assertEqual(len(Failing.keys), 1)
+
+
+class Readme(unittest.TestCase):
+    def test_every_option_of_a_client_and_of_a_wait_is_listed(self):
+        with open(os.path.join(os.path.dirname(__file__), "../README.md"), encoding="utf-8") as file:
+            readme = file.read()
+        for call in (Genway, AsyncGenway, genway.CreatedTask.wait, genway.AsyncCreatedTask.wait):
+            for name in inspect.signature(call).parameters.keys() - {"self"}:
+                self.assertIn(f"\n| `{name}` |", readme)
 
 
 class Webhooks(unittest.TestCase):

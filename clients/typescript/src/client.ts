@@ -166,10 +166,13 @@ export class Genway {
 
   readonly capabilities = {
     search: (request: types.SearchCapabilities, options?: RequestOptions) =>
-      this.#data<types.FoundCapability[]>({ method: 'POST', path: '/v1/capabilities/search', body: request }, options),
+      this.#data<types.FoundCapability[]>(
+        { method: 'POST', path: '/v1/capabilities/search', body: request, isRead: true },
+        options,
+      ),
     inspect: (capabilityId: string, options?: RequestOptions) =>
       this.#data<types.Capability>(
-        { method: 'POST', path: '/v1/capabilities/inspect', body: { capability_id: capabilityId } },
+        { method: 'POST', path: '/v1/capabilities/inspect', body: { capability_id: capabilityId }, isRead: true },
         options,
       ),
     run: (request: types.RunCapability, options?: RequestOptions) =>

@@ -36,6 +36,8 @@ export interface Call {
   readonly form?: () => { readonly body: FormData | ReadableStream<Uint8Array>; readonly contentType?: string };
   readonly canRepeatForm?: boolean;
   readonly isText?: boolean;
+  /** Whether a POST changes nothing. */
+  readonly isRead?: boolean;
   /** Whether the API knows idempotency keys for this call. */
   readonly takesKey?: boolean;
 }
@@ -170,16 +172,25 @@ async function refusalOf(response: Response): Promise<APIError> {
 }
 
 /** A request that may have been carried out is sent again only if it is done once however often it is sent. Failed text costs nothing. */
-function mayRepeat(error: unknown, { method, takesKey, form, canRepeatForm, isText }: Call, retries: number): boolean {
-  if (form && !canRepeatForm) return false;
-  const isDoneOnce = takesKey === true || method !== 'POST';
-  if (error instanceof APIConnectionError) return isDoneOnce;
+function mayRepeat(error: unknown, call: Call, retries: number): boolean {
+  if (call.form && !call.canRepeatForm) return false;
+  const isDoneOnce = call.takesKey === true || call.isRead === true || call.method !== 'POST';
+  if (error instanceof APIConnectionError) return isDoneOnce || wasNotSent(error);
   if (!(error instanceof APIError)) return false;
   // The attempt before is still being processed.
   if (error.code === 'idempotency_conflict') return retries > 0;
   if (isDoneOnce) return error.isRetryable;
   // Without a code, the answer comes from a proxy, which does not know what was done.
-  return error.code !== '' && error.isRetryable && (isText === true || error.status === 429);
+  return error.code !== '' && error.isRetryable && (call.isText === true || error.status === 429);
+}
+
+/** The codes of Node for failures to connect, before anything is sent. */
+const NOT_SENT: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
+
+/** `fetch` gives the failure of the connection as the cause of its own error. */
+function wasNotSent({ cause }: APIConnectionError): boolean {
+  const failure = cause instanceof Error ? cause.cause : undefined;
+  return failure instanceof Error && 'code' in failure && NOT_SENT.has(failure.code);
 }
 
 function pauseMs(error: unknown, retries: number): number {

@@ -20,7 +20,9 @@ export async function uploadOf(file: Uploadable, givenName?: string): Promise<Pi
 async function blobOf(file: string | Blob | Uint8Array): Promise<Blob> {
   if (file instanceof Blob) return file;
   if (file instanceof Uint8Array) return new Blob([new Uint8Array(file)]);
-  const { openAsBlob } = await import('node:fs');
+  const [{ constants, openAsBlob }, { access }] = await Promise.all([import('node:fs'), import('node:fs/promises')]);
+  // Unlike openAsBlob, names the path of a file that is missing or may not be read.
+  await access(file, constants.R_OK);
   return openAsBlob(file);
 }
 

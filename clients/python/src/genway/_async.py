@@ -36,6 +36,8 @@ POLL_SECONDS = 5
 MIN_READ = 1.0
 #: The longest time limit of a socket, 24 days.
 MAX_TIMEOUT = (2**31 - 1) / 1000
+#: Failures to connect, before anything is sent.
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     upload: Optional[tuple[str, Uploadable]] = None
     is_text: bool = False
+    #: Whether a POST changes nothing.
+    is_read: bool = False
     #: Sent with each try of a call that the API does once for each key.
     idempotency_key: Optional[str] = None
 
@@ -178,14 +182,14 @@ def _may_repeat(error: Exception, call: Call, retries: int) -> bool:
     """What may have been done is sent again only if it is done once however often it is sent."""
     if call.upload is not None and not isinstance(call.upload[1], (str, Path, bytes)):
         return False
-    is_done_once = call.idempotency_key is not None or call.method != "POST"
+    is_done_once = call.idempotency_key is not None or call.is_read or call.method != "POST"
     if isinstance(error, APIError):
         if error.code == "idempotency_conflict":
             # The attempt before is still being processed.
             return retries > 0
         # Without a code, the answer comes from a proxy, which does not know what was done. Failed text costs nothing.
         return error.retryable and (is_done_once or error.code != "" and (call.is_text or error.status == 429))
-    return is_done_once
+    return is_done_once or isinstance(error.__cause__, NOT_SENT)
 
 
 def _pause(error: Exception, retries: int) -> float:
@@ -404,7 +408,6 @@ class AsyncWebhooks:
         delivery: types.Delivery = await self._http.data(Call("POST", path))
         return delivery
 
-
     async def redeliver_many(
         self, id: str, *, from_: Optional[Moment] = None, to: Optional[Moment] = None, status: Optional[str] = None
     ) -> dict[str, Any]:
@@ -487,13 +490,14 @@ class AsyncCapabilities:
 
     async def search(self, **request: Any) -> Sequence[types.FoundCapability]:
         found: Sequence[types.FoundCapability] = await self._http.data(
-            Call("POST", "/v1/capabilities/search", body=request)
+            Call("POST", "/v1/capabilities/search", body=request, is_read=True)
         )
         return found
 
     async def inspect(self, capability_id: str) -> types.Capability:
         body = {"capability_id": capability_id}
-        capability: types.Capability = await self._http.data(Call("POST", "/v1/capabilities/inspect", body=body))
+        call = Call("POST", "/v1/capabilities/inspect", body=body, is_read=True)
+        capability: types.Capability = await self._http.data(call)
         return capability
 
     async def run(self, *, idempotency_key: Optional[str] = None, **request: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Mapping
-from typing import Union
+from collections.abc import Iterable
+from typing import Protocol, Union
 
 from .errors import WebhookVerificationError
 from .types import LowBalanceEvent, TaskEvent, TestEvent
@@ -19,7 +19,13 @@ WebhookEvent = Union[TaskEvent, LowBalanceEvent, TestEvent]
 TOLERANCE_SECONDS = 300
 
 
-def verify_webhook(body: Union[bytes, str], headers: Mapping[str, str], secret: str) -> WebhookEvent:
+class Headers(Protocol):
+    """Headers of any framework, such as a dict or the headers of `http.server`."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
+
+
+def verify_webhook(body: Union[bytes, str], headers: Headers, secret: str) -> WebhookEvent:
     """The event of a delivery, once its signature and its time are right. The same event can arrive twice: remember its id.
 
     `body` is the raw body, before anything parses it. `secret` is that of the endpoint, `whsec_…`; for a day after a
