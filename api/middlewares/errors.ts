@@ -43,9 +43,11 @@ export function errors(
 }
 
 /** Null if the call has no known key, or was not refused. */
-function refusedCallOf({ state: { apiKey }, method, path }: AppContext, error: ServiceError): RefusedCall | null {
-  const { status, code, message: reason } = error;
+function refusedCallOf(context: AppContext, { status, code, message: reason }: ServiceError): RefusedCall | null {
+  const { apiKey } = context.state;
   if (apiKey === undefined || status < REFUSED.min || status > REFUSED.max) return null;
+  // A target without a path has no key.
+  const { method, path } = context;
   return { apiKeyId: apiKey.id, accountId: apiKey.accountId, method, path, status, code, reason };
 }
 
