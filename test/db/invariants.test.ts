@@ -949,6 +949,7 @@ describe('the rules of the database', () => {
       ['an attempt before the first', { number: 0 }],
       ['an attempt that ended before it began', { latency_ms: -1 }],
       ['an attempt without outcome', { status: null }, 'delivery_attempts_have_an_outcome'],
+      ['an answer that is kept in full', { answer: 'x'.repeat(4_097) }],
     ]);
   });
 
@@ -1662,6 +1663,24 @@ describe('the rules of the database', () => {
       word: 'archived',
       seen_at: new Date(),
     }));
+    const refused = (): Row => ({
+      api_key_id: 'key_1',
+      account_id: 'acc_1',
+      hour: counts.start,
+      method: 'GET',
+      path: '/v1/models',
+      status: 401,
+      code: 'invalid_api_key',
+      reason: 'The key is deleted.',
+      calls: 1,
+      refused_at: counts.start,
+    });
+    refusesRows('refused_calls', refused, [
+      ['a refused call with a long path', { path: '/'.repeat(301) }],
+      ['a refused call that succeeded', { status: 200 }],
+      ['a refused call with a long reason', { reason: 'x'.repeat(301) }],
+      ['no refused call', { calls: 0 }],
+    ]);
     refusesTwice('a version of a file of functions', 'applied_functions', () => ({ name: 'f', digest: 'd' }));
     refusesRows('text_attempts', () => tried, [['an attempt before the first', { number: 0 }]]);
     refusesTwice('the latest failure', 'upstream_failures', () => failure);
