@@ -27,7 +27,7 @@ const LICENCES: ReadonlySet<string> = new Set([
   'ISC',
   'MIT',
   'MIT-0',
-  // Of fonts: they may be passed on with a program, but not sold by themselves.
+  // Fonts with this licence may be passed on with a program, but not sold by themselves.
   'OFL-1.1',
   'Unlicense',
 ]);

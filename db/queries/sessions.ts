@@ -186,7 +186,7 @@ export async function consumeUserLink(database: Database, digest: Buffer): Promi
   return row ? findUser(database, row.user_id) : null;
 }
 
-/** What is counted by each counter, and the parts that name its subject, which clients may choose. */
+/** The counters, with the parts that name the subject of each, which clients may choose. */
 export type AttemptSubject = readonly [
   counter:
     | 'password of address from network'

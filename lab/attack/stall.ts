@@ -178,7 +178,7 @@ function openSocket(base: string): Promise<Socket> {
 
 const QUERIES = 50;
 
-/** Of clients without a key. */
+/** Clients without a key send queries whose reading once took quadratic time. */
 const largeQueries: AttackCase = {
   name: `${QUERIES} queries of 7,500 parameters`,
   run: (victim) =>

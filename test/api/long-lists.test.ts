@@ -12,7 +12,7 @@ const ATTEMPTS = 4;
 /** Describing each of so many items takes 300 ms. */
 const MOST_CPU_MS = 40;
 
-/** Of parameters of paths whose form is checked before the body. */
+/** The parameters of paths whose form is checked before the body. */
 const VALUES: Readonly<Record<string, string>> = {
   month: '2026-10',
   account_id: newId('account'),

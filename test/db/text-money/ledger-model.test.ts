@@ -33,7 +33,7 @@ const hold = record({ key, amount, usual: amount, more: bigInt({ min: 0n, max: M
 /** Amounts are close together, so that steps are refused about as often as they are accepted. */
 const anyStep = oneof(
   record({ action: constantFrom('topUp'), account: nat({ max: 1 }), amount }),
-  // Of the first payment of an account.
+  // The refund returns the first payment of an account.
   record({ action: constantFrom('refund'), account: nat({ max: 1 }), amount }),
   record({ action: constantFrom('grant'), account: nat({ max: 1 }), amount }),
   record({
