@@ -8,10 +8,10 @@ export class FormError extends ServiceError {
   readonly field: string | null;
 
   constructor(
-    words: string,
+    message: string,
     { field, code = 'bad_request' }: { readonly field?: string; readonly code?: ErrorCode } = {},
   ) {
-    super(code, words);
+    super(code, message);
     this.field = field ?? null;
   }
 }
@@ -21,14 +21,14 @@ export class SentBeforeError extends FormError {
   /** The path of the page that shows what the form did, below the console; empty if there is none. */
   readonly outcome: string;
 
-  constructor(words: string, outcome = '') {
-    super(words, { code: 'idempotency_conflict' });
+  constructor(message: string, outcome = '') {
+    super(message, { code: 'idempotency_conflict' });
     this.outcome = outcome;
   }
 }
 
 /** Whether an error is the refusal of a form, after which the form's page is shown again. Other errors have a page. */
-export function isRefusal(error: unknown): error is ServiceError {
+export function isFormError(error: unknown): error is ServiceError {
   return error instanceof FormError || (error instanceof ServiceError && error.status < 500);
 }
 
@@ -36,18 +36,18 @@ export function isRefusal(error: unknown): error is ServiceError {
 export interface FieldProblem {
   /** The API's name of the field. */
   readonly field: string;
-  readonly words: string;
+  readonly message: string;
 }
 
 /** Returns null if no single field is wrong, or if the console has no words for the broken rule. */
 export function fieldProblemOf(error: ServiceError, { faults, language }: Texts): FieldProblem | null {
-  if (error instanceof FormError) return error.field === null ? null : { field: error.field, words: error.message };
+  if (error instanceof FormError) return error.field === null ? null : { field: error.field, message: error.message };
   if (error.fieldFault === null) return null;
   const { path, kind, values } = error.fieldFault;
   const kinds: Readonly<Record<string, string>> = faults.kinds;
   const template = kinds[kind];
   if (path[0] === undefined || template === undefined) return null;
-  return { field: String(path[0]), words: filled(template, values, language) };
+  return { field: String(path[0]), message: filled(template, values, language) };
 }
 
 /** Replaces names in braces with the values of the broken rule, such as its limit. */
@@ -60,19 +60,19 @@ export function filled(template: string, values: Readonly<Record<string, unknown
 }
 
 /** The message of a refusal for the reader. */
-export interface ProblemWords {
-  readonly words: string;
+export interface ProblemMessage {
+  readonly message: string;
   /** The message of the API, if the console does not have it in the reader's language; otherwise null. */
   readonly english: string | null;
 }
 
-export function problemWords(error: ServiceError, texts: Texts): ProblemWords {
-  if (error instanceof FormError) return { words: error.message, english: null };
+export function problemMessage(error: ServiceError, texts: Texts): ProblemMessage {
+  if (error instanceof FormError) return { message: error.message, english: null };
   const problem = fieldProblemOf(error, texts);
   if (problem !== null)
-    return { words: texts.faults.in(labelOf(problem.field, error, texts), problem.words), english: null };
-  if (texts.language === 'en') return { words: error.message, english: null };
-  return { words: texts.faults.codes[error.code] ?? texts.faults.other, english: error.message };
+    return { message: texts.faults.in(labelOf(problem.field, error, texts), problem.message), english: null };
+  if (texts.language === 'en') return { message: error.message, english: null };
+  return { message: texts.faults.codes[error.code] ?? texts.faults.other, english: error.message };
 }
 
 export type FieldName = keyof Texts['fields'];

@@ -47,9 +47,9 @@ async function sendNextLink(dependencies: MailDependencies): Promise<boolean> {
 
 async function sendLink(user: User, { email, attempts }: LinkMail, dependencies: MailDependencies): Promise<Outcome> {
   const { database, publicUrl } = dependencies;
-  const { mail: words } = textsIn(user.language);
+  const { mail: messages } = textsIn(user.language);
   const link = publicUrl + (await makeLink(database, user.id, user.hasPassword ? 'new_password' : 'invitation'));
-  const { subject, text } = user.hasPassword ? words.newPassword : words.invitation;
+  const { subject, text } = user.hasPassword ? messages.newPassword : messages.invitation;
   return deliver({ to: email, subject, text: text(link) }, { attempts, facts: { user_id: user.id } }, dependencies);
 }
 

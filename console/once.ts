@@ -75,14 +75,14 @@ export async function findEarlierOutcome(
     found = await retryOnLostConnection(() => findSentForm(database, form.id));
   }
   if (!found) return null;
-  const { sentForms: words } = visit.texts;
+  const { sentForms: messages } = visit.texts;
   const kept = keptIn(found, form.id, services);
-  if (!kept || kept.kind === 'unknown') throw new SentBeforeError(words.unknown);
+  if (!kept || kept.kind === 'unknown') throw new SentBeforeError(messages.unknown);
   if (!found.digest.equals(form.digest)) {
     // Another user learns nothing about the outcome.
     const shown = found.userId !== null && found.userId === visit.session?.user.id ? kept : UNKNOWN;
     throw new SentBeforeError(
-      words.otherEntries(shown.done && doneText(shown.done, visit.texts)),
+      messages.otherEntries(shown.done && doneText(shown.done, visit.texts)),
       addressOf(shown, form.id),
     );
   }

@@ -15,7 +15,7 @@ import {
 import type { Context } from '../api/state.ts';
 import type { ApiServices } from '../api/services.ts';
 import type { Form } from './form.ts';
-import { isRefusal } from './form-problem.ts';
+import { isFormError } from './form-problem.ts';
 import type { OpenSession } from '../services/people/sessions.ts';
 import type { Texts } from './texts/texts.ts';
 
@@ -231,8 +231,8 @@ function definers<By extends Visit, Permission>(
           return isDone(shown) ? { kind: 'redirect', path: address, done: shown } : { kind: 'redirect', path: shown };
         } catch (problem) {
           // An object in the form's path does not exist, which shows the page for 404.
-          const isUnknown = below.includes('{') && isRefusal(problem) && problem.code === 'not_found';
-          if (!isRefusal(problem) || isUnknown) throw problem;
+          const isUnknown = below.includes('{') && isFormError(problem) && problem.code === 'not_found';
+          if (!isFormError(problem) || isUnknown) throw problem;
           const refused = { ...visit, problem, path: `/console${address}` };
           return { ...(await handle(refused, services)), refused };
         }

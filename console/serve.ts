@@ -71,7 +71,7 @@ const NOTHING_HERE = everybody.page('/', () => {
 
 async function serve(context: Context, page: Page, services: ApiServices): Promise<void> {
   context.state.endpoint = { path: `${PREFIX}${page.path}`, tag: 'Service' };
-  let visit = strangerOf(context);
+  let visit = anonymousVisit(context);
   try {
     refuseOtherSites(context);
     refuseUnstorable(visit);
@@ -84,7 +84,7 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
 }
 
 /** Reads a request before the visitor is authenticated. */
-function strangerOf(context: Context): Visit {
+function anonymousVisit(context: Context): Visit {
   return {
     params: context.params,
     query: context.state.query,
@@ -224,15 +224,15 @@ async function send(context: Context, visit: Visit, { database }: ApiServices, r
       if (context.method === 'POST' && visit.session && !result.session && done !== null) {
         setCookie(context, DONE_COOKIE, { token: done }, DONE_LIFETIME_SECONDS);
       }
-      return leadTo(`${PREFIX}${result.path}`, visit);
+      return redirect(`${PREFIX}${result.path}`, visit);
     }
     case 'leave':
-      leadTo(result.url, visit);
+      redirect(result.url, visit);
   }
 }
 
 /** Redirects the browser. In a request for a part of a page, htmx opens the address in place of the page. */
-function leadTo(address: string, { context, isPartRequest }: Visit): void {
+function redirect(address: string, { context, isPartRequest }: Visit): void {
   context.status = isPartRequest ? 204 : 303;
   context.set(isPartRequest ? 'HX-Redirect' : 'Location', address);
   context.body = isPartRequest ? null : '';

@@ -43,31 +43,31 @@ function draw(status: PublicStatus | null, texts: Texts): string {
 }
 
 function StatusPage({ status, texts }: { status: PublicStatus | null; texts: Texts }) {
-  const { status: words } = texts;
+  const { status: messages } = texts;
   return (
     <html lang={texts.language}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>{`${words.title} · ${texts.product}`}</title>
+        <title>{`${messages.title} · ${texts.product}`}</title>
         <link rel="icon" href="/console/assets/icon.svg" type="image/svg+xml" />
         <link rel="stylesheet" href="/console/assets/console.css" />
       </head>
       <body>
         <main class="public">
-          <h1>{words.title}</h1>
+          <h1>{messages.title}</h1>
           {status === null ? (
-            <p class="overall overall-bad">{words.unknown}</p>
+            <p class="overall overall-bad">{messages.unknown}</p>
           ) : (
             <>
-              <p class={`overall overall-${TONES[status.status]}`}>{words.overall[status.status]}</p>
+              <p class={`overall overall-${TONES[status.status]}`}>{messages.overall[status.status]}</p>
               {status.services.map((service) => (
-                <ServiceCard service={service} words={words} />
+                <ServiceCard service={service} messages={messages} />
               ))}
-              <p class="hint">{words.explanation}</p>
+              <p class="hint">{messages.explanation}</p>
               <p class="hint">
-                {words.asOf} <Time at={new Date(status.updatedAtMs)} /> · <a href="/status.json">JSON</a>
+                {messages.asOf} <Time at={new Date(status.updatedAtMs)} /> · <a href="/status.json">JSON</a>
               </p>
             </>
           )}
@@ -77,28 +77,28 @@ function StatusPage({ status, texts }: { status: PublicStatus | null; texts: Tex
   );
 }
 
-function ServiceCard({ service, words }: { service: ServiceReport; words: Texts['status'] }) {
+function ServiceCard({ service, messages }: { service: ServiceReport; messages: Texts['status'] }) {
   const { kind, family, status, availability, days } = service;
-  const share = availability === null ? words.noRequests : words.available(percent(availability));
+  const share = availability === null ? messages.noRequests : messages.available(percent(availability));
   return (
     <section class="card">
       <div class="service">
-        <h2>{family ?? words.services[kind]}</h2>
-        {family === null ? null : <span class="soft">{words.services[kind]}</span>}
-        <Badge tone={TONES[status]}>{words.states[status]}</Badge>
+        <h2>{family ?? messages.services[kind]}</h2>
+        {family === null ? null : <span class="soft">{messages.services[kind]}</span>}
+        <Badge tone={TONES[status]}>{messages.states[status]}</Badge>
       </div>
-      <div class="days" role="img" aria-label={`${words.period(days.length)}: ${share}`}>
+      <div class="days" role="img" aria-label={`${messages.period(days.length)}: ${share}`}>
         {days.map(({ date, availability }) => (
           <i
             class={availability === null ? 'none' : TONES[statusOf(availability)]}
-            title={`${date}: ${availability === null ? words.noRequests : percent(availability)}`}
+            title={`${date}: ${availability === null ? messages.noRequests : percent(availability)}`}
           />
         ))}
       </div>
       <div class="service soft">
-        <span>{words.period(days.length)}</span>
+        <span>{messages.period(days.length)}</span>
         <span>{share}</span>
-        <span>{words.today}</span>
+        <span>{messages.today}</span>
       </div>
     </section>
   );

@@ -25,8 +25,8 @@ export class ChangedSinceError extends FormError {
 
   constructor(changed: StoredFields, stored: StoredFields, texts: Texts) {
     const values = Object.entries(changed).map(([name, value]) => {
-      const words = wordFor(name, cutText(String(value ?? ''), MAX_VALUE_LENGTH), texts);
-      return texts.common.nowIs(fieldLabel(name, texts), words || '–');
+      const messages = wordFor(name, cutText(String(value ?? ''), MAX_VALUE_LENGTH), texts);
+      return texts.common.nowIs(fieldLabel(name, texts), messages || '–');
     });
     super(texts.common.changedSince(values.join('; ')), { code: 'idempotency_conflict' });
     this.marks = marksOf(stored);

@@ -4,7 +4,7 @@
  * and commit among many calls. It uses a timer only if it waits for callers to return (`gatherMs`).
  */
 import { isConnectionLost, OutcomeUnknownError } from './connections.ts';
-import { isRefusal } from './database.ts';
+import { isPostgresError } from './database.ts';
 
 export interface Batcher<Item, Result> {
   /** Resolves with the result of this item; rejects with the error of its flush. */
@@ -96,7 +96,8 @@ export function createBatcher<Item, Result>(
       settle(batch, await how(batch.map(({ item }) => item)));
     } catch (error) {
       if (how === flush && isConnectionLost(error)) await flushBatch(batch, repeat);
-      else if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await flushBatch([waiting], how);
+      else if (batch.length > 1 && isPostgresError(error))
+        for (const waiting of batch) await flushBatch([waiting], how);
       else for (const { reject } of batch) reject(error);
     }
   }
@@ -148,7 +149,7 @@ async function unlessLost<Result>(repetition: Promise<Result>): Promise<Result> 
   try {
     return await repetition;
   } catch (error) {
-    if (isRefusal(error) && !isConnectionLost(error)) throw error;
+    if (isPostgresError(error) && !isConnectionLost(error)) throw error;
     throw new OutcomeUnknownError('a batch and its repetition were both lost with their connections', {
       cause: error,
     });

@@ -56,7 +56,7 @@ export function onlyRow<Row>([row]: readonly Row[]): Row {
 }
 
 /** Whether PostgreSQL refused the statement. False if PostgreSQL was unreachable. */
-export function isRefusal(error: unknown): boolean {
+export function isPostgresError(error: unknown): boolean {
   return error instanceof DatabaseError;
 }
 

@@ -146,8 +146,8 @@ export interface Submission {
   readonly submittedAt: Date;
   /** Null while it is unknown. */
   readonly outcome: SubmissionOutcome | null;
-  /** How the outcome was learnt, such as `the answer` or `the callback`. */
-  readonly learntFrom: string | null;
+  /** The evidence of the outcome, such as `the answer` or `the callback`. */
+  readonly evidence: string | null;
   /** Why the upstream refused the job, as its client reads it, or why it did not accept the job, for its health. */
   readonly code: TaskErrorCode | NotTakenCause | null;
   /** Details for operators. */

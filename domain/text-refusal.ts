@@ -52,16 +52,24 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: RequestedHold, refused: Refuse
   account_suspended: () => keyRefusalError('account_suspended'),
   never_topped_up: ({ model }) => topUpRequiredError(model),
   key_limit: (hold, refused) =>
-    tooDear(hold, `${usdLeft(refused)} is left of ${describeLimit(hold.keyLimit, new Date())}`, 'raise the limit'),
+    exceedsBudgetError(
+      hold,
+      `${usdLeft(refused)} is left of ${describeLimit(hold.keyLimit, new Date())}`,
+      'raise the limit',
+    ),
   end_user_limit: (hold, refused) =>
-    tooDear(
+    exceedsBudgetError(
       hold,
       `${usdLeft(refused)} is left of ${describeEndUserBudget(hold.budget, new Date())}`,
       'raise the budget',
     ),
-  insufficient_credits: (hold, refused) => tooDear(hold, `the balance is ${usdLeft(refused)}`, 'top up'),
+  insufficient_credits: (hold, refused) => exceedsBudgetError(hold, `the balance is ${usdLeft(refused)}`, 'top up'),
   insufficient_funds: (hold, refused) =>
-    tooDear(hold, `the funded balance, which alone pays for ${hold.model}, is ${usdLeft(refused)}`, 'top up'),
+    exceedsBudgetError(
+      hold,
+      `the funded balance, which alone pays for ${hold.model}, is ${usdLeft(refused)}`,
+      'top up',
+    ),
   free_limit: (_hold, { retryAfterSeconds }) =>
     new ServiceError(
       'rate_limit_exceeded',
@@ -94,7 +102,7 @@ export function topUpRequiredError(model: string): ServiceError {
   return new ServiceError('forbidden', message);
 }
 
-function tooDear({ minAmount, maxAmount }: RequestedHold, shortage: string, remedy: string): ServiceError {
+function exceedsBudgetError({ minAmount, maxAmount }: RequestedHold, shortage: string, remedy: string): ServiceError {
   const usd = formatUsd(minAmount);
   const message =
     minAmount === maxAmount

@@ -45,7 +45,7 @@ export interface Metrics extends TextMoneyMetrics {
   /** The outcome of a submission became known, or recovery gave up. */
   submissionSettled(
     upstream: string,
-    settlement: { outcome: string; learntFrom: string; possibleLoss?: bigint | null },
+    settlement: { outcome: string; evidence: string; possibleLoss?: bigint | null },
   ): void;
   /** An upstream repeated an unknown word for the state of a job for a minute. @param upstream the name of a media upstream */
   unknownWordRepeated(upstream: string): void;
@@ -108,8 +108,8 @@ export function createMetrics(): Metrics {
     },
     jobEnded: (job) => media.jobs.inc(job),
     submissionUnclear: (upstream) => media.unclear.inc({ upstream }),
-    submissionSettled: (upstream, { outcome, learntFrom, possibleLoss: loss }) => {
-      media.submissions.inc({ upstream, outcome, learnt_from: learntFrom });
+    submissionSettled: (upstream, { outcome, evidence, possibleLoss: loss }) => {
+      media.submissions.inc({ upstream, outcome, learnt_from: evidence });
       if (outcome === 'unknown') media.orphaned.inc({ upstream });
       if (loss) media.possibleLoss.inc({ upstream }, toUsdNumber(loss));
     },

@@ -4,7 +4,7 @@ import { listSubmissions } from '../../db/queries/submissions.ts';
 import { CANCEL_LIMIT_MS } from '../../domain/step-limits.ts';
 import { retryAfterRequestedWait } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
-import { createClosing } from './recover.ts';
+import { createSubmissionCloser } from './recover.ts';
 
 /**
  * Clears up after a task that was refunded: removes what was stored of it, and tells the upstream that nobody waits for it
@@ -14,7 +14,7 @@ import { createClosing } from './recover.ts';
  */
 export function createCancelJob(dependencies: MediaTaskDependencies) {
   const { database, storage } = dependencies;
-  const close = createClosing(dependencies);
+  const close = createSubmissionCloser(dependencies);
 
   return async (taskId: string, jobIdOfWorkflow?: string): Promise<void> =>
     cancel(taskId, jobIdOfWorkflow).catch((error: unknown) => retryAfterRequestedWait(error, CANCEL_LIMIT_MS));

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { createHandOver } from './hand-over.ts';
+import { createUpstreamSubmission } from './submit-to-upstream.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { whileHeartbeating } from './liveness.ts';
 import { currentQueue, type RouteSteps } from './routes.ts';
@@ -16,13 +16,13 @@ export interface NextRoute {
  * @throws ApplicationFailure of type `StoreUnavailable` while results could not be stored
  */
 export function createDispatch(dependencies: MediaTaskDependencies) {
-  const handOver = createHandOver(dependencies);
+  const submitToUpstream = createUpstreamSubmission(dependencies);
 
   return async (taskId: string): Promise<string | NextRoute> =>
     whileHeartbeating(Context.current(), async (heartbeat) => {
-      const handedOver = await handOver(taskId, { answers: 'job', ...currentQueue() }, heartbeat);
-      if (handedOver.state === 'waiting') return handedOver.jobId;
-      if (handedOver.state === 'moving') return { nextRoute: handedOver.steps };
+      const submitted = await submitToUpstream(taskId, { answers: 'job', ...currentQueue() }, heartbeat);
+      if (submitted.state === 'waiting') return submitted.jobId;
+      if (submitted.state === 'moving') return { nextRoute: submitted.steps };
       throw new Error(`the upstream answered task ${taskId} with files instead of a job`);
     });
 }

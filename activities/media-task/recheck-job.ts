@@ -6,7 +6,7 @@ import { retryAfterRequestedWait } from './requested-wait.ts';
 import { readVerdict } from './await-result.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createCostRecorder } from './record-cost.ts';
-import { createClosing, createForgottenJobFinder } from './recover.ts';
+import { createSubmissionCloser, createForgottenJobFinder } from './recover.ts';
 import { throwIfFailed } from './task-failure.ts';
 
 /** The files or the job of a task whose deadline has passed. */
@@ -29,7 +29,7 @@ const NOTHING: RecheckResult = { state: 'nothing' };
  */
 export function createRecheckJob(dependencies: MediaTaskDependencies) {
   const { database } = dependencies;
-  const close = createClosing(dependencies);
+  const close = createSubmissionCloser(dependencies);
   const findForgotten = createForgottenJobFinder(dependencies);
   const recordCost = createCostRecorder(dependencies);
 

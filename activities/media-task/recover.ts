@@ -75,8 +75,11 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
       const found = await searchJob({ database }, { method, submission, upstream, sent });
       if (found.state === 'one' && (await adopt(task, submission, found))) return 'accepted';
       misses = found.state === 'none' ? misses + 1 : 0;
-      if (method && isBelieved(traits, { misses, ageMs: ageOf(submission, clock), settleMs: method.settleMs })) {
-        return settle(task, submission, { outcome: 'not_taken', learntFrom: method.words });
+      if (
+        method &&
+        isConfirmedMissing(traits, { misses, ageMs: ageOf(submission, clock), settleMs: method.settleMs })
+      ) {
+        return settle(task, submission, { outcome: 'not_taken', evidence: method.words });
       }
       // The callback may have arrived in the meantime.
       const recorded = await outcomeOf(submission);
@@ -89,7 +92,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     }
   };
 
-  function isBelieved({ recovery }: KindTraits, { misses, ageMs, settleMs }: Search): boolean {
+  function isConfirmedMissing({ recovery }: KindTraits, { misses, ageMs, settleMs }: Search): boolean {
     if (recovery === 'key') return misses > 0;
     return misses >= MISSES_UNTIL_BELIEVED && ageMs >= Math.min(settleMs, providerPatienceMs);
   }
@@ -108,13 +111,13 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     // This job can be looked up at any time, and will be, in order to cancel it.
     if (recovery === 'key') throw unavailableWithPossibleJob();
     const detail = 'its outcome cannot be determined';
-    return settle(task, submission, { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price });
+    return settle(task, submission, { outcome: 'unknown', evidence: 'nothing', detail, possibleLoss: task.price });
   }
 
   /** @returns false if another task took up the job in the meantime */
   async function adopt(task: Task, submission: StoredSubmission, { words, jobId }: FoundJob): Promise<boolean> {
     try {
-      await recordOutcome(task, submission, { outcome: 'accepted', learntFrom: words, jobId });
+      await recordOutcome(task, submission, { outcome: 'accepted', evidence: words, jobId });
       return true;
     } catch (error) {
       if (isJobOfAnotherTask(error)) return false;
@@ -186,7 +189,7 @@ async function searchJob(
  *
  * @throws Error to be tried again, while the upstream does not say, or may not have got the submission yet
  */
-export function createClosing({ database, clock, metrics }: MediaTaskDependencies) {
+export function createSubmissionCloser({ database, clock, metrics }: MediaTaskDependencies) {
   return async (task: Task, submission: StoredSubmission, upstream: MediaUpstream): Promise<string | null> => {
     const method = SEARCH_METHODS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
     const sent = sentSubmission(task, submission, upstream);
@@ -223,10 +226,10 @@ export function createForgottenJobFinder({ database }: MediaTaskDependencies) {
 }
 
 function closingOf(found: Found, task: Task, method: SearchMethod | undefined): Settlement {
-  if (found.state === 'one') return { outcome: 'accepted', learntFrom: found.words, jobId: found.jobId };
-  if (found.state === 'none' && method) return { outcome: 'not_taken', learntFrom: method.words };
+  if (found.state === 'one') return { outcome: 'accepted', evidence: found.words, jobId: found.jobId };
+  if (found.state === 'none' && method) return { outcome: 'not_taken', evidence: method.words };
   const detail = 'the task ended before its outcome was known';
-  return { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price };
+  return { outcome: 'unknown', evidence: 'nothing', detail, possibleLoss: task.price };
 }
 
 function sentSubmission(task: Task, submission: StoredSubmission, upstream: MediaUpstream): SentSubmission {

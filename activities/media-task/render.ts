@@ -5,7 +5,7 @@ import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import { requestedWaitMs } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
 import type { NextRoute } from './dispatch.ts';
-import { createHandOver, type HandOverResult } from './hand-over.ts';
+import { createUpstreamSubmission, type UpstreamSubmission } from './submit-to-upstream.ts';
 import { type Heartbeat, whileHeartbeating } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
 import { createOutcomeRecorder } from './record-outcome.ts';
@@ -25,23 +25,23 @@ const FETCH_PAUSE_MS = 1_000;
  */
 export function createRender(dependencies: MediaTaskDependencies) {
   const { database, metrics, clock } = dependencies;
-  const handOver = createHandOver(dependencies);
+  const submitToUpstream = createUpstreamSubmission(dependencies);
   const storeFiles = createFileStorer(dependencies);
   const recordOutcome = createOutcomeRecorder(dependencies);
   const recordCost = createCostRecorder(dependencies);
 
   return async (taskId: string): Promise<readonly GeneratedMedia[] | NextRoute> =>
     whileHeartbeating(Context.current(), async (heartbeat) => {
-      const handedOver = await handOver(taskId, { answers: 'files', ...currentQueue() }, heartbeat);
-      if (handedOver.state === 'stored') return handedOver.files;
-      if (handedOver.state === 'moving') return { nextRoute: handedOver.steps };
-      if (handedOver.state === 'waiting') throw new Error(`the upstream answered task ${taskId} with a job`);
-      const { submission, answer, upstream } = handedOver;
+      const submitted = await submitToUpstream(taskId, { answers: 'files', ...currentQueue() }, heartbeat);
+      if (submitted.state === 'stored') return submitted.files;
+      if (submitted.state === 'moving') return { nextRoute: submitted.steps };
+      if (submitted.state === 'waiting') throw new Error(`the upstream answered task ${taskId} with a job`);
+      const { submission, answer, upstream } = submitted;
       const endedAt = new Date(clock.nowMs());
       const task = await retryWrite(() => loadTask(database, taskId));
       const media = await keep(task, { submission, upstream, answer }, heartbeat);
       await retryWrite(() => recordFiles(database, submission, { files: media, endedAt }));
-      metrics.submissionSettled(submission.provider, { outcome: 'accepted', learntFrom: 'the answer' });
+      metrics.submissionSettled(submission.provider, { outcome: 'accepted', evidence: 'the answer' });
       await recordCost(task, answer.cost ?? null);
       return media;
     });
@@ -63,7 +63,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
         const requestedMs = requestedWaitMs(error, STORE_LIMIT_MS - forMs);
         if (pauseMs === null) {
           const detail = error instanceof Error ? error.message : String(error);
-          const settlement = { outcome: 'accepted', learntFrom: 'the answer', detail } as const;
+          const settlement = { outcome: 'accepted', evidence: 'the answer', detail } as const;
           await recordOutcome(task, submission, settlement);
           await recordCost(task, answer.cost ?? null);
           throw transferFailedError();
@@ -83,4 +83,4 @@ export function createRender(dependencies: MediaTaskDependencies) {
   }
 }
 
-type Answered = Pick<Extract<HandOverResult, { state: 'answered' }>, 'submission' | 'upstream' | 'answer'>;
+type Answered = Pick<Extract<UpstreamSubmission, { state: 'answered' }>, 'submission' | 'upstream' | 'answer'>;

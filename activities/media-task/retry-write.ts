@@ -1,6 +1,6 @@
 /** Writes that must not be lost when a worker gives up, because nothing else knows their content. */
 import { Context } from '@temporalio/activity';
-import { isRefusal } from '../../db/database.ts';
+import { isPostgresError } from '../../db/database.ts';
 
 const PAUSE_MS = 500;
 const MAX_PAUSE_MS = 10_000;
@@ -12,7 +12,7 @@ export async function retryWrite<Result>(write: () => Promise<Result>): Promise<
     try {
       return await write();
     } catch (error) {
-      if (isRefusal(error) && !isRestarting(error)) throw error;
+      if (isPostgresError(error) && !isRestarting(error)) throw error;
       await context.sleep(pauseMs);
     }
   }

@@ -60,7 +60,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
       const { upstream, traits } = candidate;
       const answer = await upstream.submit(call, request, signalFor(traits.answers));
       if ('files' in answer) return { state: 'answered', submission, answer, upstream };
-      const settlement = { outcome: 'accepted', learntFrom: 'the answer', jobId: answer.jobId } as const;
+      const settlement = { outcome: 'accepted', evidence: 'the answer', jobId: answer.jobId } as const;
       await recordOutcome(task, submission, settlement).catch(asUnknown);
       return { state: 'waiting', jobId: answer.jobId };
     } catch (error) {
@@ -98,13 +98,13 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
   async function recordFailure(task: Task, submission: StoredSubmission, error: unknown): Promise<void> {
     if (error instanceof JobRefusedError) {
       const { code, message: detail, cost } = error;
-      await recordOutcome(task, submission, { outcome: 'refused', learntFrom: 'the answer', code, detail });
+      await recordOutcome(task, submission, { outcome: 'refused', evidence: 'the answer', code, detail });
       if (cost !== null) await recordCost(task, cost);
       throw taskFailure(error.code, error.message);
     }
     if (error instanceof NotTakenError) {
       const { isRouteExcluded, reason: code, message: detail } = error;
-      const found = { outcome: 'not_taken', learntFrom: 'the answer' } as const;
+      const found = { outcome: 'not_taken', evidence: 'the answer' } as const;
       await recordOutcome(task, submission, { ...found, code, detail, isRouteExcluded });
       return failover.throwUnlessElsewhere(task, error);
     }

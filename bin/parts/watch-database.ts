@@ -22,11 +22,11 @@ interface WatchOptions {
   readonly giveUp?: () => void;
   readonly pauseMs?: number;
   /** How long a pool may fail while new connections work. */
-  readonly hopelessAfterMs?: number;
+  readonly restartAfterMs?: number;
 }
 
 const PAUSE_MS = 2_000;
-const HOPELESS_AFTER_MS = 30_000;
+const RESTART_AFTER_MS = 30_000;
 /** More than the one or two failures of a process that was paused for a long time. */
 const MIN_FAILED_CHECKS = 5;
 const WARN_ABOVE_MS = 2_000;
@@ -39,7 +39,7 @@ export function watchDatabase({
   log,
   giveUp = endInOrder,
   pauseMs = PAUSE_MS,
-  hopelessAfterMs = HOPELESS_AFTER_MS,
+  restartAfterMs = RESTART_AFTER_MS,
 }: WatchOptions): DatabaseWatch {
   /** Since when, and in how many checks, pools have failed while new connections worked; null after another result. */
   let failing: { readonly sinceMs: number; checks: number } | null = null;
@@ -57,7 +57,7 @@ export function watchDatabase({
       // Does not count the first failure, whose cause may be an outage that has just ended.
       failing ??= { sinceMs: performance.now(), checks: -1 };
       failing.checks += 1;
-      if (failing.checks < MIN_FAILED_CHECKS || performance.now() - failing.sinceMs < hopelessAfterMs) return;
+      if (failing.checks < MIN_FAILED_CHECKS || performance.now() - failing.sinceMs < restartAfterMs) return;
       log.fatal(
         { err: error },
         'the database answers only on new connections; the process exits so that its supervisor restarts it',

@@ -54,7 +54,7 @@ export function DayChart({ days, series, label, format = usd, dayHref, nameHref 
                 x={index * STEP}
                 amounts={amounts}
                 top={top}
-                words={wordsOf(day, amounts, series, { common, format })}
+                messages={wordsOf(day, amounts, series, { common, format })}
               />
             );
             return dayHref && sum(amounts) > 0n ? (
@@ -92,11 +92,21 @@ function wordsOf(
   return parts.length < 2 ? whole : `${whole} (${parts.join(', ')})`;
 }
 
-function Bar({ x, amounts, top, words }: { x: number; amounts: readonly PicoUsd[]; top: PicoUsd; words: string }) {
+function Bar({
+  x,
+  amounts,
+  top,
+  messages,
+}: {
+  x: number;
+  amounts: readonly PicoUsd[];
+  top: PicoUsd;
+  messages: string;
+}) {
   let y = HEIGHT;
   return (
     <>
-      <title>{words}</title>
+      <title>{messages}</title>
       <rect class="column" x={x} y={0} width={STEP} height={HEIGHT} />
       {amounts.map((amount, index) => {
         if (amount <= 0n) return null;

@@ -3,7 +3,7 @@ import { type Child, createContext, useContext } from 'hono/jsx';
 import type { ServiceError } from '../../domain/errors.ts';
 import { formatDollars, formatUsd, type PicoUsd } from '../../domain/money.ts';
 import type { Form as SentForm } from '../form.ts';
-import { type FieldProblem, fieldLabel, type FieldName, fieldProblemOf, problemWords } from '../form-problem.ts';
+import { type FieldProblem, fieldLabel, type FieldName, fieldProblemOf, problemMessage } from '../form-problem.ts';
 import { ChangedSinceError, marksOf, SHOWN_FIELD, type StoredFields } from '../stored-fields.ts';
 import { FormId } from './form-id.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
@@ -149,10 +149,10 @@ export function Problem({ of }: { of: ServiceError | string | null }) {
 }
 
 export function ProblemText({ of }: { of: ServiceError }) {
-  const { words, english } = problemWords(of, useTexts());
+  const { message, english } = problemMessage(of, useTexts());
   return (
     <>
-      {words}
+      {message}
       {english === null ? null : <span lang="en">{english}</span>}
     </>
   );
@@ -187,7 +187,7 @@ export function useRefusal(action: string): Refusal | null {
 /** The fault of a field of the enclosing form, in the reader's language, or null. @param wireName the API's name */
 function useFault(wireName: string): string | null {
   const problem = useContext(AroundForm).refusal?.problem;
-  return problem?.field === wireName ? problem.words : null;
+  return problem?.field === wireName ? problem.message : null;
 }
 
 /** The initial value of a field, by default the stored value; in a refused form, the sent value. */
@@ -300,9 +300,9 @@ type ChoiceProps = InputProps & { readonly options: readonly (readonly [value: s
 export function Choice({ options, ...field }: ChoiceProps) {
   const draw = (attributes: InputAttributes, entry: string) => (
     <select {...attributes}>
-      {options.map(([option, words]) => (
+      {options.map(([option, messages]) => (
         <option value={option} selected={option === entry}>
-          {words}
+          {messages}
         </option>
       ))}
     </select>

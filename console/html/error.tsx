@@ -17,7 +17,7 @@ interface Shown {
 export function ErrorContent({ texts: { errors, sentForms }, status, error, requestId, formPage }: Shown) {
   return (
     <section class="card" role="alert">
-      <p>{wordsFor(errors, status, error)}</p>
+      <p>{messageFor(errors, status, error)}</p>
       {status >= 500 ? <code>{requestId}</code> : null}
       {error instanceof SentBeforeError ? (
         <p class="row">
@@ -33,7 +33,7 @@ export function ErrorContent({ texts: { errors, sentForms }, status, error, requ
   );
 }
 
-function wordsFor(errors: Texts['errors'], status: number, error: ServiceError): Child {
+function messageFor(errors: Texts['errors'], status: number, error: ServiceError): Child {
   if (status === 404) return errors.notFound;
   if (status === 403) return errors.forbidden;
   return status >= 500 ? errors.failed : <ProblemText of={error} />;

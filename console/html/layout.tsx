@@ -189,7 +189,7 @@ export function doneText(done: Done, texts: Texts): string {
 function Navigation({ signedIn }: { signedIn: SignedIn }) {
   const texts = useTexts();
   const { user, account, memberships } = signedIn;
-  const { navigation: words } = texts;
+  const { navigation: messages } = texts;
   return (
     <header class="side">
       <Brand />
@@ -197,8 +197,8 @@ function Navigation({ signedIn }: { signedIn: SignedIn }) {
         <input
           type="search"
           name="text"
-          aria-label={words.search}
-          placeholder={words.searchHint}
+          aria-label={messages.search}
+          placeholder={messages.searchHint}
           autocomplete="off"
           spellcheck={false}
           maxlength={200}
@@ -207,13 +207,15 @@ function Navigation({ signedIn }: { signedIn: SignedIn }) {
         />
       </Form>
       <details class="menu" open>
-        <summary>{words.menu}</summary>
-        <nav aria-label={words.label}>
-          {user.staffRole === null ? null : <Groups title={words.staff} path="/console/staff" groups={STAFF_GROUPS} />}
+        <summary>{messages.menu}</summary>
+        <nav aria-label={messages.label}>
+          {user.staffRole === null ? null : (
+            <Groups title={messages.staff} path="/console/staff" groups={STAFF_GROUPS} />
+          )}
           {account === null ? null : <AccountEntries {...account} />}
           {memberships.length < 2 ? null : (
             <>
-              <h2>{words.accounts}</h2>
+              <h2>{messages.accounts}</h2>
               <ul>
                 {memberships.map(({ accountId, accountName }) => (
                   <li>
@@ -231,7 +233,7 @@ function Navigation({ signedIn }: { signedIn: SignedIn }) {
         </nav>
         <div class="who">
           <a href="/console/profile">{user.name}</a>
-          <Form action="/console/sign-out" submit={words.signOut} look="quiet" />
+          <Form action="/console/sign-out" submit={messages.signOut} look="quiet" />
         </div>
       </details>
     </header>

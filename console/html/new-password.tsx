@@ -7,18 +7,18 @@ import { useTexts } from './page-context.ts';
 
 /** Sends `password` and `repeated`. */
 export function NewPassword() {
-  const { welcome: words } = useTexts();
+  const { welcome: messages } = useTexts();
   return (
     <>
       <Field
         name="password"
-        label={words.password}
+        label={messages.password}
         type="password"
-        hint={words.hint(PASSWORD_LENGTH.min)}
+        hint={messages.hint(PASSWORD_LENGTH.min)}
         required
         autocomplete="new-password"
       />
-      <Field name="repeated" label={words.repeat} type="password" required autocomplete="new-password" />
+      <Field name="repeated" label={messages.repeat} type="password" required autocomplete="new-password" />
     </>
   );
 }

@@ -10,7 +10,7 @@ export function SavedViews() {
   const own = (session?.user.savedViews ?? []).filter((view) => view.path === path);
   const current = own.find((view) => view.query === query);
   if (own.length === 0 && asked.size === 0) return null;
-  const words = texts.views;
+  const messages = texts.views;
   return (
     <div class="choices views">
       {own.map((view) => (
@@ -20,7 +20,7 @@ export function SavedViews() {
       ))}
       {asked.size === 0 ? null : (
         <details>
-          <summary>{current ? words.delete : words.save}</summary>
+          <summary>{current ? messages.delete : messages.save}</summary>
           <Form
             action={current ? '/console/views/delete' : '/console/views'}
             submit={current ? texts.common.delete : texts.common.save}

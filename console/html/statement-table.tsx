@@ -15,13 +15,13 @@ interface StatementTableProps {
 }
 
 export function StatementTable({ lines, label, names, parties }: StatementTableProps) {
-  const { billing: words, fields, common } = useTexts();
+  const { billing: messages, fields, common } = useTexts();
   const what = [common.what, ({ line }: StatementLine) => names[line] ?? line] as const;
   return (
     <>
       {parties === undefined ? null : (
         <div class="parties">
-          {parties.seller === null ? null : <PartyLines title={words.seller} party={parties.seller} />}
+          {parties.seller === null ? null : <PartyLines title={messages.seller} party={parties.seller} />}
           <PartyLines title={common.customer} party={parties.customer} />
         </div>
       )}
@@ -33,7 +33,7 @@ export function StatementTable({ lines, label, names, parties }: StatementTableP
         columns={[what, 'transfers', [fields.amount_usd, 'total_usd']]}
       />
       <h3>{fields.held_usd}</h3>
-      <p class="hint">{words.holdsExplained}</p>
+      <p class="hint">{messages.holdsExplained}</p>
       <ResourceTable
         of={STATEMENT_LINE}
         label={fields.held_usd}

@@ -40,10 +40,10 @@ export function priceName(name: string, { prices }: Texts): string {
   const [media, , conditions, resolution] = MEDIA_PRICE.exec(name) ?? [];
   if (conditions !== undefined) return prices.with(conditions.replaceAll(' = true', '').replaceAll('_', ' '));
   if (media !== undefined) return resolution ?? prices.any;
-  const words: Readonly<Record<string, string>> = prices.words;
-  const known = Object.keys(words).sort((one, other) => other.length - one.length);
+  const terms: Readonly<Record<string, string>> = prices.terms;
+  const known = Object.keys(terms).sort((one, other) => other.length - one.length);
   return name
-    .replaceAll(new RegExp(`\\b(?:${known.join('|')})\\b`, 'g'), (word) => words[word] ?? word)
+    .replaceAll(new RegExp(`\\b(?:${known.join('|')})\\b`, 'g'), (word) => terms[word] ?? word)
     .replaceAll('_', ' ');
 }
 

@@ -10,13 +10,13 @@ interface TimelineProps {
 }
 
 export function Timeline({ events, pending = [] }: TimelineProps) {
-  const { staff: words } = useTexts();
+  const { staff: messages } = useTexts();
   return (
     <ol class="timeline">
       {events.map(({ at, source, text }) => (
         <li>
           <Moment at={at} />
-          <span class="source">{words.sources[source]}</span>
+          <span class="source">{messages.sources[source]}</span>
           <span>
             <LinkedIds text={text} />
           </span>
@@ -24,8 +24,8 @@ export function Timeline({ events, pending = [] }: TimelineProps) {
       ))}
       {pending.map((text) => (
         <li class="now">
-          <span>{words.now}</span>
-          <span class="source">{words.sources.workflow}</span>
+          <span>{messages.now}</span>
+          <span class="source">{messages.sources.workflow}</span>
           <span>
             <LinkedIds text={text} />
           </span>

@@ -8,15 +8,15 @@ import { Chosen, ResourceFacts } from '../html/resource-table.tsx';
 import { wordFor } from '../texts/texts.ts';
 
 export function TokensCard({ usage }: { usage: TextUsage }) {
-  const { staffTextRequests: words } = useTexts();
+  const { staffTextRequests: messages } = useTexts();
   return (
-    <Card title={words.tokenCounts}>
+    <Card title={messages.tokenCounts}>
       <ResourceFacts
         of={TEXT_REQUEST}
         row={usage}
         columns={[
           ...TOKEN_COUNTS.map(({ column }) => column),
-          [words.counted, ({ estimated }) => (estimated ? words.estimated : words.reported)],
+          [messages.counted, ({ estimated }) => (estimated ? messages.estimated : messages.reported)],
         ]}
       />
     </Card>
@@ -34,8 +34,8 @@ export function Outcome({ usage: { outcome, errorCode } }: { usage: TextUsage })
 
 /** @param ms null if the duration was not measured */
 export function Duration({ ms }: { ms: number | null }) {
-  const { staffTasks, staffTextRequests: words } = useTexts();
-  return <>{ms === null ? staffTasks.notKnown : words.milliseconds(ms)}</>;
+  const { staffTasks, staffTextRequests: messages } = useTexts();
+  return <>{ms === null ? staffTasks.notKnown : messages.milliseconds(ms)}</>;
 }
 
 /** A fact for each modifier of the price. */

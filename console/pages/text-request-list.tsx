@@ -28,7 +28,7 @@ interface RequestListProps extends Pick<TableProps<TextUsage>, 'of' | 'columns' 
 
 /** @param children further filters of the list */
 export function RequestList({ page: { entries, next }, filters, downloads, children, ...table }: RequestListProps) {
-  const { staffTextRequests: words, common, titles } = useTexts();
+  const { staffTextRequests: messages, common, titles } = useTexts();
   return (
     <>
       <Filters downloads={downloads}>
@@ -38,7 +38,7 @@ export function RequestList({ page: { entries, next }, filters, downloads, child
         <DayFilters />
       </Filters>
       <Candidates filters={filters} />
-      <TableCard label={titles.textRequests} rows={entries} none={words.none} hasColumnMenu {...table} />
+      <TableCard label={titles.textRequests} rows={entries} none={messages.none} hasColumnMenu {...table} />
       <Pages next={next} />
     </>
   );

@@ -403,7 +403,7 @@ export const en = {
     },
   },
   faults: {
-    in: (field: string, words: string) => `${field}: ${words}`,
+    in: (field: string, messages: string) => `${field}: ${messages}`,
     item: (field: string, number: number) => `${field}, number ${number}`,
     /** By the rule that a field breaks. A name in braces stands for a value of the rule. */
     kinds: {
@@ -632,12 +632,12 @@ export const en = {
     none: 'No model matches.',
     tryIt: 'Try it',
   },
-  /** The words in the names of prices, by what the catalogue calls them. */
+  /** The terms in the names of prices, by what the catalogue calls them. */
   prices: {
     with: (conditions: string) => `With ${conditions}`,
     any: 'Each',
     units: { second: '/s', video: '/video', image: '/picture', render: '/render', unit: '/unit' },
-    words: {
+    terms: {
       input: 'input',
       output: 'output',
       cached_input: 'cached input',

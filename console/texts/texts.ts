@@ -48,6 +48,6 @@ export const LANGUAGE_NAMES: Readonly<Record<string, string>> = Object.fromEntri
 
 /** Returns the word for a value in the reader's language; the value itself if there is no word. */
 export function wordFor(name: string, value: string, { values }: Texts): string {
-  const words: Readonly<Record<string, Readonly<Record<string, string>>>> = values;
-  return words[name]?.[value] ?? value;
+  const messages: Readonly<Record<string, Readonly<Record<string, string>>>> = values;
+  return messages[name]?.[value] ?? value;
 }

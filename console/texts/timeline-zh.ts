@@ -88,7 +88,7 @@ export const TIMELINE_ZH: TimelineTexts = {
   },
   submission: {
     submitted: (attempt, upstream, model) => `第 ${attempt} 次尝试：以 ${model} 提交给 ${upstream}`,
-    attempt: (attempt, words) => `第 ${attempt} 次尝试：${words}`,
+    attempt: (attempt, messages) => `第 ${attempt} 次尝试：${messages}`,
     accepted: (upstream) => `${upstream} 已接受作业`,
     refused: (upstream) => `${upstream} 拒绝了作业`,
     notTaken: {
@@ -99,7 +99,7 @@ export const TIMELINE_ZH: TimelineTexts = {
     notTakenOtherwise: (upstream) => `${upstream} 没有接收作业`,
     unknown: (upstream) => `${upstream} 是否有此作业尚不清楚`,
     knownFrom: (source) => `，来源：${source}`,
-    because: (words) => `（${words}）`,
+    because: (messages) => `（${messages}）`,
     job: (id) => `作业 ${id}`,
     possibleLoss: (usd) => `可能生成了无人收到的结果，目录价 ${usd}`,
     vendorCharged: (amount, unit) => `上游收费 ${amount} ${unit}`,

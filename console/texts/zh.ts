@@ -399,7 +399,7 @@ export const zh: typeof en = {
     },
   },
   faults: {
-    in: (field, words) => `${field}：${words}`,
+    in: (field, messages) => `${field}：${messages}`,
     item: (field, number) => `${field}第 ${number} 项`,
     kinds: {
       'account.unknown': '没有这个账户，请核对编号。',
@@ -630,7 +630,7 @@ export const zh: typeof en = {
     with: (conditions) => `含 ${conditions}`,
     any: '每次',
     units: { second: '/秒', video: '/个视频', image: '/张', render: '/次', unit: '/单位' },
-    words: {
+    terms: {
       input: '输入',
       output: '输出',
       cached_input: '缓存输入',

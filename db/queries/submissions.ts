@@ -74,7 +74,7 @@ export async function openSubmission(
 /** The outcome of a submission. */
 export interface Settlement {
   readonly outcome: SubmissionOutcome;
-  readonly learntFrom: string;
+  readonly evidence: string;
   readonly code?: Submission['code'];
   readonly detail?: string | null;
   /** For an accepted submission with a job to wait for. */
@@ -92,13 +92,13 @@ export interface Settlement {
 export async function settleSubmission(
   database: Database,
   { taskId, attempt }: Pick<Submission, 'taskId' | 'attempt'>,
-  { outcome, learntFrom, code = null, detail = null, jobId = null, isRouteExcluded = false, possibleLoss }: Settlement,
+  { outcome, evidence, code = null, detail = null, jobId = null, isRouteExcluded = false, possibleLoss }: Settlement,
 ): Promise<boolean> {
-  const settled = { outcome, learntFrom, code, detail, jobId, isRouteExcluded };
+  const settled = { outcome, evidence, code, detail, jobId, isRouteExcluded };
   const { rows } = await database.raw<{ rows: unknown[] }>(
     /* sql */ `
     WITH settled AS (
-      UPDATE submissions SET outcome = :outcome, learnt_from = :learntFrom, code = :code, detail = :detail,
+      UPDATE submissions SET outcome = :outcome, evidence = :evidence, code = :code, detail = :detail,
         job_id = :jobId, is_route_excluded = :isRouteExcluded, possible_loss = :possibleLoss, settled_at = clock_timestamp()
       WHERE task_id = :taskId AND task_created_at = :createdAt AND attempt = :attempt AND outcome IS NULL
       RETURNING task_id, task_created_at, provider, job_id),
@@ -135,7 +135,7 @@ export async function recordFiles(
     .update({
       ...toColumns(database, stored),
       outcome: 'accepted',
-      learnt_from: 'the answer',
+      evidence: 'the answer',
       settled_at: database.fn.now(),
     });
 }

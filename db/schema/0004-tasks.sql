@@ -191,7 +191,7 @@ CREATE TABLE submissions (
   fingerprint text NOT NULL,
   submitted_at timestamptz NOT NULL,
   outcome text CHECK (outcome IN ('accepted', 'refused', 'not_taken', 'unknown')),
-  learnt_from text,
+  evidence text,
   code text,
   detail text,
   settled_at timestamptz,
@@ -204,7 +204,7 @@ CREATE TABLE submissions (
   cost pico_usd,
   PRIMARY KEY (task_id, attempt, task_created_at),
   CONSTRAINT submissions_settled CHECK ((outcome IS NULL) = (settled_at IS NULL)
-    AND (outcome IS NULL) = (learnt_from IS NULL)),
+    AND (outcome IS NULL) = (evidence IS NULL)),
   CONSTRAINT submissions_job CHECK (job_id IS NULL OR outcome = 'accepted'),
   CONSTRAINT submissions_loss CHECK (possible_loss IS NULL OR outcome = 'unknown')
 ) PARTITION BY RANGE (task_created_at);

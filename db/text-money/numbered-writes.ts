@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isConnectionLost, isUnavailable } from '../connections.ts';
-import { isRefusal } from '../database.ts';
+import { isPostgresError } from '../database.ts';
 import { LEASE_SECONDS } from '../text-lease.ts';
 import type { TextLedger, TextWrite, WrittenText } from './ledger.ts';
 
@@ -49,7 +49,8 @@ export class NumberedWrites {
         this.#isReported = false;
         return written;
       } catch (error) {
-        if (this.#isClosed || (isRefusal(error) && !isConnectionLost(error) && !isUnavailable(error))) throw error;
+        if (this.#isClosed || (isPostgresError(error) && !isConnectionLost(error) && !isUnavailable(error)))
+          throw error;
         if (!this.#isReported) this.#log.error({ err: error }, 'the database does not answer; text requests wait');
         this.#isReported = true;
       }

@@ -17,10 +17,10 @@ export interface Amount {
 }
 
 /** How the console shows a value: a choice in the reader's language, a plain value as it is. */
-type Look = 'plain' | 'choice' | 'id' | 'number' | 'usd';
+type DisplayKind = 'plain' | 'choice' | 'id' | 'number' | 'usd';
 
 export interface Field<Row> {
-  readonly look: Look;
+  readonly look: DisplayKind;
   /** The value as the row holds it. */
   readonly value: (row: Row) => unknown;
   readonly schema: JsonSchema | schemas.OptionalField;
@@ -35,7 +35,7 @@ type Columns<From> = readonly (readonly [suffix: string, cell: (from: From) => C
 
 /** The schema, JSON and CSV of a value. */
 interface Kind<Value> {
-  readonly look: Look;
+  readonly look: DisplayKind;
   readonly schema: (description?: string) => Field<never>['schema'];
   readonly json: (value: Value) => unknown;
   readonly columns: Columns<Value>;
@@ -58,7 +58,7 @@ function define<Value>(
   schema: (description?: string) => JsonSchema,
   json: (value: Value) => unknown,
   columns: Columns<Value>,
-  look: Look = 'plain',
+  look: DisplayKind = 'plain',
 ): FieldMaker<Value> {
   return Object.assign(makerOf({ look, schema, json, columns }), {
     orNull: makerOf<Value | null>({
@@ -100,7 +100,7 @@ function single<Value>(
   schema: (description?: string) => JsonSchema,
   json: (value: Value) => unknown,
   cell: (value: Value) => Cell,
-  look?: Look,
+  look?: DisplayKind,
 ): FieldMaker<Value> {
   return define(schema, json, [['', cell]], look);
 }

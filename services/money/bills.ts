@@ -80,12 +80,15 @@ export async function importBill(database: Database, bill: BillImport): Promise<
   }
   const isInDollars = (latest?.usdPerUnit ?? PICO_PER_USD) === PICO_PER_USD;
   const billed = await readBill({ csv, columns, usdPerUnit, isInDollars });
-  return orClosed(month, storeVendorBill(database, month, { vendor, upstreams, columns, usdPerUnit, author, billed }));
+  return rejectIfMonthClosed(
+    month,
+    storeVendorBill(database, month, { vendor, upstreams, columns, usdPerUnit, author, billed }),
+  );
 }
 
 /** Deletes a bill that was imported by mistake. @throws ServiceError if there is none, or its month is closed */
 export async function deleteBill(database: Database, vendor: string, month: Month): Promise<void> {
-  if (!(await orClosed(month, deleteVendorBill(database, vendor, month)))) throw noSuchBill(vendor, month);
+  if (!(await rejectIfMonthClosed(month, deleteVendorBill(database, vendor, month)))) throw noSuchBill(vendor, month);
 }
 
 /** @throws ServiceError `not_found` */
@@ -108,7 +111,7 @@ function noSuchBill(vendor: string, month: Month): ServiceError {
   return new ServiceError('not_found', `No bill of ${vendor} was imported for ${month.name}.`);
 }
 
-async function orClosed<Result>(month: Month, change: Promise<Result>): Promise<Result> {
+async function rejectIfMonthClosed<Result>(month: Month, change: Promise<Result>): Promise<Result> {
   return change.catch((error: unknown) => {
     if (!(error instanceof MonthClosedError)) throw error;
     throw badRequest(`${month.name} is closed, and its bills cannot be changed. Correct mistakes in an open month.`);

@@ -52,7 +52,7 @@ async function adopt(
   submission: StoredSubmission,
   jobId: string,
 ): Promise<boolean> {
-  const settlement = { outcome: 'accepted', learntFrom: 'the callback', jobId } as const;
+  const settlement = { outcome: 'accepted', evidence: 'the callback', jobId } as const;
   try {
     const isNew = await settleSubmission(database, submission, settlement);
     if (isNew) metrics.submissionSettled(submission.provider, settlement);

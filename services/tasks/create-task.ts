@@ -92,17 +92,17 @@ export function createTaskCreator({
       encryptedBody: claim.encrypt(body),
     };
     const uploadIds = uploadsIn(request.render, storage);
-    const startsHere = starter.takesNext(task.id);
+    const startsHere = starter.tryReserveSlot(task.id);
     const nextStartAt = startsHere ? new Date(task.createdAt.getTime() + OWN_START_MS) : task.createdAt;
     const create = (): Promise<CreateOutcome> => batcher.add({ ...task, nextStartAt, uploadIds, idempotency });
     const outcome = await withAllowances(database, caller.account.id, create).catch((error: unknown) => {
-      starter.forget(task.id);
+      starter.releaseSlot(task.id);
       throw error instanceof OutcomeUnknownError ? mayExist(task.id, error) : error;
     });
     if (outcome === 'created' && startsHere) starter.startSoon(task);
-    else if (outcome === 'created') starter.leave();
+    else if (outcome === 'created') starter.deferToRelay();
     else {
-      starter.forget(task.id);
+      starter.releaseSlot(task.id);
       throw await refusalOf(database, outcome, task, caller.key);
     }
     return { status: 201, body, taskId: task.id };

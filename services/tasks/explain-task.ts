@@ -120,12 +120,12 @@ function submissionEvents(submission: StoredSubmission, texts: TimelineTexts): T
 const ITS_ANSWER = 'the answer';
 
 function describeOutcome(submission: StoredSubmission, texts: TimelineTexts): string {
-  const { outcome, learntFrom, jobId, possibleLoss, cost, vendorCost } = submission;
+  const { outcome, evidence, jobId, possibleLoss, cost, vendorCost } = submission;
   const { submission: phrases } = texts;
   const source =
-    outcome === 'unknown' || learntFrom === null || learntFrom === ITS_ANSWER
+    outcome === 'unknown' || evidence === null || evidence === ITS_ANSWER
       ? ''
-      : phrases.knownFrom(timelineWord(learntFrom, texts));
+      : phrases.knownFrom(timelineWord(evidence, texts));
   return [
     `${outcomeWords(submission, texts)}${source}`,
     ...(jobId === null ? [] : [phrases.job(jobId)]),

@@ -86,15 +86,15 @@ function startTasks({ database, starter }: RelayDependencies, signal: AbortSigna
       return true;
     }
     // Set before the claim, so that a task left to the relay in the meantime is not overlooked.
-    starter.served(false);
+    starter.setBacklog(false);
     const due = await claimTasksToStart(database, { limit, retryAfterSeconds: RETRY_AFTER_SECONDS, served });
     const mayBeMore = due.length === limit;
-    if (mayBeMore) starter.served(true);
+    if (mayBeMore) starter.setBacklog(true);
     served.push(...due.map(({ accountId }) => accountId));
     served.splice(0, served.length - SERVED_COUNT);
     const handled = await Promise.all(due.map((task) => starter.start(task)));
     if (!handled.every(Boolean)) return false;
-    if (!mayBeMore) await Promise.race([starter.whenLeft(), pause(PAUSE_MS, signal)]);
+    if (!mayBeMore) await Promise.race([starter.whenDeferred(), pause(PAUSE_MS, signal)]);
     return true;
   };
 }

@@ -20,7 +20,7 @@ const GRACE_SECONDS = 30;
 const AGAIN_SECONDS = 60;
 
 /** How a task ends whose workflow has ended without saying how. Temporal starts no second one after one that completed. */
-export const LOST: TaskEnding = {
+export const WORKFLOW_LOST: TaskEnding = {
   status: 'failed',
   failure: {
     code: 'processing_failed',
@@ -66,7 +66,7 @@ async function repair(
   if (recorded || workflow?.status === 'COMPLETED') {
     const { applied, task: ended } = recorded
       ? await endAsRecorded({ database, workflows }, task.id, recorded)
-      : await finishTask(database, task.id, LOST, eventOf(LOST));
+      : await finishTask(database, task.id, WORKFLOW_LOST, eventOf(WORKFLOW_LOST));
     if (!applied) return;
     metrics.taskEnded(ended);
     log.warn({ ...state, status: ended.status }, 'finished a task whose workflow had already ended');

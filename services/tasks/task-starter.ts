@@ -18,21 +18,21 @@ export interface TaskStarter {
    * Whether this process starts a task that is about to be created. If not, it is left to the relay, without delay:
    * there is no room, or others are already waiting, which it must not overtake.
    */
-  takesNext(taskId: string): boolean;
+  tryReserveSlot(taskId: string): boolean;
   /** Releases the place of a task that was not created. */
-  forget(taskId: string): void;
+  releaseSlot(taskId: string): void;
   /** Starts a taken task after its creation, without waiting for the result. */
   startSoon(task: TaskToStart): void;
   /** Notes that a task waits for the relay. */
-  leave(): void;
+  deferToRelay(): void;
   /** Resolves as soon as a task waits for the relay. */
-  whenLeft(): Promise<void>;
+  whenDeferred(): Promise<void>;
   /** How many waiting tasks may be started now. */
   freeSlots(): Promise<number>;
   /** Tries to start the workflow and records it; never throws. @returns whether Temporal acknowledged */
   start(task: TaskToStart): Promise<boolean>;
-  /** @param left whether more tasks wait than there was room for */
-  served(left: boolean): void;
+  /** @param mayBeMore whether more tasks wait than there was room for */
+  setBacklog(mayBeMore: boolean): void;
   /** Resolves when no start is in progress. */
   stop(): Promise<void>;
 }
@@ -86,22 +86,22 @@ export function createTaskStarter({
   }
 
   return {
-    takesNext: (taskId) => {
+    tryReserveSlot: (taskId) => {
       if (line.waits() || window.freeSlots() === 0) return false;
       window.add(taskId);
       return true;
     },
-    forget: (taskId) => window.remove(taskId),
+    releaseSlot: (taskId) => window.remove(taskId),
     startSoon: (task) => void tracked(task),
-    leave: () => line.set(true),
-    whenLeft: () => line.whenSet(),
+    deferToRelay: () => line.set(true),
+    whenDeferred: () => line.whenSet(),
     freeSlots: async () => {
       const taskIds = window.listPending();
       if (taskIds.length > 0) window.recordStarts(await findTaskStartTimes(database, taskIds));
       return window.freeSlots();
     },
     start: tracked,
-    served: (left) => line.set(left),
+    setBacklog: (mayBeMore) => line.set(mayBeMore),
     stop: async () => void (await Promise.all(inFlight)),
   };
 }

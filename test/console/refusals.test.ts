@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { badRequest } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
-import { FormError, problemWords } from '../../console/form-problem.ts';
+import { FormError, problemMessage } from '../../console/form-problem.ts';
 import { textsIn } from '../../console/texts/texts.ts';
 import { UNLIMITED, useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createEndpoint } from '../support/factories.ts';
@@ -117,13 +117,16 @@ describe('a refused form', () => {
     expect(text).to.include('>Requests per minute: Enter 1 or more.<').and.include('>Enter 1 or more.<');
   });
 
-  it('repeats the message of the API, marked as English, where the console has no other words', () => {
+  it('repeats the message of the API, marked as English, where the console has no other message', () => {
     const refusal = badRequest('The moon is full.', { path: ['moon'], kind: 'moon.full', values: {} });
-    expect(problemWords(refusal, textsIn('zh'))).to.deep.equal({
-      words: '请修改后重试。系统的英文说明：',
+    expect(problemMessage(refusal, textsIn('zh'))).to.deep.equal({
+      message: '请修改后重试。系统的英文说明：',
       english: 'The moon is full.',
     });
-    expect(problemWords(refusal, textsIn('en'))).to.deep.equal({ words: 'The moon is full.', english: null });
-    expect(problemWords(new FormError('月圆了。'), textsIn('zh'))).to.deep.equal({ words: '月圆了。', english: null });
+    expect(problemMessage(refusal, textsIn('en'))).to.deep.equal({ message: 'The moon is full.', english: null });
+    expect(problemMessage(new FormError('月圆了。'), textsIn('zh'))).to.deep.equal({
+      message: '月圆了。',
+      english: null,
+    });
   });
 });

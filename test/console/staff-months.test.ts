@@ -211,7 +211,7 @@ describe('months in the console of the staff', () => {
       const submission = await openTaskSubmission(app.database, task);
       await settleSubmission(app.database, submission, {
         outcome: 'accepted',
-        learntFrom: 'the answer',
+        evidence: 'the answer',
         jobId: task.id,
       });
       await app

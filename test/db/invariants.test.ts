@@ -796,7 +796,7 @@ describe('the rules of the database', () => {
   });
 
   describe('submissions to upstreams', () => {
-    const settled = { settled_at: new Date(), learnt_from: 'the answer' };
+    const settled = { settled_at: new Date(), evidence: 'the answer' };
     const row = (changes: Row = {}): Row => ({
       task_id: given.queued.id,
       task_created_at: given.queued.createdAt,
@@ -819,8 +819,8 @@ describe('the rules of the database', () => {
         'an outcome that nobody learnt, and a lesson without an outcome',
         [
           { outcome: 'refused', settled_at: new Date() },
-          { outcome: 'refused', learnt_from: 'the answer' },
-          { learnt_from: 'the answer' },
+          { outcome: 'refused', evidence: 'the answer' },
+          { evidence: 'the answer' },
         ],
         'submissions_settled',
       ],

@@ -179,7 +179,7 @@ export async function openTaskSubmission(
 /** Records that the upstream has a job of the task. */
 export async function submitTask(database: Database, task: Pick<Task, 'id'>, jobId: string): Promise<void> {
   const submission = await openTaskSubmission(database, task);
-  await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId });
+  await settleSubmission(database, submission, { outcome: 'accepted', evidence: 'the answer', jobId });
 }
 
 /** A bill of this month with two lines that are not ours. @returns its name in paths */

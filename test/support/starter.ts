@@ -2,13 +2,13 @@ import type { TaskStarter } from '../../services/tasks/task-starter.ts';
 
 /** Starts no workflow of a task. */
 export const NO_STARTER: TaskStarter = {
-  takesNext: () => true,
-  forget: () => {},
+  tryReserveSlot: () => true,
+  releaseSlot: () => {},
   startSoon: () => {},
-  leave: () => {},
-  whenLeft: () => new Promise(() => {}),
+  deferToRelay: () => {},
+  whenDeferred: () => new Promise(() => {}),
   freeSlots: async () => 32,
   start: async () => false,
-  served: () => {},
+  setBacklog: () => {},
   stop: async () => {},
 };

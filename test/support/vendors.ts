@@ -79,8 +79,8 @@ export async function rendersOf(
 /** The submissions of a task: the outcome of each, and its source. */
 export async function attemptsOf(stack: TestStack, { id }: Pick<TaskBody, 'id'>): Promise<readonly string[]> {
   const rows = await stack
-    .database<{ task_id: string; provider: string; outcome: string | null; learnt_from: string | null }>('submissions')
+    .database<{ task_id: string; provider: string; outcome: string | null; evidence: string | null }>('submissions')
     .where({ task_id: id })
     .orderBy('submitted_at');
-  return rows.map(({ provider, outcome, learnt_from }) => `${provider}: ${outcome}, from ${learnt_from}`);
+  return rows.map(({ provider, outcome, evidence }) => `${provider}: ${outcome}, from ${evidence}`);
 }

@@ -23,7 +23,7 @@ export const SUBMISSION = resource<StoredSubmission>('Submission', {
   outcome: field
     .oneOf(OUTCOMES)
     .orNull('outcome', 'The outcome. Null while open, `unknown` if it can no longer be learnt'),
-  learnt_from: field.text.orNull('learntFrom', 'The source of the outcome'),
+  learnt_from: field.text.orNull('evidence', 'The source of the outcome'),
   detail: field.text.orNull(noteOf, 'The upstream’s message, or a note'),
   settled_at: field.isoTime.orNull('settledAt', 'When the outcome was recorded. Null while open'),
   job_id: field.text.orNull('jobId', 'The upstream’s id of the job'),

@@ -18,12 +18,12 @@ export function AddFunds({
   /** Whether to show the form with the amount here, in place of a link to the billing page. */
   readonly withForm?: boolean;
 }) {
-  const { billing: words } = useTexts();
+  const { billing: messages } = useTexts();
   if (!hasMemberPermission(role, 'pay')) return null;
   const billing = `/console/accounts/${accountId}/billing`;
   if (checkout !== null && withForm) {
     return (
-      <Form action={`${billing}/checkout`} class="row" submit={words.addFunds}>
+      <Form action={`${billing}/checkout`} class="row" submit={messages.addFunds}>
         <Field name="amount_usd" inputMode="decimal" required />
       </Form>
     );
@@ -33,7 +33,7 @@ export function AddFunds({
   return (
     <p>
       <a class="button" href={link} rel="noreferrer">
-        {words.addFunds}
+        {messages.addFunds}
       </a>
     </p>
   );
@@ -41,25 +41,31 @@ export function AddFunds({
 
 /** Automatic top-ups by a saved card when the balance is low: the current agreement, or the form to agree. */
 export function AutomaticTopUp({ accountId, agreed }: { accountId: string; agreed: AutoTopUp | null }) {
-  const { billing: words } = useTexts();
+  const { billing: messages } = useTexts();
   const path = `/console/accounts/${accountId}/billing/automatic`;
   return (
-    <Card title={words.automatic}>
+    <Card title={messages.automatic}>
       {agreed === null ? (
-        <Form action={path} submit={words.giveCard} look="quiet">
-          <Field name="threshold_usd" label={words.threshold} inputMode="decimal" required />
-          <Field name="amount_usd" id="automatic-amount" label={words.automaticAmount} inputMode="decimal" required />
-          <p class="hint">{words.automaticHint(AUTO_TOP_UP.maxPerDay)}</p>
+        <Form action={path} submit={messages.giveCard} look="quiet">
+          <Field name="threshold_usd" label={messages.threshold} inputMode="decimal" required />
+          <Field
+            name="amount_usd"
+            id="automatic-amount"
+            label={messages.automaticAmount}
+            inputMode="decimal"
+            required
+          />
+          <p class="hint">{messages.automaticHint(AUTO_TOP_UP.maxPerDay)}</p>
         </Form>
       ) : (
         <>
-          <p>{words.automaticIs(usd(agreed.threshold), usd(agreed.amount))}</p>
+          <p>{messages.automaticIs(usd(agreed.threshold), usd(agreed.amount))}</p>
           {agreed.stoppedBecause === null ? null : (
             <p>
-              <Badge tone="bad">{words.automaticStopped}</Badge> <span lang="en">{agreed.stoppedBecause}</span>
+              <Badge tone="bad">{messages.automaticStopped}</Badge> <span lang="en">{agreed.stoppedBecause}</span>
             </p>
           )}
-          <FormButton action={`${path}/stop`} label={words.stopAutomatic} look="quiet" />
+          <FormButton action={`${path}/stop`} label={messages.stopAutomatic} look="quiet" />
         </>
       )}
     </Card>

@@ -62,11 +62,11 @@ async function showList({ query, texts, params, path }: UserVisit, { database }:
   const { entries: documents, next } = await readListPage(query, 'billingDocument', (slice) =>
     listDocuments(database, { accountId, kind, ...slice }),
   );
-  const { billing: words } = texts;
+  const { billing: messages } = texts;
   return showPage(
-    words.documents,
+    messages.documents,
     <Filters>
-      <ChoiceFilter name="kind" all={words.allDocuments} values={DOCUMENT_KINDS} />
+      <ChoiceFilter name="kind" all={messages.allDocuments} values={DOCUMENT_KINDS} />
     </Filters>,
     <Card>
       <Documents documents={documents} path={path} />
@@ -76,19 +76,19 @@ async function showList({ query, texts, params, path }: UserVisit, { database }:
 }
 
 export function Documents({ documents, path }: { documents: readonly BillingDocument[]; path: string }) {
-  const { billing: words, fields, language } = useTexts();
+  const { billing: messages, fields, language } = useTexts();
   return (
     <ResourceTable
       of={LISTED_DOCUMENT}
-      label={words.documents}
+      label={messages.documents}
       rows={documents}
-      none={words.noDocuments}
+      none={messages.noDocuments}
       pageOf={({ id }) => `${path}/${id}`}
       columns={[
         'number',
         'kind',
         'issued_at',
-        [words.about, ({ month, reference }) => (month === null ? reference : monthName(month, language))],
+        [messages.about, ({ month, reference }) => (month === null ? reference : monthName(month, language))],
         [fields.amount_usd, 'total_usd'],
       ]}
     />
@@ -100,30 +100,30 @@ async function showDocument({ params, texts }: UserVisit, { database }: ApiServi
   const document = requireFound(await findDocument(database, { id, accountId }));
   const { kind, number, seller, customer, issuedAt, month, reference, lines } = document;
   const { subtotal, total, taxes, corrects } = document;
-  const { billing: words, fields, language, common, values } = texts;
+  const { billing: messages, fields, language, common, values } = texts;
   const sums: readonly (readonly [string, string])[] = [
-    ...(subtotal === total ? [] : [[words.subtotal, formatDollars(subtotal)] as const]),
-    ...(taxes.length === 0 ? [] : [[words.net, formatDollars(netAmount(document))] as const]),
+    ...(subtotal === total ? [] : [[messages.subtotal, formatDollars(subtotal)] as const]),
+    ...(taxes.length === 0 ? [] : [[messages.net, formatDollars(netAmount(document))] as const]),
     ...taxes.map(({ name, percent, amount }) => [`${name} ${percent} %`, formatDollars(amount)] as const),
   ];
   return showPage(
     `${values.kind[kind]} ${number}`,
     <Card>
       <div class="parties">
-        <PartyLines title={words.seller} party={seller} />
+        <PartyLines title={messages.seller} party={seller} />
         <PartyLines title={common.customer} party={customer} />
         <Facts
           facts={[
             [fields.issued_at, <Time at={issuedAt} />],
             month === null ? null : [common.month, monthName(month, language)],
             reference === null ? null : [fields.reference, reference],
-            corrects === null ? null : [words.corrects, corrects],
+            corrects === null ? null : [messages.corrects, corrects],
           ]}
         />
       </div>
       <ResourceTable
         of={DOCUMENT_LINE}
-        label={words.documents}
+        label={messages.documents}
         rows={lines}
         columns={[
           [
@@ -145,11 +145,11 @@ async function showDocument({ params, texts }: UserVisit, { database }: ApiServi
             <dd>{amount}</dd>
           </>
         ))}
-        <dt class="total">{words.total}</dt>
+        <dt class="total">{messages.total}</dt>
         <dd class="total">{formatDollars(total)} USD</dd>
       </dl>
-      <p class="soft">{kind === 'invoice' ? words.paidInAdvance : null}</p>
-      <p class="soft">{taxes.length === 0 ? words.noTaxesHere : words.taxesIncluded}</p>
+      <p class="soft">{kind === 'invoice' ? messages.paidInAdvance : null}</p>
+      <p class="soft">{taxes.length === 0 ? messages.noTaxesHere : messages.taxesIncluded}</p>
       <p class="row">
         <PrintButton />
       </p>
@@ -158,10 +158,10 @@ async function showDocument({ params, texts }: UserVisit, { database }: ApiServi
 }
 
 export function BillingDetailsFields() {
-  const { billing: words } = useTexts();
+  const { billing: messages } = useTexts();
   return (
     <>
-      <Field name="billing_name" hint={words.billingNameHint} autocomplete="organization" />
+      <Field name="billing_name" hint={messages.billingNameHint} autocomplete="organization" />
       <Field name="billing_address" lines={3} autocomplete="street-address" />
       <Field name="tax_id" />
     </>
@@ -170,21 +170,21 @@ export function BillingDetailsFields() {
 
 /** The latest documents, and the billing details of future documents. */
 export function DocumentsCard({ account, documents }: { account: Account; documents: readonly BillingDocument[] }) {
-  const { billing: words, common } = useTexts();
+  const { billing: messages, common } = useTexts();
   const billing = `/console/accounts/${account.id}/billing`;
   const action = `${billing}/details`;
   const path = `${billing}/documents`;
   return (
-    <Card title={words.documents}>
+    <Card title={messages.documents}>
       <Documents documents={documents} path={path} />
       {documents.length === 0 ? null : (
         <p class="pages">
-          <a href={path}>{words.allDocuments}</a>
+          <a href={path}>{messages.allDocuments}</a>
         </p>
       )}
       <details open={useRefusal(action) !== null}>
-        <summary>{words.details}</summary>
-        <p class="hint">{words.detailsHint}</p>
+        <summary>{messages.details}</summary>
+        <p class="hint">{messages.detailsHint}</p>
         <Form action={action} submit={common.save} look="quiet" stored={billingFields(account)}>
           <BillingDetailsFields />
         </Form>

@@ -102,18 +102,18 @@ interface LedgerProps extends ShownLedger {
 }
 
 export function Ledger({ entries, next, balance, keys, pageOf, isOfStaff = false }: LedgerProps) {
-  const { billing: words, common } = useTexts();
+  const { billing: messages, common } = useTexts();
   return (
     <>
       <Holds balance={balance} />
       <Filters downloads={<Downloads />}>
-        <ChoiceFilter name="type" label={common.what} all={words.allEntries} values={ENTRY_TYPES} />
+        <ChoiceFilter name="type" label={common.what} all={messages.allEntries} values={ENTRY_TYPES} />
         <KeyFilter keys={keys} />
         <DayFilters />
       </Filters>
       <Card>
         <Entries entries={entries} pageOf={pageOf} isOfStaff={isOfStaff} hasColumnMenu />
-        <p class="hint">{words.ledgerExplained}</p>
+        <p class="hint">{messages.ledgerExplained}</p>
         <Pages next={next} />
       </Card>
     </>
@@ -122,25 +122,25 @@ export function Ledger({ entries, next, balance, keys, pageOf, isOfStaff = false
 
 /** The balance, and the held amounts. */
 export function Holds({ balance }: { balance: BalanceWithHolds }) {
-  const { billing: words, common, fields } = useTexts();
+  const { billing: messages, common, fields } = useTexts();
   const { available, heldByTasks, runningTasks, heldByText } = balance;
   const held = heldByTasks + heldByText;
   const holds = [
-    ...(runningTasks > 0 ? [words.heldByTasks(runningTasks, formatDollars(heldByTasks))] : []),
-    ...(heldByText > 0n ? [words.heldByText(formatDollars(heldByText))] : []),
+    ...(runningTasks > 0 ? [messages.heldByTasks(runningTasks, formatDollars(heldByTasks))] : []),
+    ...(heldByText > 0n ? [messages.heldByText(formatDollars(heldByText))] : []),
   ];
   return (
     <div class="grid">
       <Card title={common.balance}>
         <Headline amount={available + held} />
-        <p class="soft">{words.balanceHint}</p>
+        <p class="soft">{messages.balanceHint}</p>
       </Card>
       <Card title={fields.available_usd}>
         <Headline amount={available} />
       </Card>
-      <Card title={words.held}>
+      <Card title={messages.held}>
         <Headline amount={held} />
-        <p class="soft">{holds.length === 0 ? words.nothingHeld : holds.join('; ')}</p>
+        <p class="soft">{holds.length === 0 ? messages.nothingHeld : holds.join('; ')}</p>
       </Card>
     </div>
   );
@@ -156,14 +156,14 @@ interface EntriesProps {
 /** A table of entries: one signed amount each, and the balance after it. */
 export function Entries({ entries, pageOf, isOfStaff = false, hasColumnMenu = false }: EntriesProps) {
   const texts = useTexts();
-  const { billing: words, fields, common } = texts;
+  const { billing: messages, fields, common } = texts;
   const hasBalances = entries.some(({ balance }) => balance !== null);
   return (
     <ResourceTable
       of={BALANCE_ENTRY}
-      label={words.ledger}
+      label={messages.ledger}
       rows={entries}
-      none={words.noEntries}
+      none={messages.noEntries}
       hasColumnMenu={hasColumnMenu}
       columns={[
         [common.when, 'created_at'],
@@ -193,10 +193,10 @@ function Linked({ href, children }: { href: string | null; children: Child }) {
 /** The purpose of an entry. Only operators see reason and author. */
 function purposeOf(entry: BalanceEntry, isOfStaff: boolean, texts: Texts): string | null {
   const { model, failureReason, inputTokens, outputTokens, reference, author, reason } = entry;
-  const { billing: words } = texts;
+  const { billing: messages } = texts;
   const parts = [
     model,
-    inputTokens !== null && outputTokens !== null ? words.tokens(Number(inputTokens), Number(outputTokens)) : null,
+    inputTokens !== null && outputTokens !== null ? messages.tokens(Number(inputTokens), Number(outputTokens)) : null,
     failureReason === null ? null : wordFor('failure_reason', failureReason, texts),
     reference,
     ...(isOfStaff ? [reason, author] : []),

@@ -146,7 +146,7 @@ async function showOverview(visit: MemberVisit, services: ApiServices): Promise<
   const { account, texts } = visit;
   const { accountId } = account;
   const { database, reports, topUpUrl, checkout } = services;
-  const { billing: words } = texts;
+  const { billing: messages } = texts;
   const path = `/console/accounts/${accountId}/billing`;
   const [found, promo, months, topUps, entries, automatic, documents] = await Promise.all([
     existingAccount(database, accountId),
@@ -161,27 +161,27 @@ async function showOverview(visit: MemberVisit, services: ApiServices): Promise<
     texts.titles.billing,
     <Balance account={found} promo={promo}>
       <AddFunds account={account} services={services} withForm />
-      {topUpUrl === null && checkout === null ? <p class="soft">{words.noAddFunds}</p> : null}
+      {topUpUrl === null && checkout === null ? <p class="soft">{messages.noAddFunds}</p> : null}
       <Form action={`${path}/low-balance`} submit={texts.common.save} look="quiet" stored={lowBalanceFields(found)}>
-        <Field name="low_balance_usd" hint={words.lowBalanceHint} inputMode="decimal" />
+        <Field name="low_balance_usd" hint={messages.lowBalanceHint} inputMode="decimal" />
       </Form>
     </Balance>,
     <div class="grid">
-      <Card title={words.topUps} wide>
+      <Card title={messages.topUps} wide>
         <TopUps topUps={topUps} />
-        {topUps.length < LATEST ? null : <a href={`${path}/top-ups`}>{words.allTopUps}</a>}
+        {topUps.length < LATEST ? null : <a href={`${path}/top-ups`}>{messages.allTopUps}</a>}
       </Card>
       {checkout === null ? null : <AutomaticTopUp accountId={accountId} agreed={automatic} />}
-      <Card title={words.statements}>
+      <Card title={messages.statements}>
         <Months months={months.slice(0, LATEST_MONTHS)} visit={visit} />
-        {months.length <= LATEST_MONTHS ? null : <a href={`${path}/statements`}>{words.allMonths}</a>}
+        {months.length <= LATEST_MONTHS ? null : <a href={`${path}/statements`}>{messages.allMonths}</a>}
       </Card>
     </div>,
     <DocumentsCard account={found} documents={documents} />,
-    <Card title={words.ledger}>
+    <Card title={messages.ledger}>
       <Entries entries={entries} pageOf={pagesOfMember(accountId)} />
       <p class="pages">
-        <a href={`${path}/ledger`}>{words.wholeLedger}</a>
+        <a href={`${path}/ledger`}>{messages.wholeLedger}</a>
       </p>
     </Card>,
   );
@@ -196,32 +196,32 @@ function Balance({
   readonly promo: Awaited<ReturnType<typeof sumPromoCredit>>;
   readonly children: Child;
 }) {
-  const { billing: words, common } = useTexts();
+  const { billing: messages, common } = useTexts();
   return (
     <div class="grid">
       <Card title={common.balance}>
         <Headline amount={fundedAvailable + signupAvailable} />
         {children}
       </Card>
-      <Card title={words.parts}>
+      <Card title={messages.parts}>
         <Facts
           facts={[
-            [words.paid, <ExactMoney amount={fundedAvailable} />],
+            [messages.paid, <ExactMoney amount={fundedAvailable} />],
             [
-              words.granted,
+              messages.granted,
               <>
-                <ExactMoney amount={signupAvailable} /> <p class="hint">{words.grantedHint}</p>
+                <ExactMoney amount={signupAvailable} /> <p class="hint">{messages.grantedHint}</p>
                 {promo.nextExpiry === null ? null : (
                   <p class="hint">
-                    {words.promo(formatDollars(promo.available), promo.nextExpiry.toISOString().slice(0, 10))}
+                    {messages.promo(formatDollars(promo.available), promo.nextExpiry.toISOString().slice(0, 10))}
                   </p>
                 )}
               </>,
             ],
             [
-              words.held,
+              messages.held,
               <>
-                <ExactMoney amount={fundedReserved + signupReserved} /> <p class="hint">{words.heldHint}</p>
+                <ExactMoney amount={fundedReserved + signupReserved} /> <p class="hint">{messages.heldHint}</p>
               </>,
             ],
           ]}
@@ -232,13 +232,13 @@ function Balance({
 }
 
 function TopUps({ topUps }: { topUps: readonly CreditedTopUp[] }) {
-  const { billing: words, fields, common } = useTexts();
+  const { billing: messages, fields, common } = useTexts();
   return (
     <ResourceTable
       of={CREDITED_TOP_UP}
-      label={words.topUps}
+      label={messages.topUps}
       rows={topUps}
-      none={words.noTopUps}
+      none={messages.noTopUps}
       columns={[
         [common.when, 'created_at'],
         'amount_usd',

@@ -15,23 +15,23 @@ import { monthIn } from '../usage/period.ts';
 export const statementPages = [
   member.page('/accounts/{account_id}/billing/statements/{month}', 'pay', async (visit, services) => {
     const month = monthIn(visit);
-    const { billing: words, language } = visit.texts;
-    const names = { ...words.kinds, opening: words.opening, closing: words.closing };
+    const { billing: messages, language } = visit.texts;
+    const names = { ...messages.kinds, opening: messages.opening, closing: messages.closing };
     const billing = `/console/accounts/${visit.account.accountId}/billing`;
     return showPage(
-      words.statement(monthName(month.name, language)),
+      messages.statement(monthName(month.name, language)),
       <Card>
-        {month.to.getTime() > services.clock.nowMs() ? <p class="soft">{words.soFar}</p> : null}
+        {month.to.getTime() > services.clock.nowMs() ? <p class="soft">{messages.soFar}</p> : null}
         <StatementTable
           lines={await statementLines(visit, services)}
-          label={words.statement(month.name)}
+          label={messages.statement(month.name)}
           names={names}
           parties={await findParties(services.database, visit.account.accountId)}
         />
         <p class="row">
           <PrintButton />
           <Downloads />
-          <ButtonLink href={`${billing}/ledger?${daysOf(month)}`} label={words.ledger} look="quiet" />
+          <ButtonLink href={`${billing}/ledger?${daysOf(month)}`} label={messages.ledger} look="quiet" />
         </p>
       </Card>,
     );

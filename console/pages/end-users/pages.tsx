@@ -63,7 +63,7 @@ async function askedUsage({ params, query }: UserVisit, { reports, queueReport, 
 }
 
 async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { endUsers: words, titles, fields, common, values } = visit.texts;
+  const { endUsers: messages, titles, fields, common, values } = visit.texts;
   const { account, period, rows } = await askedUsage(visit, services);
   const named = visit.query.get('end_user')?.trim() || undefined;
   const budgets = await readListPage(visit.query, 'endUserBudget', (slice) =>
@@ -79,7 +79,7 @@ async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<Pa
       title={titles.usage}
       of={END_USER_USAGE}
       rows={rows.slice(0, MAX_ROWS)}
-      none={words.noUsage}
+      none={messages.noUsage}
       hasColumnMenu
       columns={[
         [fields.end_user, Name, null, 'end_user'],
@@ -90,17 +90,17 @@ async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<Pa
         'output_tokens',
       ]}
     >
-      {rows.length > MAX_ROWS ? <p class="soft">{words.more(MAX_ROWS)}</p> : null}
+      {rows.length > MAX_ROWS ? <p class="soft">{messages.more(MAX_ROWS)}</p> : null}
     </TableCard>,
     <BudgetTable page={budgets} path={visit.path} mayChange={mayChange} />,
     mayChange ? (
-      <Card title={words.set}>
+      <Card title={messages.set}>
         <Form action={visit.path} submit={common.save}>
-          <p class="soft">{words.explanation}</p>
+          <p class="soft">{messages.explanation}</p>
           <div class="grid">
-            <Field name="end_user" hint={words.asNamed} />
+            <Field name="end_user" hint={messages.asNamed} />
             <Field name="usage_limit_usd" inputMode="decimal" />
-            <Choice name="limit_period" label={words.renews} options={Object.entries(values.limit_period)} />
+            <Choice name="limit_period" label={messages.renews} options={Object.entries(values.limit_period)} />
           </div>
         </Form>
       </Card>
@@ -123,14 +123,14 @@ interface BudgetTableProps {
 }
 
 function BudgetTable({ page: { entries, next }, path, mayChange }: BudgetTableProps) {
-  const { endUsers: words, keys, fields, common, values } = useTexts();
+  const { endUsers: messages, keys, fields, common, values } = useTexts();
   return (
     <TableCard
       next={next}
-      title={words.budgets}
+      title={messages.budgets}
       of={END_USER_BUDGET}
       rows={entries}
-      none={words.noBudgets}
+      none={messages.noBudgets}
       columns={[
         [fields.end_user, Name],
         [
@@ -142,7 +142,7 @@ function BudgetTable({ page: { entries, next }, path, mayChange }: BudgetTablePr
           ),
           'number',
         ],
-        [words.renewsAt, ({ limitPeriod }) => <Time at={renewalOf(limitPeriod, new Date())} />],
+        [messages.renewsAt, ({ limitPeriod }) => <Time at={renewalOf(limitPeriod, new Date())} />],
         mayChange
           ? [
               common.delete,
@@ -151,7 +151,7 @@ function BudgetTable({ page: { entries, next }, path, mayChange }: BudgetTablePr
                   action={`${path}/${id}/delete`}
                   label={common.delete}
                   look="danger"
-                  question={words.delete}
+                  question={messages.delete}
                 />
               ),
             ]

@@ -66,7 +66,7 @@ interface TileProps {
 }
 
 function Tile({ upload, visit, services: { storage, uploadExpiryMs } }: TileProps) {
-  const { files: words, common, language } = visit.texts;
+  const { files: messages, common, language } = visit.texts;
   const { id, filename, bytes, mimeType, createdAt, usedAt, storageKey } = upload;
   const url = storage.urlOf(storageKey);
   const name = filename || id;
@@ -88,17 +88,17 @@ function Tile({ upload, visit, services: { storage, uploadExpiryMs } }: TileProp
         <span class="soft">
           {usedAt === null ? (
             <>
-              {words.expires} <Time at={new Date(createdAt.getTime() + uploadExpiryMs)} />
+              {messages.expires} <Time at={new Date(createdAt.getTime() + uploadExpiryMs)} />
             </>
           ) : (
-            words.used
+            messages.used
           )}
         </span>
         <div class="row">
           <button type="button" class="quiet" data-copy={url} data-copied={common.copied}>
-            {words.copyLink}
+            {messages.copyLink}
           </button>
-          <a href={`${visit.path}/${id}/delete`} aria-label={words.deleteLabel(name)}>
+          <a href={`${visit.path}/${id}/delete`} aria-label={messages.deleteLabel(name)}>
             {common.delete}
           </a>
         </div>

@@ -36,7 +36,7 @@ export const homePages = [
       sumDailyUsage(reports, { accountId, ...period }),
       listTasks(database, { accountId, limit: LATEST }),
     ]);
-    const { home, usage: usageWords, titles, common } = texts;
+    const { home, usage: usageMessages, titles, common } = texts;
     const usage = `/console/accounts/${accountId}/usage?${asked.toString()}`;
     const signup = account.signupAvailable;
     const running = tasks.filter(({ completedAt }) => completedAt === null).length;
@@ -55,7 +55,7 @@ export const homePages = [
         <Card title={home.spend} wide>
           <DayChart
             days={daysOf(period, nowMs)}
-            series={seriesOf(days, usageWords.others)}
+            series={seriesOf(days, usageMessages.others)}
             label={home.spend}
             dayHref={(day) => `${usage}&day=${day}`}
             nameHref={(model) => `${usage}&model=${encodeURIComponent(model)}`}

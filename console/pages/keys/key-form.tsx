@@ -21,14 +21,14 @@ const validate = createValidator(createKeySchema);
  * @throws ServiceError `bad_request`
  */
 export function readSettings({ form, texts }: Visit, catalogue: Catalogue, stored: ApiKey | null): KeySettings {
-  const { keys: words } = texts;
+  const { keys: messages } = texts;
   const limit = form.optional('usage_limit_usd');
   const models = form.all('models').slice(0, MAX_KEY_ENTRIES + 1);
   const addresses = form.words('ip_allowlist', MAX_KEY_ENTRIES, /[^\s,]+/g);
   const isUnlimited = form.text('unlimited') !== '';
   const hasAllModels = form.text('all_models') !== '';
-  if ((limit === null) !== isUnlimited) throw new FormError(words.limitOrNone, { field: 'usage_limit_usd' });
-  if ((models.length === 0) !== hasAllModels) throw new FormError(words.modelsOrAll);
+  if ((limit === null) !== isUnlimited) throw new FormError(messages.limitOrNone, { field: 'usage_limit_usd' });
+  if ((models.length === 0) !== hasAllModels) throw new FormError(messages.modelsOrAll);
   const body = validate({
     name: form.text('name'),
     usage_limit_usd: limit,
@@ -41,7 +41,8 @@ export function readSettings({ form, texts }: Visit, catalogue: Catalogue, store
   const settings = toKeySettings(body, catalogue);
   const { expiresAt } = settings;
   const isUnchanged = expiresAt?.getTime() === stored?.expiresAt?.getTime();
-  if (expiresAt && !isUnchanged && expiresAt <= new Date()) throw new FormError(words.expired, { field: 'expires_at' });
+  if (expiresAt && !isUnchanged && expiresAt <= new Date())
+    throw new FormError(messages.expired, { field: 'expires_at' });
   return settings;
 }
 
@@ -71,7 +72,7 @@ interface KeyFormProps {
 }
 
 export function KeyForm({ action, stored, catalogue }: KeyFormProps) {
-  const { keys: words, common, fields, values } = useTexts();
+  const { keys: messages, common, fields, values } = useTexts();
   const { usageLimit = null, models = null } = stored ?? {};
   const sent = useRefusal(action)?.sent;
   const hasAllModels = sent ? sent.text('all_models') !== '' : models === null;
@@ -86,20 +87,20 @@ export function KeyForm({ action, stored, catalogue }: KeyFormProps) {
           <Check
             name="unlimited"
             value="on"
-            label={words.unlimited}
+            label={messages.unlimited}
             isChecked={stored !== null && usageLimit === null}
           />
         </div>
-        <Choice name="limit_period" options={[['', words.neverRenews], ...Object.entries(values.limit_period)]} />
+        <Choice name="limit_period" options={[['', messages.neverRenews], ...Object.entries(values.limit_period)]} />
         <Field name="rate_limit_rpm" hint={common.optional} inputMode="numeric" />
         <Field name="expires_on" wireName="expires_at" label={fields.expires_at} hint={common.optional} type="date" />
-        <Field name="ip_allowlist" hint={words.addressesHint} lines={3} />
+        <Field name="ip_allowlist" hint={messages.addressesHint} lines={3} />
       </div>
       <fieldset>
         <legend>{fields.models}</legend>
-        <Check name="all_models" value="on" label={words.allModels} isChecked={hasAllModels} />
+        <Check name="all_models" value="on" label={messages.allModels} isChecked={hasAllModels} />
         <details open={!hasAllModels}>
-          <summary>{words.chooseModels}</summary>
+          <summary>{messages.chooseModels}</summary>
           <div class="checks">
             {ids.map((id) => (
               <Check name="models" value={id} label={id} isChecked={models?.includes(id) ?? false} />

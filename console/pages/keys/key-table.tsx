@@ -15,7 +15,7 @@ interface Props {
 }
 
 export function KeyTable({ keys: rows, path, mayChange, ...table }: Props) {
-  const { keys: words, staffAccounts, fields, common, titles } = useTexts();
+  const { keys: messages, staffAccounts, fields, common, titles } = useTexts();
   return (
     <TableCard
       {...table}
@@ -27,11 +27,11 @@ export function KeyTable({ keys: rows, path, mayChange, ...table }: Props) {
           fields.name,
           ({ id, name, hint }) => (
             <WithNote note={<code>{hint}</code>}>
-              {mayChange ? <a href={`${path}/${id}`}>{name || words.unnamed}</a> : name || words.unnamed}
+              {mayChange ? <a href={`${path}/${id}`}>{name || messages.unnamed}</a> : name || messages.unnamed}
             </WithNote>
           ),
         ],
-        [words.used, (key) => <Spent apiKey={key} />, 'number'],
+        [messages.used, (key) => <Spent apiKey={key} />, 'number'],
         [fields.last_used_at, (key) => <LastUsed apiKey={key} />],
         [fields.status, (key) => <Chosen name="state" value={stateOf(key)} />],
         'created_at',
@@ -50,13 +50,13 @@ export function KeyTable({ keys: rows, path, mayChange, ...table }: Props) {
 }
 
 export function KeyFacts({ apiKey }: { apiKey: ApiKey }) {
-  const { keys: words, fields } = useTexts();
+  const { keys: messages, fields } = useTexts();
   return (
     <Facts
       facts={[
         [fields.key, <code>{apiKey.hint}</code>],
         [fields.status, <Chosen name="state" value={stateOf(apiKey)} />],
-        [words.used, <Spent apiKey={apiKey} />],
+        [messages.used, <Spent apiKey={apiKey} />],
         [fields.last_used_at, <LastUsed apiKey={apiKey} />],
         [fields.created_at, <Time at={apiKey.createdAt} />],
         [fields.id, <code>{apiKey.id}</code>],
@@ -67,17 +67,17 @@ export function KeyFacts({ apiKey }: { apiKey: ApiKey }) {
 
 /** The amount that counts towards the limit, and when the limit renews. */
 function Spent({ apiKey: { usedOfLimit, usageLimit, limitPeriod } }: { apiKey: ApiKey }) {
-  const { keys: words, values } = useTexts();
+  const { keys: messages, values } = useTexts();
   return (
-    <WithNote note={limitPeriod === null ? null : words.renewal(values.limit_period[limitPeriod])}>
-      <Money amount={usedOfLimit} /> {usageLimit === null ? '' : words.ofLimit(usd(usageLimit))}
+    <WithNote note={limitPeriod === null ? null : messages.renewal(values.limit_period[limitPeriod])}>
+      <Money amount={usedOfLimit} /> {usageLimit === null ? '' : messages.ofLimit(usd(usageLimit))}
     </WithNote>
   );
 }
 
 function LastUsed({ apiKey: { lastUsedAt } }: { apiKey: ApiKey }) {
-  const { staffAccounts: words } = useTexts();
-  return lastUsedAt === null ? <>{words.never}</> : <Time at={lastUsedAt} />;
+  const { staffAccounts: messages } = useTexts();
+  return lastUsedAt === null ? <>{messages.never}</> : <Time at={lastUsedAt} />;
 }
 
 function stateOf({ disabledAt, expiresAt }: ApiKey): string {

@@ -115,17 +115,17 @@ async function keyOf({ params }: UserVisit, { database }: Pick<ApiServices, 'dat
 
 async function showKeys(visit: UserVisit, { database, catalogue }: ApiServices): Promise<PageResult> {
   const { id: accountId } = await existingAccount(database, visit.params['account_id'] ?? '');
-  const { keys: words, titles } = visit.texts;
+  const { keys: messages, titles } = visit.texts;
   return showPage(
     titles.keys,
     isStaffPage(visit) ? null : <ApiReference />,
     <KeyTable
       keys={await listApiKeys(database, { accountId, limit: MAX_KEYS })}
-      none={words.none}
+      none={messages.none}
       path={visit.path}
       mayChange
     />,
-    <Card title={words.create}>
+    <Card title={messages.create}>
       <KeyForm action={visit.path} stored={null} catalogue={catalogue} />
     </Card>,
   );
@@ -133,39 +133,39 @@ async function showKeys(visit: UserVisit, { database, catalogue }: ApiServices):
 
 async function showKey(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const stored = await keyOf(visit, services);
-  const { keys: words, common, titles } = visit.texts;
-  const name = stored.name || words.unnamed;
+  const { keys: messages, common, titles } = visit.texts;
+  const name = stored.name || messages.unnamed;
   return showPage(
     name,
     <Card>
       <KeyFacts apiKey={stored} />
       <div class="row actions">
         <a href={listOf(visit)}>{titles.keys}</a>
-        <FormButton action={`${visit.path}/delete`} label={common.delete} look="danger" question={words.delete} />
+        <FormButton action={`${visit.path}/delete`} label={common.delete} look="danger" question={messages.delete} />
       </div>
     </Card>,
     <RefusedCalls
       calls={await listRefusedCalls(services.database, { accountId: stored.accountId, apiKeyId: stored.id })}
     />,
-    <Card title={words.rotate}>
-      <p class="soft">{words.rotateHint}</p>
-      <Form action={`${visit.path}/rotate`} submit={words.rotate} look="quiet">
-        <Choice name="hours" label={words.oldKeyWorks} value="24" options={Object.entries(words.rotations)} />
+    <Card title={messages.rotate}>
+      <p class="soft">{messages.rotateHint}</p>
+      <Form action={`${visit.path}/rotate`} submit={messages.rotate} look="quiet">
+        <Choice name="hours" label={messages.oldKeyWorks} value="24" options={Object.entries(messages.rotations)} />
       </Form>
     </Card>,
-    <Card title={words.edit}>
+    <Card title={messages.edit}>
       <KeyForm action={visit.path} stored={stored} catalogue={services.catalogue} />
     </Card>,
   );
 }
 
 function showSecret(visit: UserVisit, secret: string): PageResult {
-  const { keys: words, common } = visit.texts;
+  const { keys: messages, common } = visit.texts;
   return showPage(
-    words.madeTitle,
+    messages.madeTitle,
     <Card>
-      <p>{words.made}</p>
-      <Copyable text={secret} label={words.madeTitle} />
+      <p>{messages.made}</p>
+      <Copyable text={secret} label={messages.madeTitle} />
       <p>
         <ButtonLink href={listOf(visit)} label={common.done} />
       </p>

@@ -10,23 +10,23 @@ import { TableCard } from '../../html/resource-table.tsx';
 const REFUSED = nested<ListedRefusals>({ reason: field.text('reason') });
 
 export function RefusedCalls({ calls }: { calls: readonly ListedRefusals[] }) {
-  const { keys: words, fields } = useTexts();
+  const { keys: messages, fields } = useTexts();
   return (
     <TableCard
-      title={words.refusedCalls}
+      title={messages.refusedCalls}
       of={REFUSED}
       rows={calls}
-      none={words.noRefusedCalls}
+      none={messages.noRefusedCalls}
       columns={[
-        [words.refusedAt, ({ refusedAt }) => <Time at={refusedAt} />],
-        [words.call, ({ method, path }) => (path === '' ? words.otherCalls : <code>{`${method} ${path}`}</code>)],
+        [messages.refusedAt, ({ refusedAt }) => <Time at={refusedAt} />],
+        [messages.call, ({ method, path }) => (path === '' ? messages.otherCalls : <code>{`${method} ${path}`}</code>)],
         [fields.status, ({ status }) => status, 'number'],
-        [words.code, ({ code }) => <code>{code}</code>],
+        [messages.code, ({ code }) => <code>{code}</code>],
         [fields.reason, 'reason', 'words'],
-        [words.times, ({ calls: times }) => times, 'number'],
+        [messages.times, ({ calls: times }) => times, 'number'],
       ]}
     >
-      {calls.length < REFUSED_CALLS.perKey ? null : <p class="soft">{words.refusedCapped(REFUSED_CALLS.perKey)}</p>}
+      {calls.length < REFUSED_CALLS.perKey ? null : <p class="soft">{messages.refusedCapped(REFUSED_CALLS.perKey)}</p>}
     </TableCard>
   );
 }

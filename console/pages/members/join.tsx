@@ -45,16 +45,16 @@ async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Dat
 /** Shows how to accept the invitation. */
 async function join(visit: Visit, invitation: Invitation, database: Database): Promise<PageResult> {
   const { session, texts } = visit;
-  const { members: words } = texts;
+  const { members: messages } = texts;
   const { accountName, email, role } = invitation;
   if (session && !session.secondFactorPending) {
     if (session.user.email !== email)
-      return joinPage(visit, invitation, <p>{words.forSomebodyElse(email, session.user.email)}</p>, 409);
+      return joinPage(visit, invitation, <p>{messages.forSomebodyElse(email, session.user.email)}</p>, 409);
     return joinPage(
       visit,
       invitation,
-      <Form action={visit.path} submit={words.joinAccount(accountName)}>
-        <p>{words.joinAs(texts.values.role[role])}</p>
+      <Form action={visit.path} submit={messages.joinAccount(accountName)}>
+        <p>{messages.joinAs(texts.values.role[role])}</p>
       </Form>,
     );
   }
@@ -63,7 +63,7 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
     visit,
     invitation,
     <>
-      <p>{words.signInFirst(email)}</p>
+      <p>{messages.signInFirst(email)}</p>
       <p>
         <ButtonLink href="/console/sign-in" label={texts.signIn.title} />
       </p>
@@ -72,14 +72,14 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
 }
 
 function newUserForm(visit: Visit, invitation: Invitation, problem: string | null): PageResult {
-  const { signIn, members: words, values } = visit.texts;
+  const { signIn, members: messages, values } = visit.texts;
   return joinPage(
     visit,
     invitation,
     <>
       <Problem of={problem} />
-      <p>{words.joinAs(values.role[invitation.role])}</p>
-      <Form action={visit.path} submit={words.joinAccount(invitation.accountName)}>
+      <p>{messages.joinAs(values.role[invitation.role])}</p>
+      <Form action={visit.path} submit={messages.joinAccount(invitation.accountName)}>
         <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />
         <Field name="name" value={visit.form.text('name')} required autocomplete="name" />
         <NewPassword />

@@ -34,14 +34,14 @@ export const memberPages = [
     '',
     'own',
     async (visit, { database, canSendMail, publicUrl }) => {
-      const { members: words } = visit.texts;
+      const { members: messages } = visit.texts;
       const email = visit.form.text('email').toLowerCase();
-      if (!isEmailAddress(email)) throw new FormError(words.notAnAddress, { field: 'email' });
+      if (!isEmailAddress(email)) throw new FormError(messages.notAnAddress, { field: 'email' });
       const invited = inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), canSendMail });
       const made = orRefused(await invited, visit);
-      const title = words.invitedTitle(email);
-      if ('mailedTo' in made) return { title, explained: words.invitationMailed(made.mailedTo) };
-      return { title, explained: words.invited(email), link: publicUrl + made.path };
+      const title = messages.invitedTitle(email);
+      if ('mailedTo' in made) return { title, explained: messages.invitationMailed(made.mailedTo) };
+      return { title, explained: messages.invited(email), link: publicUrl + made.path };
     },
     showLink,
   ),
@@ -73,12 +73,12 @@ export const memberPages = [
     '/link',
     'own',
     async (visit, { database, canSendMail, publicUrl }) => {
-      const { members: words } = visit.texts;
+      const { members: messages } = visit.texts;
       const userId = visit.params['user_id'] ?? '';
       const made = orRefused(await makeMemberLink(database, ownerOf(visit), { userId, canSendMail }), visit);
-      const title = words.linkTitle;
-      if ('mailedTo' in made) return { title, explained: words.mailed(made.mailedTo) };
-      return { title, explained: words.linkMade, link: publicUrl + made.path };
+      const title = messages.linkTitle;
+      if ('mailedTo' in made) return { title, explained: messages.mailed(made.mailedTo) };
+      return { title, explained: messages.linkMade, link: publicUrl + made.path };
     },
     showLink,
   ),
@@ -119,14 +119,14 @@ export function roleIn({ form }: Pick<MemberVisit, 'form'>): MemberRole {
 }
 
 function RoleChoice({ value }: { value?: MemberRole }) {
-  const { members: words, values } = useTexts();
-  const options = MEMBER_ROLES.map((role) => [role, `${values.role[role]}: ${words.rolesDo[role]}`] as const);
+  const { members: messages, values } = useTexts();
+  const options = MEMBER_ROLES.map((role) => [role, `${values.role[role]}: ${messages.rolesDo[role]}`] as const);
   return <Choice name="role" value={value} options={options} />;
 }
 
 async function showMembers(visit: MemberVisit, { database }: ApiServices): Promise<PageResult> {
   const { texts, account, form } = visit;
-  const { members: words, titles, fields, common } = texts;
+  const { members: messages, titles, fields, common } = texts;
   return showPage(
     titles.members,
     <TableCard
@@ -137,7 +137,7 @@ async function showMembers(visit: MemberVisit, { database }: ApiServices): Promi
           fields.name,
           ({ id, name }) => (
             <>
-              <a href={`/console${pathOf(visit)}/${id}`}>{name}</a> {id === visit.user.id ? words.you : ''}
+              <a href={`/console${pathOf(visit)}/${id}`}>{name}</a> {id === visit.user.id ? messages.you : ''}
             </>
           ),
         ],
@@ -147,16 +147,16 @@ async function showMembers(visit: MemberVisit, { database }: ApiServices): Promi
           common.secondFactor,
           ({ hasPassword, hasSecondFactor }) =>
             hasSecondFactor ? (
-              <Badge tone="good">{words.hasSecondFactor}</Badge>
+              <Badge tone="good">{messages.hasSecondFactor}</Badge>
             ) : (
-              <Badge tone="calm">{hasPassword ? words.noSecondFactor : words.neverSignedIn}</Badge>
+              <Badge tone="calm">{hasPassword ? messages.noSecondFactor : messages.neverSignedIn}</Badge>
             ),
         ],
       ]}
     />,
     await Invitations({ visit, database }),
-    <Card title={words.invite}>
-      <Form action={`/console${pathOf(visit)}`} submit={words.makeLink}>
+    <Card title={messages.invite}>
+      <Form action={`/console${pathOf(visit)}`} submit={messages.makeLink}>
         <Field
           name="email"
           label={texts.signIn.email}
@@ -185,12 +185,12 @@ const INVITATION = nested<Invitation>({
 });
 
 async function Invitations({ visit, database }: { visit: MemberVisit; database: ApiServices['database'] }) {
-  const { members: words } = visit.texts;
+  const { members: messages } = visit.texts;
   const invitations = await listInvitations(database, visit.account.accountId);
   if (invitations.length === 0) return null;
   return (
     <TableCard
-      title={words.invitations}
+      title={messages.invitations}
       of={INVITATION}
       rows={invitations}
       notes={{ expires_at: 'mail' }}
@@ -199,12 +199,12 @@ async function Invitations({ visit, database }: { visit: MemberVisit; database: 
         'role',
         'expires_at',
         [
-          words.withdraw,
+          messages.withdraw,
           ({ email }) => (
             <Form action={`/console${pathOf(visit)}/withdraw`}>
               <input type="hidden" name="email" value={email} />
-              <button type="submit" class="quiet" aria-label={words.withdrawOf(email)}>
-                {words.withdraw}
+              <button type="submit" class="quiet" aria-label={messages.withdrawOf(email)}>
+                {messages.withdraw}
               </button>
             </Form>
           ),
@@ -216,7 +216,7 @@ async function Invitations({ visit, database }: { visit: MemberVisit; database: 
 
 async function showMember(visit: MemberVisit, { database }: ApiServices): Promise<PageResult> {
   const { texts, account, params } = visit;
-  const { members: words, common } = texts;
+  const { members: messages, common } = texts;
   const member = requireFound(
     (await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']),
   );
@@ -230,17 +230,17 @@ async function showMember(visit: MemberVisit, { database }: ApiServices): Promis
       </Form>
     </Card>,
     member.id === visit.user.id ? null : (
-      <Card title={words.lostPassword}>
-        <p>{words.linkExplained}</p>
-        <Form action={`${path}/link`} submit={words.makeNewLink} look="quiet" />
+      <Card title={messages.lostPassword}>
+        <p>{messages.linkExplained}</p>
+        <Form action={`${path}/link`} submit={messages.makeNewLink} look="quiet" />
       </Card>
     ),
-    <Card title={words.remove}>
+    <Card title={messages.remove}>
       <FormButton
         action={`${path}/remove`}
         label={common.remove(member.name)}
         look="danger"
-        question={words.removeExplained}
+        question={messages.removeExplained}
       />
     </Card>,
   );

@@ -26,7 +26,7 @@ const PRICED_MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.one
 export const modelPages = [
   member.page('/accounts/{account_id}/models', 'see', async (visit, services) => {
     const { account, query, texts } = visit;
-    const { models: words, fields, titles, common } = texts;
+    const { models: messages, fields, titles, common } = texts;
     const kind = query.get('kind') ?? '';
     const part = (query.get('model') ?? '').trim().toLowerCase();
     const prices = await findOwnPriceList(visit, services);
@@ -39,15 +39,15 @@ export const modelPages = [
     return showPage(
       titles.models,
       <Filters>
-        <FieldFilter name="model" label={words.part} />
-        <ChoiceFilter name="kind" all={words.allKinds} values={KINDS} />
+        <FieldFilter name="model" label={messages.part} />
+        <ChoiceFilter name="kind" all={messages.allKinds} values={KINDS} />
       </Filters>,
-      <p class="soft">{words.units}</p>,
+      <p class="soft">{messages.units}</p>,
       <ApiReference tag="Models" />,
       <TableCard
         of={PRICED_MODEL}
         rows={rows}
-        none={words.none}
+        none={messages.none}
         columns={[
           [fields.model, 'id'],
           'kind',
@@ -57,7 +57,7 @@ export const modelPages = [
                 '',
                 ({ id }) =>
                   services.models.disabledBy(id) === null ? (
-                    <a href={playground + encodeURIComponent(id)}>{words.tryIt}</a>
+                    <a href={playground + encodeURIComponent(id)}>{messages.tryIt}</a>
                   ) : (
                     <Badge tone="bad">{texts.values.state.disabled}</Badge>
                   ),

@@ -13,14 +13,14 @@ export interface WholeAnswer {
 }
 
 export function ChatFields({ model, visit: { form, texts } }: { model: TextModel; visit: MemberVisit }) {
-  const words = texts.playground;
+  const messages = texts.playground;
   return (
     <>
-      <Field name="system" label={words.system} hint={words.systemHint} value={form.text('system')} lines={2} />
+      <Field name="system" label={messages.system} hint={messages.systemHint} value={form.text('system')} lines={2} />
       <Field
         name="max_tokens"
-        label={words.maxTokens}
-        {...(model.maxOutputTokens === null ? {} : { hint: words.maxTokensHint(model.maxOutputTokens) })}
+        label={messages.maxTokens}
+        {...(model.maxOutputTokens === null ? {} : { hint: messages.maxTokensHint(model.maxOutputTokens) })}
         inputMode="numeric"
         value={form.text('max_tokens')}
       />
@@ -47,7 +47,7 @@ export function AnswerCard({ answer }: { answer: WholeAnswer | null }) {
 
 /** The card in which the page's script lists the questions of the tab, which the server does not store. */
 export function QuestionList() {
-  const { playground: words, tasks } = useTexts();
+  const { playground: messages, tasks } = useTexts();
   return (
     <section
       class="card"
@@ -57,8 +57,8 @@ export function QuestionList() {
       data-again={tasks.useAgain}
       aria-labelledby="asked-title"
     >
-      <h2 id="asked-title">{words.asked}</h2>
-      <p class="hint">{words.askedHint}</p>
+      <h2 id="asked-title">{messages.asked}</h2>
+      <p class="hint">{messages.askedHint}</p>
       <div data-list></div>
     </section>
   );

@@ -39,18 +39,18 @@ async function receive(visit: MemberVisit, services: ApiServices): Promise<Uploa
 
 /** An input for files, which the page's script shows. Without script, people enter links. */
 export function FileDrop({ visit: { account, session, texts } }: { visit: MemberVisit }) {
-  const words = texts.playground;
+  const messages = texts.playground;
   return (
     <div
       class="drop"
       hidden
       data-drop={`/console/accounts/${account.accountId}/playground/files`}
       data-token={session.formToken}
-      data-failed={words.uploadFailed}
+      data-failed={messages.uploadFailed}
     >
-      <label for="field-files">{words.drop}</label>
+      <label for="field-files">{messages.drop}</label>
       <input id="field-files" type="file" accept={PICTURES} multiple />
-      <ul class="thumbnails" aria-label={words.chosen} aria-live="polite"></ul>
+      <ul class="thumbnails" aria-label={messages.chosen} aria-live="polite"></ul>
       <div data-problem></div>
     </div>
   );

@@ -13,7 +13,7 @@ interface Props<Model> {
 
 export function MediaFields({ model, visit }: Props<MediaModel>) {
   const { texts, form } = visit;
-  const words = texts.playground;
+  const messages = texts.playground;
   return (
     <>
       <div class="grid">
@@ -31,9 +31,9 @@ export function MediaFields({ model, visit }: Props<MediaModel>) {
       </div>
       {model.images.max === 0 ? null : (
         <fieldset>
-          <legend>{words.images(model.images.required ? 1 : 0, model.images.max)}</legend>
+          <legend>{messages.images(model.images.required ? 1 : 0, model.images.max)}</legend>
           <FileDrop visit={visit} />
-          <Field name="images" hint={words.imagesHint} value={form.all('images').join('\n')} lines={2} />
+          <Field name="images" hint={messages.imagesHint} value={form.all('images').join('\n')} lines={2} />
         </fieldset>
       )}
       <Parameters model={model} visit={visit} />
@@ -65,19 +65,19 @@ interface ParameterProps {
 }
 
 function Parameter({ name, schema, isRequired, visit: { texts, form } }: ParameterProps) {
-  const words = texts.playground;
+  const messages = texts.playground;
   const { type, description, default: usual } = schema;
   const field = { name: fieldOf(name), wireName: name, label: name, value: form.text(fieldOf(name)) };
   const choices = type === 'boolean' ? ['true', 'false'] : 'enum' in schema ? schema.enum?.map(String) : undefined;
   if (choices !== undefined) {
-    const unset = [['', usual === undefined ? words.notSet : words.usual(String(usual))]] as const;
+    const unset = [['', usual === undefined ? messages.notSet : messages.usual(String(usual))]] as const;
     return <Choice {...field} options={[...unset, ...choices.map((choice) => [choice, choice] as const)]} />;
   }
   const isJson = type === 'array' || type === 'object';
   const hints = [
     description,
     isJson ? 'JSON' : undefined,
-    usual === undefined ? undefined : words.usual(String(usual)),
+    usual === undefined ? undefined : messages.usual(String(usual)),
   ];
   const hint = hints.filter((part) => part !== undefined).join('. ');
   return (
@@ -93,14 +93,14 @@ function Parameter({ name, schema, isRequired, visit: { texts, form } }: Paramet
 
 function Duration({ model: { durationSeconds }, visit: { texts, form } }: Props<VideoModel>) {
   const { min, max, values } = durationSeconds;
-  const words = texts.playground;
+  const messages = texts.playground;
   const value = form.text('duration') || String(durationSeconds.default);
   return values === null ? (
-    <Field name="duration" label={words.duration(min, max)} inputMode="numeric" value={value} />
+    <Field name="duration" label={messages.duration(min, max)} inputMode="numeric" value={value} />
   ) : (
     <Choice
       name="duration"
-      label={words.duration(min, max)}
+      label={messages.duration(min, max)}
       value={value}
       options={values.map((seconds) => [String(seconds), String(seconds)])}
     />

@@ -13,7 +13,7 @@ import { errorHeaders, presentError } from '../../../domain/error-envelope.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { FormError, problemWords } from '../../form-problem.ts';
+import { FormError, problemMessage } from '../../form-problem.ts';
 import { Problem } from '../../html/components.tsx';
 import { requireFound, member, type MemberVisit, type PageResult, showPage, showPart } from '../../page.ts';
 import { findOwnTask, findOwnPriceList } from '../own-account.ts';
@@ -110,7 +110,7 @@ async function show(
   const isDisabled = (id: string): boolean => services.models.disabledBy(id) !== null;
   const enabled = groups.flatMap(([, models]) => models).find(({ id }) => !isDisabled(id)) ?? null;
   const model = chosen ?? enabled;
-  const { playground: words, titles } = visit.texts;
+  const { playground: messages, titles } = visit.texts;
   const [priced, latest] = await Promise.all([
     model && price(visit, services, model),
     listLatestTasks(visit, services),
@@ -121,7 +121,7 @@ async function show(
     <ModelChoice groups={groups} model={model} path={path} isDisabled={isDisabled} />,
     <div id="tried" class="grid">
       {model === null || priced === null ? null : isDisabled(model.id) ? (
-        <Problem of={words.disabled(model.id)} />
+        <Problem of={messages.disabled(model.id)} />
       ) : (
         <>
           <TryForm model={model} visit={visit} path={path} price={priced.price} />
@@ -198,8 +198,8 @@ async function stream(visit: MemberVisit, services: ApiServices, model: Playgrou
     if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
     context.status = error.status;
     context.set(errorHeaders(error));
-    const { words, english } = problemWords(error, texts);
-    context.body = presentError(new ServiceError(error.code, words + (english ?? '')), requestId);
+    const { message, english } = problemMessage(error, texts);
+    context.body = presentError(new ServiceError(error.code, message + (english ?? '')), requestId);
   }
   return { kind: 'sent' };
 }

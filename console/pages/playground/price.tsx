@@ -75,21 +75,21 @@ export function PriceAndCalls({ priced }: Props) {
 }
 
 function Price({ priced: { model, price, problem } }: Props) {
-  const { playground: words } = useTexts();
+  const { playground: messages } = useTexts();
   if (!isMedia(model)) {
     const { input, output } = model.pricing.rates;
-    if (model.free) return <p>{words.free}</p>;
+    if (model.free) return <p>{messages.free}</p>;
     return (
       <p>
-        <Money amount={input * TOKENS_PER_PRICE} /> {words.perInput} <Money amount={output * TOKENS_PER_PRICE} />{' '}
-        {words.perOutput}
+        <Money amount={input * TOKENS_PER_PRICE} /> {messages.perInput} <Money amount={output * TOKENS_PER_PRICE} />{' '}
+        {messages.perOutput}
       </p>
     );
   }
   if (price === null) return <p class="hint">{problem && <ProblemText of={problem} />}</p>;
   return (
     <p>
-      <Money amount={price} /> {words.perTask}
+      <Money amount={price} /> {messages.perTask}
     </p>
   );
 }

@@ -14,7 +14,7 @@ import { isMedia, type ModelGroups, type PlaygroundModel } from './models.ts';
 export const PLACED = 'placed';
 
 export function LatestRuns({ tasks, path }: { tasks: readonly Task[]; path: string }) {
-  const { playground: words, tasks: taskWords } = useTexts();
+  const { playground: messages, tasks: taskMessages } = useTexts();
   const [latest] = tasks;
   const live = {
     'hx-get': path,
@@ -28,8 +28,8 @@ export function LatestRuns({ tasks, path }: { tasks: readonly Task[]; path: stri
     <section id="latest" {...live}>
       {latest === undefined ? null : (
         <>
-          <h2>{words.latest}</h2>
-          <Gallery tasks={tasks} accountId={latest.accountId} again={taskWords.useAgain} />
+          <h2>{messages.latest}</h2>
+          <Gallery tasks={tasks} accountId={latest.accountId} again={taskMessages.useAgain} />
         </>
       )}
     </section>
@@ -96,10 +96,10 @@ interface TryFormProps {
 export function TryForm({ model, visit, path, price }: TryFormProps) {
   const { texts, form } = visit;
   const { problem } = usePage();
-  const words = texts.playground;
+  const messages = texts.playground;
   const scripted = isMedia(model)
-    ? { 'hx-post': path, 'hx-target': '#result', 'hx-sync': 'this:drop', 'data-unanswered': words.unanswered }
-    : { 'data-cost-at': `${path}/cost/`, 'data-broken': words.broken };
+    ? { 'hx-post': path, 'hx-target': '#result', 'hx-sync': 'this:drop', 'data-unanswered': messages.unanswered }
+    : { 'data-cost-at': `${path}/cost/`, 'data-broken': messages.broken };
   return (
     <section class="card" id="order">
       {visit.isPartRequest ? <Problem of={problem} /> : null}
@@ -110,16 +110,16 @@ export function TryForm({ model, visit, path, price }: TryFormProps) {
         </div>
         {isMedia(model) ? <MediaFields model={model} visit={visit} /> : <ChatFields model={model} visit={visit} />}
         <div class="row">
-          <button type="submit">{isMedia(model) ? texts.common.create : words.send}</button>
+          <button type="submit">{isMedia(model) ? texts.common.create : messages.send}</button>
           <OrderPrice price={price} />
           {isMedia(model) ? null : (
             <button type="button" class="quiet" data-stop hidden>
-              {words.stop}
+              {messages.stop}
             </button>
           )}
           <noscript>
             <button type="submit" class="quiet" formaction={`${path}/price`}>
-              {words.showPrice}
+              {messages.showPrice}
             </button>
           </noscript>
         </div>
@@ -139,7 +139,7 @@ export function OrderPrice({ price, isUpdate = false }: { price: PicoUsd | null;
 
 /** The browser polls this result until the task is final. The answer is empty while the status stays the same. */
 export function TaskResult({ task }: { task: Task }) {
-  const { playground: words, common } = useTexts();
+  const { playground: messages, common } = useTexts();
   const account = `/console/accounts/${task.accountId}`;
   const path = `${account}/playground/tasks/${task.id}?shown=${task.status}`;
   return (
@@ -153,7 +153,7 @@ export function TaskResult({ task }: { task: Task }) {
           <Chosen name="status" value={task.status} />
           {task.status === 'failed' ? null : <Money amount={task.price} />}
           <DownloadLinks task={task} />
-          <a href={`${account}/tasks/${task.id}`}>{words.openTask}</a>
+          <a href={`${account}/tasks/${task.id}`}>{messages.openTask}</a>
         </p>
       </Card>
     </Polled>

@@ -90,8 +90,8 @@ export const profilePages = [
 async function assertPassword({ user, form, texts }: UserVisit, { database }: ApiServices): Promise<void> {
   const result = await confirmPassword(database, user, form.exact('current'));
   if (result === 'right') return;
-  const words = result === 'wrong' ? texts.profile.wrongPassword : texts.signIn.tooMany;
-  throw new FormError(words, { field: 'current' });
+  const messages = result === 'wrong' ? texts.profile.wrongPassword : texts.signIn.tooMany;
+  throw new FormError(messages, { field: 'current' });
 }
 
 /** @returns the recovery codes, or null if the user already had a second factor or the session has ended */
@@ -125,11 +125,11 @@ async function connectProvider(visit: UserVisit, services: ApiServices): Promise
 }
 
 /** Shows a link in place of a redirect, because the pages' policy allows forms to redirect only to this origin. */
-function leadOn({ texts: { profile: words, signIn } }: UserVisit, { name }: OpenIdProvider, url: string) {
+function leadOn({ texts: { profile: messages, signIn } }: UserVisit, { name }: OpenIdProvider, url: string) {
   return showPage(
     signIn.withProvider(name),
     <Card>
-      <ButtonLink href={url} label={words.continue(name)} />
+      <ButtonLink href={url} label={messages.continue(name)} />
     </Card>,
   );
 }

@@ -13,11 +13,11 @@ import { useTexts } from '../../html/page-context.ts';
 
 /** Shows the codes, which no other page shows. */
 export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
-  const { profile: words, common } = texts;
+  const { profile: messages, common } = texts;
   return showPage(
-    words.recoveryCodes,
+    messages.recoveryCodes,
     <Card>
-      <p>{words.keepCodes}</p>
+      <p>{messages.keepCodes}</p>
       <ul class="codes">
         {codes.map((code) => (
           <li>
@@ -29,7 +29,7 @@ export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
         <button type="button" class="quiet" data-copy={codes.join('\n')} data-copied={common.copied}>
           {common.copy}
         </button>
-        <ButtonLink href="/console/profile" label={words.codesKept} />
+        <ButtonLink href="/console/profile" label={messages.codesKept} />
       </div>
     </Card>,
   );
@@ -41,19 +41,19 @@ interface AddProps {
 }
 
 export function AddSecondFactor({ visit: { user, texts, session, form }, encryption }: AddProps) {
-  const { profile: words, common } = texts;
+  const { profile: messages, common } = texts;
   // Keeps the secret after a mistyped code, so that the entry in the app stays valid.
   const secret = decryptOffer(encryption, session, form.text('offer')) ?? newSecondFactorSecret();
   const address = secondFactorAddress(secret, user.email);
   return (
     <Card title={common.secondFactor}>
-      <Form action="/console/profile/second-factor" submit={words.turnOn}>
+      <Form action="/console/profile/second-factor" submit={messages.turnOn}>
         <p>
-          {words.addSecondFactor} <a href={address}>{words.openApp}</a>
+          {messages.addSecondFactor} <a href={address}>{messages.openApp}</a>
         </p>
-        <QrCode text={address} label={words.qrCode} />
+        <QrCode text={address} label={messages.qrCode} />
         <input type="hidden" name="offer" value={encryptOffer(encryption, session, secret)} />
-        <Copyable text={secret} label={words.secret} />
+        <Copyable text={secret} label={messages.secret} />
         <Field name="code" label={texts.signIn.code} required autocomplete="one-time-code" inputMode="numeric" />
         <CurrentPassword id="second-factor" />
       </Form>
@@ -62,18 +62,18 @@ export function AddSecondFactor({ visit: { user, texts, session, form }, encrypt
 }
 
 export function OwnSecondFactor({ codesLeft }: { codesLeft: number }) {
-  const { profile: words, common } = useTexts();
+  const { profile: messages, common } = useTexts();
   return (
     <>
       <Card title={common.secondFactor}>
-        <p>{words.hasSecondFactor}</p>
-        <Form action="/console/profile/second-factor/remove" submit={words.removeSecondFactor} look="danger">
+        <p>{messages.hasSecondFactor}</p>
+        <Form action="/console/profile/second-factor/remove" submit={messages.removeSecondFactor} look="danger">
           <CurrentPassword id="second-factor" />
         </Form>
       </Card>
-      <Card title={words.recoveryCodes}>
-        <p>{words.codesLeft(codesLeft)}</p>
-        <Form action="/console/profile/recovery-codes" submit={words.newCodes}>
+      <Card title={messages.recoveryCodes}>
+        <p>{messages.codesLeft(codesLeft)}</p>
+        <Form action="/console/profile/recovery-codes" submit={messages.newCodes}>
           <CurrentPassword id="recovery-codes" />
         </Form>
       </Card>
@@ -83,12 +83,12 @@ export function OwnSecondFactor({ codesLeft }: { codesLeft: number }) {
 
 /** @param id distinguishes the fields of several forms on the page */
 export function CurrentPassword({ id }: { id: string }) {
-  const { profile: words } = useTexts();
+  const { profile: messages } = useTexts();
   return (
     <Field
       name="current"
       id={`field-current-${id}`}
-      label={words.current}
+      label={messages.current}
       type="password"
       required
       autocomplete="current-password"

@@ -28,26 +28,26 @@ interface SessionsProps {
 }
 
 export function Sessions({ visit: { session: own, texts }, sessions }: SessionsProps) {
-  const { profile: words } = texts;
+  const { profile: messages } = texts;
   return (
     <TableCard
-      title={words.sessions}
+      title={messages.sessions}
       wide
       of={SESSION}
       rows={sessions}
       columns={[
-        [words.device, ({ userAgent }) => deviceOf(userAgent) ?? words.unknownDevice],
-        [words.signedInAt, 'created_at'],
+        [messages.device, ({ userAgent }) => deviceOf(userAgent) ?? messages.unknownDevice],
+        [messages.signedInAt, 'created_at'],
         'last_used_at',
         [
-          words.action,
+          messages.action,
           ({ digest }) =>
             digest.equals(own.digest) ? (
-              <Badge tone="good">{words.thisSession}</Badge>
+              <Badge tone="good">{messages.thisSession}</Badge>
             ) : (
               <FormButton
                 action="/console/profile/sessions/end"
-                label={words.endSession}
+                label={messages.endSession}
                 entries={{ session: digest.toString('base64url') }}
               />
             ),
@@ -55,7 +55,7 @@ export function Sessions({ visit: { session: own, texts }, sessions }: SessionsP
       ]}
     >
       {sessions.length < 2 ? null : (
-        <FormButton action="/console/profile/sessions/end-others" label={words.endOthers} look="danger" />
+        <FormButton action="/console/profile/sessions/end-others" label={messages.endOthers} look="danger" />
       )}
     </TableCard>
   );

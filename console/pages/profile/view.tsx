@@ -14,7 +14,7 @@ import { Sessions } from './sessions.tsx';
 export async function profile(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { user, texts } = visit;
   const { database, encryption, openIdProvider } = services;
-  const { fields, signIn, profile: words, navigation, common } = texts;
+  const { fields, signIn, profile: messages, navigation, common } = texts;
   const sessions = await listOpenSessions(database, user.id);
   const codesLeft = user.hasSecondFactor ? await countRecoveryCodes(database, user.id) : 0;
   const isConnected = openIdProvider !== null && (await hasIdentity(database, user.id, openIdProvider.issuer));
@@ -29,11 +29,11 @@ export async function profile(visit: UserVisit, services: ApiServices): Promise<
       />
     </Card>,
     <div class="grid">
-      <Card title={words.language}>
+      <Card title={messages.language}>
         <Form action="/console/profile/language" submit={common.save}>
           <Choice
             name="language"
-            label={words.language}
+            label={messages.language}
             value={user.language}
             options={Object.entries(LANGUAGE_NAMES)}
           />
@@ -46,7 +46,7 @@ export async function profile(visit: UserVisit, services: ApiServices): Promise<
             <NewPassword />
           </Form>
         ) : (
-          <p>{words.noPassword}</p>
+          <p>{messages.noPassword}</p>
         )}
       </Card>
       {!user.hasPassword ? null : user.hasSecondFactor ? (
@@ -64,13 +64,13 @@ export async function profile(visit: UserVisit, services: ApiServices): Promise<
 
 /** Connects or disconnects the provider. Only for users with a password, who can still sign in without the provider. */
 function Provider({ name, isConnected }: { name: string; isConnected: boolean }) {
-  const { profile: words, signIn } = useTexts();
+  const { profile: messages, signIn } = useTexts();
   return (
     <Card title={signIn.withProvider(name)}>
-      <p>{isConnected ? words.connected : words.notConnected}</p>
+      <p>{isConnected ? messages.connected : messages.notConnected}</p>
       <Form
         action={isConnected ? '/console/profile/provider/disconnect' : '/console/profile/provider'}
-        submit={isConnected ? words.disconnect : words.connect}
+        submit={isConnected ? messages.disconnect : messages.connect}
         look={isConnected ? 'danger' : ''}
       >
         <CurrentPassword id="provider" />

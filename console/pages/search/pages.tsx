@@ -77,12 +77,16 @@ function isSeen(visit: UserVisit, accountId: string): boolean {
 function showFound(visit: UserVisit, text: string, found: readonly Match[] | null): PageResult {
   const [only, ...others] = found ?? [];
   if (only && others.length === 0) return { kind: 'redirect', path: pathOf(only, visit), done: null };
-  const { search: words, navigation } = visit.texts;
+  const { search: messages, navigation } = visit.texts;
   const none =
-    found === null ? words.tooLong : visit.form.text('text').length < MIN_SEARCH_LENGTH ? words.short : words.none;
+    found === null
+      ? messages.tooLong
+      : visit.form.text('text').length < MIN_SEARCH_LENGTH
+        ? messages.short
+        : messages.none;
   return showPage(
     navigation.search,
-    text === '' ? null : <p class="soft">{words.for(text)}</p>,
+    text === '' ? null : <p class="soft">{messages.for(text)}</p>,
     <Card>
       {found === null || found.length === 0 ? (
         <Empty>{none}</Empty>
@@ -92,7 +96,7 @@ function showFound(visit: UserVisit, text: string, found: readonly Match[] | nul
             <li>
               <a href={`/console${pathOf(match, visit)}`}>{match.label}</a>{' '}
               <span class="soft">
-                {words.of(words.kinds[match.kind], match.accountName)} <CreatedAt match={match} />
+                {messages.of(messages.kinds[match.kind], match.accountName)} <CreatedAt match={match} />
               </span>
             </li>
           ))}

@@ -32,19 +32,19 @@ function assertMail({ canSendMail }: ApiServices): void {
 }
 
 function lostPassword(
-  { texts: { signIn: words } }: Visit,
+  { texts: { signIn: messages } }: Visit,
   { email, problem }: { readonly email: string; readonly problem: string | null },
 ): PageResult {
   return bare(
-    words.lostPassword,
+    messages.lostPassword,
     <Card>
       <Problem of={problem} />
-      <p>{words.lostIntro}</p>
-      <Form action="/console/lost-password" submit={words.sendLink}>
-        <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
+      <p>{messages.lostIntro}</p>
+      <Form action="/console/lost-password" submit={messages.sendLink}>
+        <Field name="email" label={messages.email} type="email" value={email} required autocomplete="username" />
       </Form>
       <p class="hint">
-        <a href="/console/sign-in">{words.back}</a>
+        <a href="/console/sign-in">{messages.back}</a>
       </p>
     </Card>,
     problem === null ? 200 : 400,

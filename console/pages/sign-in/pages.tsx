@@ -68,15 +68,15 @@ export const signInPages = [
   }),
 ];
 
-function secondFactor({ signIn: words, common }: Texts, problem: string | null): PageResult {
+function secondFactor({ signIn: messages, common }: Texts, problem: string | null): PageResult {
   return bare(
     common.secondFactor,
     <Card>
       <Problem of={problem} />
-      <Form action="/console/sign-in/code" submit={words.submit}>
-        <Field name="code" label={words.code} hint={words.recoveryHint} required autocomplete="one-time-code" />
+      <Form action="/console/sign-in/code" submit={messages.submit}>
+        <Field name="code" label={messages.code} hint={messages.recoveryHint} required autocomplete="one-time-code" />
       </Form>
-      <Form action="/console/sign-out" class="start-over" submit={words.startOver} look="quiet" />
+      <Form action="/console/sign-out" class="start-over" submit={messages.startOver} look="quiet" />
     </Card>,
     problem === null ? 200 : 401,
   );
@@ -86,12 +86,12 @@ function welcome(
   { texts, path }: Visit,
   { email, problem }: { readonly email: string; readonly problem: string | null },
 ): PageResult {
-  const { welcome: words, signIn: labels } = texts;
+  const { welcome: messages, signIn: labels } = texts;
   return bare(
-    words.title,
+    messages.title,
     <Card>
       <Problem of={problem} />
-      <Form action={path} submit={words.submit}>
+      <Form action={path} submit={messages.submit}>
         <Field name="email" label={labels.email} type="email" value={email} autocomplete="username" />
         <NewPassword />
       </Form>
@@ -101,14 +101,14 @@ function welcome(
 }
 
 /** Warns that the session at the provider may still be open. @param signOutUrl the provider's sign-out address */
-function signedOut({ signIn: words }: Texts, name: string, signOutUrl: string) {
+function signedOut({ signIn: messages }: Texts, name: string, signOutUrl: string) {
   return bare(
-    words.signedOut,
+    messages.signedOut,
     <Card>
-      <p>{words.stillSignedIn(name)}</p>
+      <p>{messages.stillSignedIn(name)}</p>
       <div class="row">
-        <ButtonLink href={signOutUrl} label={words.signOutThere(name)} />
-        <a href="/console/sign-in">{words.back}</a>
+        <ButtonLink href={signOutUrl} label={messages.signOutThere(name)} />
+        <a href="/console/sign-in">{messages.back}</a>
       </div>
     </Card>,
   );

@@ -80,18 +80,18 @@ async function finish(visit: Visit, services: ApiServices, { identity, isConnect
 type Shown = Extract<PageResult, { kind: 'page' | 'redirect' }>;
 
 function failed(visit: Visit, services: ApiServices, error: unknown): Shown {
-  const { signIn: words } = visit.texts;
+  const { signIn: messages } = visit.texts;
   const { log, openIdProvider } = services;
   if (error instanceof ProviderDownError) {
     log.warn({ err: error, request_id: visit.requestId }, 'the OpenID Connect provider does not answer');
-    return refused(visit, services, words.providerDown(openIdProvider?.name ?? ''), 503);
+    return refused(visit, services, messages.providerDown(openIdProvider?.name ?? ''), 503);
   }
   if (!(error instanceof SignInRefusedError)) throw error;
   log.info(
     { request_id: visit.requestId, reason: error.message },
     'refused a sign-in with the OpenID Connect provider',
   );
-  return refused(visit, services, words.attemptOver);
+  return refused(visit, services, messages.attemptOver);
 }
 
 function refused(visit: Visit, services: ApiServices, problem: string, status = 401): Shown {

@@ -11,32 +11,34 @@ export function bare(title: string, content: Child, status = 200) {
 }
 
 /** The page of a link that no longer works. */
-export function expiredLink({ welcome: words }: Texts) {
-  return bare(words.expiredTitle, <Card>{words.expired}</Card>, 410);
+export function expiredLink({ welcome: messages }: Texts) {
+  return bare(messages.expiredTitle, <Card>{messages.expired}</Card>, 410);
 }
 
 /** The sign-in form, and links to the other ways to sign in. */
 export function signInForm(
-  { signIn: words }: Texts,
+  { signIn: messages }: Texts,
   { canSendMail, openIdProvider }: Pick<ApiServices, 'canSendMail' | 'openIdProvider'>,
   { email = '', problem = null, status = 401 }: { email?: string; problem?: string | null; status?: number },
 ) {
   return bare(
-    words.title,
+    messages.title,
     <Card>
       <Problem of={problem} />
       {openIdProvider === null ? null : (
         <p>
           <a class="button quiet wide" href="/console/sign-in/provider">
-            {words.withProvider(openIdProvider.name)}
+            {messages.withProvider(openIdProvider.name)}
           </a>
         </p>
       )}
-      <Form action="/console/sign-in" submit={words.submit}>
-        <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
-        <Field name="password" label={words.password} type="password" required autocomplete="current-password" />
+      <Form action="/console/sign-in" submit={messages.submit}>
+        <Field name="email" label={messages.email} type="email" value={email} required autocomplete="username" />
+        <Field name="password" label={messages.password} type="password" required autocomplete="current-password" />
       </Form>
-      <p class="hint">{canSendMail ? <a href="/console/lost-password">{words.lostPassword}</a> : words.invitation}</p>
+      <p class="hint">
+        {canSendMail ? <a href="/console/lost-password">{messages.lostPassword}</a> : messages.invitation}
+      </p>
     </Card>,
     problem === null ? 200 : status,
   );

@@ -24,7 +24,7 @@ export function Deliveries({
   redeliverPath = null,
   isOfEndpoint = false,
 }: DeliveriesProps) {
-  const { staffTasks: words, fields, common } = useTexts();
+  const { staffTasks: messages, fields, common } = useTexts();
   return (
     <TableCard
       of={DELIVERY}
@@ -42,23 +42,23 @@ export function Deliveries({
         ],
         isOfEndpoint ? null : 'webhook_id',
         'status',
-        [words.attempts, ({ attempts }) => attempts.length, 'number'],
-        [words.lastAttempt, ({ attempts }) => lastOf(attempts)],
+        [messages.attempts, ({ attempts }) => attempts.length, 'number'],
+        [messages.lastAttempt, ({ attempts }) => lastOf(attempts)],
         'created_at',
         [
-          words.workflow,
+          messages.workflow,
           ({ id }) => (
             <a href={historyUrl(temporal, id)} target="_blank" rel="noreferrer">
-              {words.openTemporal}
+              {messages.openTemporal}
             </a>
           ),
         ],
         redeliverPath === null
           ? null
           : [
-              words.redeliverOne,
+              messages.redeliverOne,
               ({ id }) => (
-                <FormButton action={`${redeliverPath}/deliveries/${id}/redeliver`} label={words.redeliverOne} />
+                <FormButton action={`${redeliverPath}/deliveries/${id}/redeliver`} label={messages.redeliverOne} />
               ),
             ],
       ]}

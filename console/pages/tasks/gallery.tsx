@@ -79,17 +79,17 @@ export function TaskTile({ task, accountId, isUpdate = false, children }: TaskTi
 }
 
 /** Returns the duration of a task in words, or null until the task is final. */
-export function durationOf({ createdAt, completedAt }: Task, { tasks: words }: Texts): string | null {
-  return completedAt && words.seconds(Math.round((completedAt.getTime() - createdAt.getTime()) / 1000));
+export function durationOf({ createdAt, completedAt }: Task, { tasks: messages }: Texts): string | null {
+  return completedAt && messages.seconds(Math.round((completedAt.getTime() - createdAt.getTime()) / 1000));
 }
 
 export function DownloadLinks({ task: { output } }: { task: Task }) {
-  const { tasks: words } = useTexts();
+  const { tasks: messages } = useTexts();
   return (
     <>
       {(output ?? []).map(({ url }) => (
         <a href={url} download>
-          {words.download}
+          {messages.download}
         </a>
       ))}
     </>

@@ -44,18 +44,18 @@ export const taskPages = [
         async (slice) => (id === '' ? readIfFiltered([model], () => listTasks(database, { ...filter, ...slice })) : []),
         PAGE_SIZE,
       );
-      const words = texts.tasks;
+      const messages = texts.tasks;
       return showPage(
         texts.titles.tasks,
         <Filters>
           <ChoiceLinks name="status" all={texts.common.allStatuses} values={TASK_STATUSES} />
-          <ChoiceFilter name="kind" label={texts.common.result} all={words.allKinds} values={TASK_KINDS} />
+          <ChoiceFilter name="kind" label={texts.common.result} all={messages.allKinds} values={TASK_KINDS} />
           <FieldFilter name="model" label={texts.common.partOfModel} />
           <DayFilters />
-          <Field name="id" label={words.id} value={id} />
+          <Field name="id" label={messages.id} value={id} />
         </Filters>,
         <Candidates filters={[model]} />,
-        tasks.length === 0 ? <Empty>{words.none}</Empty> : <Gallery tasks={tasks} accountId={accountId} />,
+        tasks.length === 0 ? <Empty>{messages.none}</Empty> : <Gallery tasks={tasks} accountId={accountId} />,
         <Pages next={next} />,
       );
     },
@@ -103,7 +103,7 @@ async function detailsOf(task: Task, visit: MemberVisit, { database }: ApiServic
   ]);
   const apiKey = keys.get(task.apiKeyId);
   const mayRepeat = hasMemberPermission(account.role, 'develop');
-  const { tasks: words, common, fields } = texts;
+  const { tasks: messages, common, fields } = texts;
   const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
   const { images = [], referenceVideos = [], referenceAudios = [] } = task.request;
   const inputs = [...images, ...referenceVideos, ...referenceAudios];
@@ -117,12 +117,12 @@ async function detailsOf(task: Task, visit: MemberVisit, { database }: ApiServic
         <p class="row">
           <DownloadLinks task={task} />
           {mayRepeat ? (
-            <a href={`/console/accounts/${task.accountId}/playground?task=${task.id}`}>{words.useAgain}</a>
+            <a href={`/console/accounts/${task.accountId}/playground?task=${task.id}`}>{messages.useAgain}</a>
           ) : null}
         </p>
       </Card>
       {late === null ? null : <LateOffer task={task} late={late} mayClaim={mayRepeat} />}
-      <Card title={words.request}>
+      <Card title={messages.request}>
         <Facts
           facts={[
             [
@@ -139,11 +139,11 @@ async function detailsOf(task: Task, visit: MemberVisit, { database }: ApiServic
             ],
             [fields.prompt, task.request.prompt],
             [fields.model, task.model],
-            settings.length === 0 ? null : [words.settings, settings.join(', ')],
+            settings.length === 0 ? null : [messages.settings, settings.join(', ')],
             inputs.length === 0
               ? null
               : [
-                  words.inputs,
+                  messages.inputs,
                   <ul class="plain">
                     {inputs.map((link) => (
                       <li>
@@ -158,7 +158,7 @@ async function detailsOf(task: Task, visit: MemberVisit, { database }: ApiServic
             task.priceList === null ? null : [fields.price_list, task.priceList],
             [fields.created_at, <Time at={task.createdAt} />],
             isFinal(task.status) ? [common.took, durationOf(task, texts)] : null,
-            [words.id, <ShortId id={task.id} href={null} />],
+            [messages.id, <ShortId id={task.id} href={null} />],
           ]}
         />
       </Card>
@@ -189,20 +189,20 @@ function TaskEvents({ task, deliveries, visit, path }: TaskEventsProps) {
 }
 
 function LateOffer({ task, late, mayClaim }: { task: Task; late: LateResult; mayClaim: boolean }) {
-  const { tasks: words } = useTexts();
+  const { tasks: messages } = useTexts();
   const path = `/console/accounts/${task.accountId}/tasks`;
   if (late.claimedTaskId !== null)
     return (
-      <Card title={words.lateResult}>
-        <a href={`${path}/${late.claimedTaskId}`}>{words.claimed}</a>
+      <Card title={messages.lateResult}>
+        <a href={`${path}/${late.claimedTaskId}`}>{messages.claimed}</a>
       </Card>
     );
   return (
-    <Card title={words.lateResult}>
+    <Card title={messages.lateResult}>
       <p>
-        {words.lateHint} <Time at={late.expiresAt} />
+        {messages.lateHint} <Time at={late.expiresAt} />
       </p>
-      {mayClaim ? <Form action={`${path}/${task.id}/claim`} submit={words.claim(usd(task.price))} /> : null}
+      {mayClaim ? <Form action={`${path}/${task.id}/claim`} submit={messages.claim(usd(task.price))} /> : null}
     </Card>
   );
 }
@@ -210,10 +210,10 @@ function LateOffer({ task, late, mayClaim }: { task: Task; late: LateResult; may
 /** The parameters of a task, except the prompt and the inputs. */
 function settingsOf(
   { durationSeconds, aspectRatio, resolution, width, height, parameters = {} }: Task['request'],
-  { tasks: words }: Texts,
+  { tasks: messages }: Texts,
 ): readonly string[] {
   return [
-    durationSeconds === undefined ? '' : words.seconds(durationSeconds),
+    durationSeconds === undefined ? '' : messages.seconds(durationSeconds),
     resolution ?? '',
     aspectRatio ?? '',
     width === undefined || height === undefined ? '' : `${width} × ${height}`,

@@ -32,7 +32,7 @@ const MAX_ROWS = 100;
 
 export const usagePages = [
   member.page('/accounts/{account_id}/usage', 'see', async (visit, services) => {
-    const { usage: words, titles } = visit.texts;
+    const { usage: messages, titles } = visit.texts;
     const { period, rows } = await askedUsage(visit, services);
     const before = await usageBefore(visit, services, period);
     const keys = await findKeyNames(services.database, visit.account.accountId);
@@ -44,7 +44,7 @@ export const usagePages = [
       <Narrowed keys={keys} />,
       rows.length === 0 ? (
         <Card>
-          <Empty>{words.none}</Empty>
+          <Empty>{messages.none}</Empty>
         </Card>
       ) : (
         <Usage rows={rows} before={before} days={daysOf(period, services.clock.nowMs())} keys={keys} />
@@ -97,8 +97,8 @@ function isIn(row: DailyUsage, name: Narrowing, asked: string | null): boolean {
 function Narrowed({ keys }: { keys: ReadonlyMap<string, KeyName> }) {
   const { texts, query } = usePage();
   const queryWith = useQuery();
-  const { usage: words, fields } = texts;
-  const labels = { day: words.day, model: fields.model, key: fields.key };
+  const { usage: messages, fields } = texts;
+  const labels = { day: messages.day, model: fields.model, key: fields.key };
   const asked = NARROWINGS.flatMap((name) => {
     const value = query.get(name);
     return value ? [{ name, value: name === 'key' ? keys.get(value)?.name || value : value }] : [];
@@ -107,7 +107,7 @@ function Narrowed({ keys }: { keys: ReadonlyMap<string, KeyName> }) {
   return (
     <p class="choices">
       {asked.map(({ name, value }) => (
-        <a href={queryWith({ [name]: null })} aria-current="true" title={words.widen}>
+        <a href={queryWith({ [name]: null })} aria-current="true" title={messages.widen}>
           {`${labels[name]}: ${value} ×`}
         </a>
       ))}
@@ -124,7 +124,7 @@ interface UsageProps {
 
 function Usage({ rows, before, days, keys }: UsageProps) {
   const texts = useTexts();
-  const { usage: words, common, fields } = texts;
+  const { usage: messages, common, fields } = texts;
   const total = sumOf(rows);
   const queryWith = useQuery();
   const nameOfKey = (id: string) => (
@@ -141,7 +141,7 @@ function Usage({ rows, before, days, keys }: UsageProps) {
         </Card>
         <Card title={texts.fields.requests}>
           <p class="big number">{total.requests.toLocaleString(texts.language)}</p>
-          <p class="soft">{words.failed(total.failed)}</p>
+          <p class="soft">{messages.failed(total.failed)}</p>
           <Compared
             before={before}
             now={total}
@@ -149,11 +149,11 @@ function Usage({ rows, before, days, keys }: UsageProps) {
             inWords={(count) => count.toLocaleString(texts.language)}
           />
         </Card>
-        <Card title={words.byDay} wide>
+        <Card title={messages.byDay} wide>
           <DayChart
             days={days}
-            series={seriesOf(rows, words.others)}
-            label={words.byDay}
+            series={seriesOf(rows, messages.others)}
+            label={messages.byDay}
             dayHref={(day) => queryWith({ day })}
             nameHref={(model) => queryWith({ model })}
           />
@@ -169,7 +169,7 @@ function Usage({ rows, before, days, keys }: UsageProps) {
       />
       <SumTable
         total={total}
-        title={words.byKey}
+        title={messages.byKey}
         by="key"
         head={fields.key}
         sums={sortByCost(sumBy(rows, NARROWED_BY.key))}
@@ -177,9 +177,9 @@ function Usage({ rows, before, days, keys }: UsageProps) {
       />
       <SumTable
         total={total}
-        title={words.byDay}
+        title={messages.byDay}
         by="day"
-        head={words.day}
+        head={messages.day}
         sums={sumBy(rows, NARROWED_BY.day)}
         nameOf={(name) => <time dateTime={name}>{name}</time>}
       />
@@ -196,12 +196,12 @@ interface ComparedProps {
 
 /** The change from the equally long period directly before. */
 function Compared({ before, now, of, inWords }: ComparedProps) {
-  const { usage: words, language } = useTexts();
+  const { usage: messages, language } = useTexts();
   if (before === null) return null;
   const [was, is] = [of(before.sum), of(now)];
   const style = { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' } as const;
   const change = was === 0n ? null : (Number(((is - was) * 1000n) / was) / 1000).toLocaleString(language, style);
-  return <p class="soft">{words.before(change, inWords(was), before.days)}</p>;
+  return <p class="soft">{messages.before(change, inWords(was), before.days)}</p>;
 }
 
 interface SumTableProps {
@@ -215,7 +215,7 @@ interface SumTableProps {
 
 /** @param by the parameter that a click on the head of a row sets */
 function SumTable({ by, title, head, sums, total, nameOf }: SumTableProps) {
-  const { usage: words, common } = useTexts();
+  const { usage: messages, common } = useTexts();
   const queryWith = useQuery();
   const rest = sums.slice(MAX_ROWS);
   const shown: readonly TableRow[] = sums.slice(0, MAX_ROWS).map((sum) => ({
@@ -226,7 +226,7 @@ function SumTable({ by, title, head, sums, total, nameOf }: SumTableProps) {
     <TableCard<TableRow>
       title={title}
       of={USAGE_COUNTS}
-      rows={rest.length === 0 ? shown : [...shown, { ...sumOf(rest), head: words.others(rest.length) }]}
+      rows={rest.length === 0 ? shown : [...shown, { ...sumOf(rest), head: messages.others(rest.length) }]}
       total={{ ...total, head: common.total }}
       columns={[
         [head, (row) => row.head],

@@ -19,7 +19,7 @@ const PATH = '/accounts/{account_id}/usage/requests';
 export const requestPages = [
   member.page(PATH, 'see', async (visit, { database, reports, catalogue }) => {
     const { account, query, texts } = visit;
-    const { staffTextRequests: words, fields, titles } = texts;
+    const { staffTextRequests: messages, fields, titles } = texts;
     const model = modelIn(query, catalogue);
     const [page, names, keys] = await Promise.all([
       readListPage(query, 'textRequest', (slice) => listTextUsage(reports, { ...filterOf(visit, model), ...slice })),
@@ -35,7 +35,7 @@ export const requestPages = [
         of={TEXT_REQUEST}
         notes={{ outcome: 'error_code' }}
         columns={[
-          [words.request, 'id'],
+          [messages.request, 'id'],
           'model',
           [fields.status, 'outcome'],
           [fields.key, ({ apiKeyId }) => nameOf(names.get(apiKeyId)), null, 'api_key_id'],
@@ -59,30 +59,30 @@ export const requestPages = [
     const found = isId('textRequest', id) ? await findTextUsage(reports, id) : null;
     const usage = requireFound(found?.accountId === account.accountId ? found : null);
     const keys = await findKeyNames(database, account.accountId);
-    const { staffTextRequests: words, fields } = texts;
+    const { staffTextRequests: messages, fields } = texts;
     return showPage(
-      words.request,
+      messages.request,
       <div class="grid">
         <Card wide>
           <ResourceFacts
             of={TEXT_REQUEST}
             row={usage}
             columns={[
-              [words.id, ({ id }) => <ShortId id={id} href={null} />],
+              [messages.id, ({ id }) => <ShortId id={id} href={null} />],
               [fields.request_id, ({ requestId }) => <ShortId id={requestId} href={null} />],
               'created_at',
               'model',
               [fields.key, () => nameOf(keys.get(usage.apiKeyId))],
-              [fields.format, ({ format, streamed }) => words.asked(format, streamed)],
+              [fields.format, ({ format, streamed }) => messages.asked(format, streamed)],
               usage.endUser === null ? null : 'end_user',
               [fields.status, () => <Outcome usage={usage} />],
-              [words.firstByte, ({ firstByteMs }) => <Duration ms={firstByteMs} />],
-              [words.whole, ({ latencyMs }) => <Duration ms={latencyMs} />],
+              [messages.firstByte, ({ firstByteMs }) => <Duration ms={firstByteMs} />],
+              [messages.whole, ({ latencyMs }) => <Duration ms={latencyMs} />],
             ]}
           />
         </Card>
         <TokensCard usage={usage} />
-        <Card title={words.money}>
+        <Card title={messages.money}>
           <ResourceFacts
             of={TEXT_REQUEST}
             row={usage}

@@ -20,7 +20,7 @@ interface Props {
 
 export function Deliveries({ deliveries, next, path, visit }: Props) {
   const { texts, query, account } = visit;
-  const { webhooks: words, fields, common } = texts;
+  const { webhooks: messages, fields, common } = texts;
   const isPending = deliveries.some(({ status }) => status === 'pending');
   const asked = query.size === 0 ? path : `${path}?${query.toString()}`;
   const live = isPending
@@ -36,7 +36,7 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
           of={DELIVERY}
           label={common.deliveries}
           rows={deliveries}
-          none={query.size === 0 ? words.noDeliveries : words.noneMatch}
+          none={query.size === 0 ? messages.noDeliveries : messages.noneMatch}
           columns={[
             [
               fields.event,
@@ -52,13 +52,13 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
             ],
             'status',
             [
-              words.attempts,
+              messages.attempts,
               ({ attempts, nextAttemptAt }) => (
                 <>
                   <Attempts attempts={attempts} />
                   {nextAttemptAt === null || attempts.length === 0 ? null : (
                     <div class="soft">
-                      {words.next}: <Time at={nextAttemptAt} />
+                      {messages.next}: <Time at={nextAttemptAt} />
                     </div>
                   )}
                 </>
@@ -66,8 +66,8 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
             ],
             'created_at',
             [
-              words.redeliver,
-              ({ id }) => <FormButton action={`${path}/deliveries/${id}/redeliver`} label={words.redeliver} />,
+              messages.redeliver,
+              ({ id }) => <FormButton action={`${path}/deliveries/${id}/redeliver`} label={messages.redeliver} />,
             ],
           ]}
         />
@@ -85,12 +85,12 @@ interface SentEventsProps {
 /** The deliveries about a task. Shows nothing if there are none. */
 export function SentEvents({ deliveries, visit: { texts, account } }: SentEventsProps) {
   if (deliveries.length === 0) return null;
-  const { webhooks: words, fields } = texts;
+  const { webhooks: messages, fields } = texts;
   const endpoints = `/console/accounts/${account.accountId}/webhooks`;
   const mayOpen = hasMemberPermission(account.role, 'develop');
   return (
     <TableCard
-      title={words.ofTask}
+      title={messages.ofTask}
       of={DELIVERY}
       rows={deliveries}
       columns={[
@@ -100,7 +100,7 @@ export function SentEvents({ deliveries, visit: { texts, account } }: SentEvents
             mayOpen ? <a href={`${endpoints}/${endpointId}/deliveries/${id}`}>{eventType}</a> : eventType,
         ],
         'status',
-        [words.attempts, ({ attempts }) => <Attempts attempts={attempts} />],
+        [messages.attempts, ({ attempts }) => <Attempts attempts={attempts} />],
         [
           fields.webhook_id,
           ({ endpointId }) => <ShortId id={endpointId} href={mayOpen ? `${endpoints}/${endpointId}` : null} />,
@@ -131,7 +131,7 @@ function Attempts({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
 }
 
 export function Attempt({ attempt: { number, latencyMs, status, error } }: { attempt: DeliveryAttempt }) {
-  const { webhooks: words } = useTexts();
-  const outcome = error ?? (status === null ? '' : words.answered(status));
-  return <span>{`${words.attempt(number, latencyMs)} ${outcome}`}</span>;
+  const { webhooks: messages } = useTexts();
+  const outcome = error ?? (status === null ? '' : messages.answered(status));
+  return <span>{`${messages.attempt(number, latencyMs)} ${outcome}`}</span>;
 }

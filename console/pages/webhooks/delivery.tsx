@@ -22,9 +22,9 @@ export async function showDelivery(
 ): Promise<PageResult> {
   const delivery = requireFound(await findDelivery(database, filter));
   const content = await findDeliveryContent(database, delivery);
-  const { webhooks: words, common, fields } = texts;
+  const { webhooks: messages, common, fields } = texts;
   return showPage(
-    words.delivery,
+    messages.delivery,
     <Card title={common.details}>
       <ResourceFacts
         of={DELIVERY}
@@ -37,7 +37,7 @@ export async function showDelivery(
     </Card>,
     content === null ? (
       <Card>
-        <Empty>{words.contentErased}</Empty>
+        <Empty>{messages.contentErased}</Empty>
       </Card>
     ) : (
       <Content content={content} />
@@ -46,21 +46,21 @@ export async function showDelivery(
 }
 
 function Content({ content: { payload, attempts } }: { content: DeliveryContent }) {
-  const { webhooks: words } = useTexts();
+  const { webhooks: messages } = useTexts();
   return (
     <>
-      <Card title={words.sentBody}>
+      <Card title={messages.sentBody}>
         <pre>{payload}</pre>
       </Card>
-      <Card title={words.attempts}>
-        <p class="soft">{words.answersHint(WEBHOOKS.answerBytes / 1024, WEBHOOKS.keptDays)}</p>
-        {attempts.length === 0 ? <Empty>{words.noAttempt}</Empty> : null}
+      <Card title={messages.attempts}>
+        <p class="soft">{messages.answersHint(WEBHOOKS.answerBytes / 1024, WEBHOOKS.keptDays)}</p>
+        {attempts.length === 0 ? <Empty>{messages.noAttempt}</Empty> : null}
         {attempts.toReversed().map((attempt) => (
           <>
             <p>
               <Attempt attempt={attempt} />
             </p>
-            {attempt.answer === null ? <p class="soft">{words.noAnswerBody}</p> : <pre>{attempt.answer}</pre>}
+            {attempt.answer === null ? <p class="soft">{messages.noAnswerBody}</p> : <pre>{attempt.answer}</pre>}
           </>
         ))}
       </Card>

@@ -90,12 +90,12 @@ export const webhookPages = [
   }),
   member.page(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) => {
     const { id, url } = await ownEndpoint(visit, services);
-    const { webhooks: words } = visit.texts;
+    const { webhooks: messages } = visit.texts;
     const path = pathOf(visit, id);
     return showPage(
-      words.deleteTitle,
+      messages.deleteTitle,
       <Card title={url}>
-        <p>{words.delete}</p>
+        <p>{messages.delete}</p>
         <ConfirmDeletion path={path} backTo={path} />
       </Card>,
     );
@@ -131,7 +131,7 @@ async function save(visit: MemberVisit, { database, checkPublicAddress }: ApiSer
 }
 
 async function list({ account, texts, path }: MemberVisit, { database }: ApiServices): Promise<PageResult> {
-  const { webhooks: words, fields, titles } = texts;
+  const { webhooks: messages, fields, titles } = texts;
   const { accountId } = account;
   return showPage(
     titles.webhooks,
@@ -139,12 +139,12 @@ async function list({ account, texts, path }: MemberVisit, { database }: ApiServ
     <TableCard
       of={ENDPOINT}
       rows={await listWebhookEndpoints(database, { accountId, limit: WEBHOOKS.maxEndpoints })}
-      none={words.none}
+      none={messages.none}
       pageOf={({ id }) => `${path}/${id}`}
       notes={{ url: 'description' }}
       columns={['url', 'events', [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />], 'created_at']}
     />,
-    <Card title={words.create}>
+    <Card title={messages.create}>
       <EndpointForm endpoint={null} action={path} />
     </Card>,
   );
@@ -164,7 +164,7 @@ async function show(visit: MemberVisit, services: ApiServices): Promise<PageResu
     (slice) => listDeliveries(services.database, { ...filter, ...slice }),
     DELIVERIES_SHOWN,
   );
-  const { webhooks: words, fields, common } = texts;
+  const { webhooks: messages, fields, common } = texts;
   return showPage(
     fields.webhook_id,
     <div class="grid">
@@ -179,7 +179,7 @@ async function show(visit: MemberVisit, services: ApiServices): Promise<PageResu
         />
         <Actions endpoint={endpoint} path={path} />
       </Card>
-      <Card title={words.edit}>
+      <Card title={messages.edit}>
         <EndpointForm endpoint={endpoint} action={path} />
       </Card>
     </div>,
@@ -205,13 +205,13 @@ function secretPage(
   { updated, secret, hint }: { readonly updated: WebhookEndpoint; readonly secret: string; readonly hint?: string },
 ): PageResult {
   const { texts } = visit;
-  const words = texts.webhooks;
+  const messages = texts.webhooks;
   return showPage(
-    words.secretTitle,
+    messages.secretTitle,
     <Card title={updated.url}>
-      <p>{words.secret}</p>
+      <p>{messages.secret}</p>
       {hint === undefined ? null : <p>{hint}</p>}
-      <Copyable text={secret} label={words.secretTitle} />
+      <Copyable text={secret} label={messages.secretTitle} />
       <p>
         <ButtonLink href={pathOf(visit, updated.id)} label={texts.common.done} />
       </p>
@@ -221,17 +221,17 @@ function secretPage(
 
 function Actions({ endpoint: { disabledAt }, path }: { endpoint: WebhookEndpoint; path: string }) {
   const texts = useTexts();
-  const words = texts.webhooks;
+  const messages = texts.webhooks;
   const actions: readonly (readonly [name: string, label: string])[] =
     disabledAt === null
       ? [
-          ['test', words.test],
-          ['rotate-secret', words.rotate],
+          ['test', messages.test],
+          ['rotate-secret', messages.rotate],
           ['disable', texts.common.disable],
         ]
       : [
           ['enable', texts.common.enable],
-          ['rotate-secret', words.rotate],
+          ['rotate-secret', messages.rotate],
         ];
   return (
     <div class="row actions">
@@ -240,7 +240,7 @@ function Actions({ endpoint: { disabledAt }, path }: { endpoint: WebhookEndpoint
           action={`${path}/${name}`}
           label={label}
           look={name === 'test' || name === 'enable' ? '' : 'quiet'}
-          {...(name === 'rotate-secret' && { look: 'danger', question: words.rotateQuestion })}
+          {...(name === 'rotate-secret' && { look: 'danger', question: messages.rotateQuestion })}
         />
       ))}
       <a href={`${path}/delete`}>{texts.common.delete}</a>
@@ -258,7 +258,7 @@ function entriesOf(form: SentForm) {
 
 /** @param endpoint the endpoint to change; null for a new endpoint */
 function EndpointForm({ endpoint, action }: { endpoint: WebhookEndpoint | null; action: string }) {
-  const { webhooks: words, common, fields, values } = useTexts();
+  const { webhooks: messages, common, fields, values } = useTexts();
   const events: readonly string[] = endpoint?.events ?? TASK_EVENTS;
   return (
     <Form
@@ -266,7 +266,7 @@ function EndpointForm({ endpoint, action }: { endpoint: WebhookEndpoint | null; 
       submit={endpoint === null ? common.create : common.save}
       stored={endpoint && endpointFields(endpoint)}
     >
-      <Field name="url" hint={words.addressHint} type="url" required />
+      <Field name="url" hint={messages.addressHint} type="url" required />
       <Field name="description" hint={common.optional} />
       <fieldset>
         <legend>{fields.events}</legend>

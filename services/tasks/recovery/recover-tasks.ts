@@ -7,7 +7,7 @@ import { listUnfinishedTasks, restartTask, type UnfinishedTask } from '../../../
 import { streamPages } from '../../../db/stream-pages.ts';
 import { endAsRecorded } from '../end-as-recorded.ts';
 import type { RecordedEnding } from '../recorded-ending.ts';
-import { LOST } from '../task-repair.ts';
+import { WORKFLOW_LOST } from '../task-repair.ts';
 import { startWorkflow } from '../task-starter.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
@@ -79,7 +79,7 @@ async function carryOut(
   { decision, recorded }: Verdict,
 ): Promise<void> {
   if (recorded) await endAsRecorded({ database, workflows }, task.id, recorded);
-  else if (decision === 'over') await finishTask(database, task.id, LOST, eventOf(LOST));
+  else if (decision === 'over') await finishTask(database, task.id, WORKFLOW_LOST, eventOf(WORKFLOW_LOST));
   else if (decision === 'restarted') await restartTask(database, task.id);
   // The relay would refund it, while the workflow looks whether its render ended in time.
   else if (decision === 'late') await startWorkflow(client, task);

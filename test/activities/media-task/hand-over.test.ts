@@ -265,7 +265,7 @@ describe('a submission', function () {
 
   async function attemptsOf({ id }: Task): Promise<readonly string[]> {
     const submissions = await listSubmissions(database, id);
-    return submissions.map((one: StoredSubmission) => `${one.provider}: ${one.outcome} by ${one.learntFrom}`);
+    return submissions.map((one: StoredSubmission) => `${one.provider}: ${one.outcome} by ${one.evidence}`);
   }
 
   describe('whose task failed while no workflow ran', () => {
@@ -273,7 +273,7 @@ describe('a submission', function () {
       const name = upstreamWith({});
       const task = await taskOn(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
-      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+      await settleSubmission(database, submission, { outcome: 'accepted', evidence: 'the answer', jobId: task.id });
       await finishAsFailed(database, task);
       expect((await run(task)).failure).to.include({ code: 'processing_failed' });
       expect(cancelled).to.include(task.id);
@@ -301,7 +301,7 @@ describe('a submission', function () {
       for (let number = 0; number < count; number += 1) {
         const task = await taskOn(provider);
         const submission = await openTaskSubmission(database, task, { provider });
-        await settleSubmission(database, submission, { outcome: 'not_taken', learntFrom: 'the answer', code });
+        await settleSubmission(database, submission, { outcome: 'not_taken', evidence: 'the answer', code });
       }
     }
 
@@ -380,7 +380,7 @@ describe('a submission', function () {
       limited.set(`${name}/cancel`, 2);
       const task = await taskOn(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
-      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+      await settleSubmission(database, submission, { outcome: 'accepted', evidence: 'the answer', jobId: task.id });
       await finishAsFailed(database, task);
       await run(task);
       expect(cancelled).to.include(task.id);
@@ -462,7 +462,7 @@ describe('a submission', function () {
         return rendersOf(task).length === 0 ? undefined : open;
       });
       const jobId = rendered.find(({ taskId }) => taskId === task.id)?.id ?? '';
-      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the callback', jobId });
+      await settleSubmission(database, submission, { outcome: 'accepted', evidence: 'the callback', jobId });
       expect((await ended).status).to.equal('succeeded');
       expect(rendersOf(task)).to.deep.equal([name]);
     });
@@ -471,7 +471,7 @@ describe('a submission', function () {
       const name = upstreamWith({});
       const task = await taskOn(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
-      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the callback', jobId: 'told' });
+      await settleSubmission(database, submission, { outcome: 'accepted', evidence: 'the callback', jobId: 'told' });
       await database.transaction(async (transaction) => {
         await transaction.raw('SET LOCAL session_replication_role = replica');
         await transaction('tasks').where({ id: task.id }).update({ provider_job_id: null });
@@ -492,10 +492,10 @@ describe('a submission', function () {
     });
 
     for (const [outcome, settlement, code] of [
-      ['unknown', { learntFrom: 'nothing' }, 'processing_unavailable'],
+      ['unknown', { evidence: 'nothing' }, 'processing_unavailable'],
       [
         'refused',
-        { learntFrom: 'the answer', code: 'bad_request', detail: 'content_policy_violation: too: long' },
+        { evidence: 'the answer', code: 'bad_request', detail: 'content_policy_violation: too: long' },
         'bad_request',
       ],
     ] as const) {
@@ -578,7 +578,7 @@ describe('a submission', function () {
       const name = upstreamWith({});
       const task = await lateTask(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
-      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+      await settleSubmission(database, submission, { outcome: 'accepted', evidence: 'the answer', jobId: task.id });
       ends.set(task.id, end);
       return task;
     }

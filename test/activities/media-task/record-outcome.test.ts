@@ -26,7 +26,7 @@ describe('the calls of a media upstream', () => {
   async function acceptedTask(): Promise<string> {
     const task = await createTaskRow(database, key);
     const submission = await openTaskSubmission(database, task);
-    await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'x', jobId: task.id });
+    await settleSubmission(database, submission, { outcome: 'accepted', evidence: 'x', jobId: task.id });
     return task.id;
   }
 
@@ -64,7 +64,7 @@ describe('the calls of a media upstream', () => {
   it('have no further call at the end of a task without an accepted job', async () => {
     const task = await createTaskRow(database, key);
     const submission = await openTaskSubmission(database, task);
-    const settlement = { outcome: 'not_taken', learntFrom: 'the answer', code: 'failed', detail: 'Down' } as const;
+    const settlement = { outcome: 'not_taken', evidence: 'the answer', code: 'failed', detail: 'Down' } as const;
     await settleSubmission(database, submission, settlement);
     await createRefund(finish())(task.id, 'processing_unavailable', 'Unavailable.');
     expect(recorded).to.deep.equal([]);

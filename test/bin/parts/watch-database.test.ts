@@ -33,7 +33,7 @@ describe('the watch over the database', () => {
       log: pino({ level: 'warn' }, { write: (line) => void (log += line) }),
       giveUp: () => void (givenUp += 1),
       pauseMs: 10,
-      hopelessAfterMs: 100,
+      restartAfterMs: 100,
     });
     const startedAt = performance.now();
     await waitUntil(
@@ -101,7 +101,7 @@ describe('the watch over the database', () => {
       const pings = [async () => { throw away; }];
       // Keeps the process running, as a server does.
       setInterval(() => {}, 1_000);
-      watchDatabase({ url: '${testDatabase.url}', clock: { measure: async () => {} }, pings, log, pauseMs: 1, hopelessAfterMs: 1 });
+      watchDatabase({ url: '${testDatabase.url}', clock: { measure: async () => {} }, pings, log, pauseMs: 1, restartAfterMs: 1 });
     `;
     const args = ['--import', 'tsx', '--input-type=module', '--eval', program];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -67,7 +67,7 @@ describe('db/queries/month-sums', () => {
   ): Promise<void> {
     const task = await createTaskRow(database, key, { price: parseUsd(priceUsd) });
     const submission = await openTaskSubmission(database, task);
-    await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+    await settleSubmission(database, submission, { outcome: 'accepted', evidence: 'the answer', jobId: task.id });
     if (costUsd !== null) {
       await database('submissions')
         .where({ task_id: task.id })

@@ -26,8 +26,8 @@ import {
 } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
-const NOT_TAKEN: Settlement = { outcome: 'not_taken', learntFrom: 'the answer' };
-const GIVEN_UP: Settlement = { outcome: 'unknown', learntFrom: 'nothing', possibleLoss: 7n };
+const NOT_TAKEN: Settlement = { outcome: 'not_taken', evidence: 'the answer' };
+const GIVEN_UP: Settlement = { outcome: 'unknown', evidence: 'nothing', possibleLoss: 7n };
 
 describe('db/queries/submissions', () => {
   let database: Database;
@@ -39,7 +39,7 @@ describe('db/queries/submissions', () => {
   });
 
   const newTask = (): Promise<Task> => createTaskRow(database, key);
-  const accepted = (jobId: string): Settlement => ({ outcome: 'accepted', learntFrom: 'the answer', jobId });
+  const accepted = (jobId: string): Settlement => ({ outcome: 'accepted', evidence: 'the answer', jobId });
   const attempt = (task: Task, number: number) =>
     openSubmission(database, {
       taskId: task.id,

@@ -163,7 +163,7 @@ describe('db/queries/tasks', () => {
       await submitTask(database, rendering, 'job_1');
       await openTaskSubmission(database, unclear);
       const submission = await openTaskSubmission(database, refused);
-      await settleSubmission(database, submission, { outcome: 'not_taken', learntFrom: 'the answer' });
+      await settleSubmission(database, submission, { outcome: 'not_taken', evidence: 'the answer' });
       const restarted = await createTaskRow(database, key, past);
       await restartTask(database, restarted.id);
       expect(ids(await claim()).toSorted()).to.deep.equal(ids([rendering, unclear, restarted]).toSorted());

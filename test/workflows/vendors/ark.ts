@@ -19,7 +19,7 @@ export const describeArk = (stack: TestStack): void =>
         generate_audio: false,
         watermark: false,
       }),
-      learntFrom: 'exclusion',
+      evidence: 'exclusion',
       outcomeTold:
         /^Attempt 1: \S+ accepted the job, known from exclusion; job cgt-[\w-]+; the upstream charged \d+ tokens; cost \$0\.2177434$/,
     },

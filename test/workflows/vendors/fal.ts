@@ -27,7 +27,7 @@ export const describeFal = (stack: TestStack): void =>
         negative_prompt: 'fog',
         seed: 7,
       }),
-      learntFrom: 'a look-up of what was sent',
+      evidence: 'a look-up of what was sent',
       outcomeTold:
         /^Attempt 1: \S+ accepted the job, known from a look-up of what was sent; job fal-ai\/veo3\.1\|[\w-]+; cost \$0\.80$/,
     },

@@ -12,7 +12,7 @@ export const describeGoogle = (stack: TestStack): void =>
       vendorModel: 'veo-3.1-generate-preview',
       order: { duration: 8, aspect_ratio: '9:16', resolution: '1080p' },
       sent: () => ({ durationSeconds: 8, aspectRatio: '9:16', resolution: '1080p', sampleCount: 1 }),
-      learntFrom: 'the callback',
+      evidence: 'the callback',
       outcomeTold:
         /^Attempt 1: \S+ accepted the job, known from the callback; job models\/[\w.-]+\/operations\/[\w-]+; cost \$3\.20$/,
     },

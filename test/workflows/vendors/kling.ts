@@ -8,7 +8,7 @@ export const describeKlingStandard = (stack: TestStack): void =>
     vendorModel: 'kling-3.0',
     order: { duration: 3, aspect_ratio: '9:16', resolution: '1080p' },
     sent: () => ({ family: 'text-to-video' }),
-    learntFrom: 'a look-up of our id',
+    evidence: 'a look-up of our id',
     outcomeTold:
       /^Attempt 1: \S+ accepted the job, known from a look-up of our id; job tasks\|[\w-]+; the upstream charged [\d.]+ \w+; cost \$0\.21$/,
   });
@@ -26,7 +26,7 @@ export const describeKling = (stack: TestStack): void =>
       aspect_ratio: '9:16',
       external_task_id: id,
     }),
-    learntFrom: 'a look-up of our id',
+    evidence: 'a look-up of our id',
     outcomeTold:
       /^Attempt 1: \S+ accepted the job, known from a look-up of our id; job text2video\|[\w-]+; the upstream charged [\d.]+ \w+; cost \$0\.49$/,
   });

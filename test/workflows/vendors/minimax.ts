@@ -8,7 +8,7 @@ export const describeMiniMax = (stack: TestStack): void =>
     vendorModel: 'MiniMax-H3',
     order: { duration: 10, aspect_ratio: '9:16', resolution: '1440p' },
     sent: () => ({ model: 'MiniMax-H3', duration: 10, resolution: '2K', ratio: '9:16' }),
-    learntFrom: 'exclusion',
+    evidence: 'exclusion',
     outcomeTold:
       /^Attempt 1: \S+ accepted the job, known from exclusion; job [\w-]+; the upstream charged 5 seconds; cost \$0\.40$/,
   });

@@ -14,7 +14,7 @@ export const describeOpenAiVideos = (stack: TestStack): void =>
       vendorModel: 'wan2.7-t2v',
       order: { duration: 10, aspect_ratio: '9:16', resolution: '1080p' },
       sent: () => ({ model: 'wan2.7-t2v', seconds: '10', size: '1080x1920' }),
-      learntFrom: 'a look-up of what was sent',
+      evidence: 'a look-up of what was sent',
       outcomeTold:
         /^Attempt 1: \S+ accepted the job, known from a look-up of what was sent; job video_[\w-]+; cost \$0\.50$/,
     },

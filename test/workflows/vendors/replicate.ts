@@ -13,7 +13,7 @@ export const describeReplicate = (stack: TestStack): void =>
       vendorModel: 'google/veo-3.1-fast',
       order: { duration: 6, aspect_ratio: '9:16', resolution: '1080p' },
       sent: () => ({ duration: 6, resolution: '1080p', aspect_ratio: '9:16', generate_audio: false }),
-      learntFrom: 'a look-up of what was sent',
+      evidence: 'a look-up of what was sent',
       outcomeTold:
         /^Attempt 1: \S+ accepted the job, known from a look-up of what was sent; job [\w-]+; the upstream charged [\d.]+ \w+; cost \$0\.40$/,
     },

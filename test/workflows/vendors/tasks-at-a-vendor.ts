@@ -14,7 +14,7 @@ export interface VendorFacts {
   readonly order: object;
   readonly sent: (task: VendorTask) => object;
   /** How the outcome of a submission is found whose answer was lost. */
-  readonly learntFrom: string;
+  readonly evidence: string;
   /** The text of `tasks explain` about such a submission of the usual video. */
   readonly outcomeTold: RegExp;
 }
@@ -43,7 +43,7 @@ export function describeTasksAt(
   facts: VendorFacts,
   more: (tools: VendorTools) => void = () => {},
 ): void {
-  const { provider, model, vendorModel, order, sent, learntFrom, outcomeTold } = facts;
+  const { provider, model, vendorModel, order, sent, evidence, outcomeTold } = facts;
   describeVendor(name, stack, model, (tools) => {
     const { itEnds, expectBooks } = tools;
 
@@ -106,7 +106,7 @@ export function describeTasksAt(
       const directives = `${lost},render_ms=500`;
       itEnds(`renders once when the answer is lost: ${lost}`, { directives }, async (task) => {
         expect(task.status).to.equal('succeeded');
-        expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: accepted, from ${learntFrom}`]);
+        expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: accepted, from ${evidence}`]);
         await expectBooks(task, 'settlement', 1);
       });
     }

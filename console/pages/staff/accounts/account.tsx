@@ -55,12 +55,12 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
     listBalanceEntries(reports, { accountId, limit: LATEST_ENTRIES }),
     listPriceLists(database),
   ]);
-  const words = texts.staffAccounts;
+  const messages = texts.staffAccounts;
   return showPage(
     account.name,
     <Summary account={account} />,
     hasPermission(visit, 'operate') ? (
-      <Card title={words.edit}>
+      <Card title={messages.edit}>
         <DetailsForm action={`${path}/details`} stored={account} />
       </Card>
     ) : null,
@@ -74,13 +74,13 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
     <KeyTable
       title={texts.titles.keys}
       keys={keys}
-      none={words.noKeys}
+      none={messages.noKeys}
       path={`${path}/keys`}
       mayChange={hasPermission(visit, 'operate')}
     />,
     hasPermission(visit, 'operate') ? (
       <p>
-        <a href={`${path}/keys`}>{words.manageKeys}</a>
+        <a href={`${path}/keys`}>{messages.manageKeys}</a>
       </p>
     ) : null,
     <p>
@@ -88,10 +88,10 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
       <a href={`${path}/documents`}>{texts.billing.documents}</a>
     </p>,
     <Card title={texts.common.latestTasks}>
-      <TaskTable tasks={tasks} none={words.noTasks} hasAccounts={false} />
+      <TaskTable tasks={tasks} none={messages.noTasks} hasAccounts={false} />
       {tasks.length === 0 ? null : (
         <p>
-          <a href={`/console/staff/tasks?account=${account.id}`}>{words.allTasks}</a>
+          <a href={`/console/staff/tasks?account=${account.id}`}>{messages.allTasks}</a>
         </p>
       )}
     </Card>,
@@ -99,7 +99,7 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
       title={texts.titles.members}
       of={MEMBER}
       rows={members}
-      none={words.noMembers}
+      none={messages.noMembers}
       columns={[
         [texts.fields.name, ({ id, name }) => <a href={`/console/staff/people/${id}`}>{name}</a>],
         'email',
@@ -109,10 +109,10 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
       {hasPermission(visit, 'operate') ? <InviteForm accountId={account.id} /> : null}
     </TableCard>,
     <TableCard
-      title={words.actions}
+      title={messages.actions}
       of={ACTION}
       rows={actions}
-      none={words.noActions}
+      none={messages.noActions}
       columns={[[texts.common.when, 'created_at'], [texts.staff.action, 'kind'], 'amount_usd', 'author', 'reason']}
     />,
   );
@@ -120,7 +120,7 @@ export async function showAccount(visit: UserVisit, { database, reports }: ApiSe
 
 function Actions({ account, lists }: { account: Account; lists: readonly PriceListSummary[] }) {
   const { form, texts } = usePage();
-  const { staffAccounts: words, priceLists, common } = texts;
+  const { staffAccounts: messages, priceLists, common } = texts;
   const [mayOperate, mayMoveMoney] = [useMay('operate'), useMay('moveMoney')];
   // The id of the next adjustment, by which it is booked once.
   const adjustmentId = form.optional('adjustment_id') ?? newId('transfer');
@@ -128,8 +128,8 @@ function Actions({ account, lists }: { account: Account; lists: readonly PriceLi
   const path = `accounts/${account.id}`;
   const stateCard = (
     <ReasonCard
-      title={isOpen ? words.suspend : words.reopen}
-      hint={isOpen ? words.suspendHint : words.reopenHint}
+      title={isOpen ? messages.suspend : messages.reopen}
+      hint={isOpen ? messages.suspendHint : messages.reopenHint}
       action={`${path}/${isOpen ? 'suspend' : 'reopen'}`}
       look={isOpen ? 'danger' : ''}
     />
@@ -139,8 +139,8 @@ function Actions({ account, lists }: { account: Account; lists: readonly PriceLi
       {mayOperate ? stateCard : null}
       {mayMoveMoney ? (
         <>
-          <Card title={words.adjust}>
-            <Form action={`/console/staff/${path}/adjust`} submit={words.adjust}>
+          <Card title={messages.adjust}>
+            <Form action={`/console/staff/${path}/adjust`} submit={messages.adjust}>
               <input type="hidden" name="adjustment_id" value={adjustmentId} autocomplete="off" />
               <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
               <Field name="reason" id="adjustment-reason" required />
@@ -162,7 +162,7 @@ function Actions({ account, lists }: { account: Account; lists: readonly PriceLi
         </>
       ) : null}
       {mayOperate ? (
-        <ReasonCard title={words.erase} hint={words.eraseHint} action={`${path}/erase`} look="danger" />
+        <ReasonCard title={messages.erase} hint={messages.eraseHint} action={`${path}/erase`} look="danger" />
       ) : null}
     </div>
   );
@@ -170,7 +170,7 @@ function Actions({ account, lists }: { account: Account; lists: readonly PriceLi
 
 function Summary({ account }: { account: Account }) {
   const texts = useTexts();
-  const { staffAccounts: words, fields, common, home } = texts;
+  const { staffAccounts: messages, fields, common, home } = texts;
   const { fundedAvailable, signupAvailable, fundedReserved, signupReserved } = account;
   return (
     <div class="grid">
@@ -189,9 +189,9 @@ function Summary({ account }: { account: Account }) {
                 {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
               </>,
             ],
-            [texts.fields.email, account.email ?? words.notGiven],
-            [texts.fields.external_id, account.externalId ?? words.notGiven],
-            [fields.max_concurrent_tasks, account.maxConcurrentTasks ?? words.asAll],
+            [texts.fields.email, account.email ?? messages.notGiven],
+            [texts.fields.external_id, account.externalId ?? messages.notGiven],
+            [fields.max_concurrent_tasks, account.maxConcurrentTasks ?? messages.asAll],
             [
               texts.priceLists.pays,
               account.priceList === null ? (
@@ -200,9 +200,9 @@ function Summary({ account }: { account: Account }) {
                 <a href={`/console/staff/price-lists/${account.priceList}`}>{account.priceList}</a>
               ),
             ],
-            [fields.content_days, account.contentDays ?? words.never],
-            [words.erased, account.eraseBefore === null ? words.never : <Time at={account.eraseBefore} />],
-            [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
+            [fields.content_days, account.contentDays ?? messages.never],
+            [messages.erased, account.eraseBefore === null ? messages.never : <Time at={account.eraseBefore} />],
+            [messages.toppedUp, account.toppedUpAt === null ? messages.never : <Time at={account.toppedUpAt} />],
             [fields.created_at, <Time at={account.createdAt} />],
             [common.accountId, <ShortId id={account.id} href={null} />],
           ]}

@@ -47,7 +47,7 @@ export function detailFields(account: Account): StoredFields {
 }
 
 export function DetailsForm({ action, stored }: { action: string; stored: Account | null }) {
-  const { staffAccounts: words, common } = useTexts();
+  const { staffAccounts: messages, common } = useTexts();
   return (
     <Form
       action={action}
@@ -59,7 +59,7 @@ export function DetailsForm({ action, stored }: { action: string; stored: Accoun
       <Field name="email" id="details-email" type="email" />
       <Field name="external_id" />
       <Field name="max_concurrent_tasks" hint={common.optional} inputMode="numeric" />
-      <Field name="content_days" hint={words.contentDaysHint} inputMode="numeric" />
+      <Field name="content_days" hint={messages.contentDaysHint} inputMode="numeric" />
       <BillingDetailsFields />
     </Form>
   );

@@ -95,7 +95,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
     findById(services, wanted, texts.timeline),
     readListPage(query, 'account', (slice) => listAccounts(services.reports, { ...filter, ...slice })),
   ]);
-  const { staffAccounts: words, fields } = texts;
+  const { staffAccounts: messages, fields } = texts;
   return showPage(
     texts.titles.accounts,
     <Filters hasViews={false}>
@@ -104,7 +104,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
         label={texts.fields.status}
         value={suspended}
         options={[
-          ['', words.all],
+          ['', messages.all],
           ['true', texts.values.state.suspended],
         ]}
       />
@@ -114,7 +114,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
       <TableCard
         of={LISTED_ACCOUNT}
         rows={accounts}
-        none={words.none}
+        none={messages.none}
         pageOf={({ id }) => `/console/staff/accounts/${id}`}
         columns={[
           [fields.name, ({ id, name }) => name || id],
@@ -132,7 +132,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
     ),
     <Pages next={next} />,
     hasPermission(visit, 'operate') ? (
-      <Card title={words.create}>
+      <Card title={messages.create}>
         <DetailsForm action="/console/staff/accounts" stored={null} />
       </Card>
     ) : null,
@@ -141,12 +141,12 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
 
 function FoundTimeline({ found: { id, kind, account, verdict, events, pending } }: { found: Found }) {
   const texts = useTexts();
-  const words = texts.staffAccounts;
+  const messages = texts.staffAccounts;
   return (
-    <Card title={words.kinds[kind]}>
+    <Card title={messages.kinds[kind]}>
       <p class="verdict">{verdict}</p>
       <p class="row">
-        <a href={`/console/staff/accounts/${account.id}`}>{words.ofAccount(account.name || account.id)}</a>
+        <a href={`/console/staff/accounts/${account.id}`}>{messages.ofAccount(account.name || account.id)}</a>
         {kind === 'account' ? null : <AnyId id={id} />}
       </p>
       <Timeline events={events} {...(pending && { pending })} />
@@ -182,8 +182,8 @@ async function adjust(visit: UserVisit, services: ApiServices): Promise<PicoUsd>
   const adjustment = { id: form.text('adjustment_id'), accountId, amount, author: user.email, reason };
   await adjustBalanceOnce(services, adjustment).catch((error: unknown) => {
     if (!(error instanceof SecondApprovalRequiredError)) throw error;
-    const words = visit.texts.corrections.needsApproval(usd(error.limit), CORRECTIONS.addUpHours);
-    throw new FormError(words, { field: 'amount_usd', code: 'forbidden' });
+    const messages = visit.texts.corrections.needsApproval(usd(error.limit), CORRECTIONS.addUpHours);
+    throw new FormError(messages, { field: 'amount_usd', code: 'forbidden' });
   });
   return amount;
 }

@@ -74,34 +74,34 @@ async function showCorrections(
   // The ids of the correction and the adjustment that the form may create, so that each is created once.
   const idOf = (kind: 'transfer' | 'correction', name: string): string =>
     (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
-  const { corrections: words, titles, fields, common } = visit.texts;
+  const { corrections: messages, titles, fields, common } = visit.texts;
   return showPage(
     titles.corrections,
     <p class="soft">
-      {words.explained}{' '}
+      {messages.explained}{' '}
       {secondApprovalAbove === null
-        ? words.oneIsEnough
-        : words.requiresSecondApproval(usd(secondApprovalAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
+        ? messages.oneIsEnough
+        : messages.requiresSecondApproval(usd(secondApprovalAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
     </p>,
     secondApprovalAbove === null && pending.length === 0 ? null : <Pending pending={pending} />,
     hasPermission(visit, 'moveMoney') ? (
-      <Card title={words.ask}>
-        <Form action={`/console${PATH}`} class="grid" submit={words.submit}>
+      <Card title={messages.ask}>
+        <Form action={`/console${PATH}`} class="grid" submit={messages.submit}>
           <input type="hidden" name="correction_id" value={idOf('correction', 'correction_id')} autocomplete="off" />
           <input type="hidden" name="adjustment_id" value={idOf('transfer', 'adjustment_id')} autocomplete="off" />
           <Field name="account_id" label={common.accountId} required />
           <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
           <Field name="reason" required />
-          <Field name="reference" label={`${words.reference} (${common.optional})`} hint={words.referenceHint} />
+          <Field name="reference" label={`${messages.reference} (${common.optional})`} hint={messages.referenceHint} />
         </Form>
       </Card>
     ) : null,
     decided.length === 0 ? null : <Decided decided={decided} />,
     <TableCard
-      title={words.booked}
+      title={messages.booked}
       of={TRANSFER}
       rows={adjustments}
-      none={words.noneBooked}
+      none={messages.noneBooked}
       columns={[
         [common.when, 'created_at'],
         [
@@ -129,12 +129,12 @@ const CORRECTION = nested<Correction>({
 });
 
 /** The first columns of every table of corrections. */
-function columnsOf({ fields, corrections: words }: UserVisit['texts']) {
+function columnsOf({ fields, corrections: messages }: UserVisit['texts']) {
   return [
     [fields.account_id, ({ accountName }: Correction) => accountName],
     'amount_usd',
     'reason',
-    [words.asked, 'author'],
+    [messages.asked, 'author'],
   ] as const;
 }
 
@@ -156,17 +156,17 @@ function ByAt({ author, at }: { author: string | null; at: Date }) {
 
 function Pending({ pending }: { pending: readonly Correction[] }) {
   const texts = useTexts();
-  const { corrections: words } = texts;
+  const { corrections: messages } = texts;
   return (
     <TableCard
       {...SHARED}
-      title={words.pending}
+      title={messages.pending}
       rows={pending}
-      none={words.nonePending}
+      none={messages.nonePending}
       columns={[
         ...columnsOf(texts),
-        [words.until, 'expires_at'],
-        [words.decision, (correction) => <Decisions correction={correction} />],
+        [messages.until, 'expires_at'],
+        [messages.decision, (correction) => <Decisions correction={correction} />],
       ]}
     />
   );
@@ -192,10 +192,10 @@ function Decisions({ correction }: { correction: Correction }) {
 
 function Decided({ decided }: { decided: readonly Correction[] }) {
   const texts = useTexts();
-  const { corrections: words, common } = texts;
+  const { corrections: messages, common } = texts;
   return (
     <TableCard
-      title={words.decided}
+      title={messages.decided}
       {...SHARED}
       rows={decided}
       columns={[

@@ -25,13 +25,13 @@ const OTHER_PERIODS = Object.keys(FAILURE_PERIODS).filter((name) => name !== 'ho
 
 export const staffFailurePages = [
   staff.page(PATH, 'read', async (visit, services) => {
-    const { titles, failures: words } = visit.texts;
+    const { titles, failures: messages } = visit.texts;
     return showPage(
       titles.failures,
-      <p class="soft">{words.about}</p>,
+      <p class="soft">{messages.about}</p>,
       <ChoiceLinks
         name="period"
-        label={words.period}
+        label={messages.period}
         all={wordFor('period', 'hour', visit.texts)}
         values={OTHER_PERIODS}
       />,
@@ -67,18 +67,18 @@ const SUM = nested<FailureSum>({
 /** The report, which the browser polls while the page is open. */
 function Report({ period, report: { routes, sums, bars } }: { period: FailurePeriod; report: FailureReport }) {
   const texts = useTexts();
-  const { failures: words, fields } = texts;
+  const { failures: messages, fields } = texts;
   const { language } = texts;
   return (
     <Polled path={`/console${PATH}/report?period=${period}`} seconds={10}>
-      <Card title={words.graph(wordFor('period', period, texts))}>
+      <Card title={messages.graph(wordFor('period', period, texts))}>
         {routes.length === 0 ? (
-          <Empty>{words.none}</Empty>
+          <Empty>{messages.none}</Empty>
         ) : (
           <DayChart
             days={bars.map(({ start }) => `${start.toISOString().slice(11, 16)} UTC`)}
             series={seriesOf(bars, texts)}
-            label={words.graph(wordFor('period', period, texts))}
+            label={messages.graph(wordFor('period', period, texts))}
             format={(count) => count.toLocaleString(language)}
           />
         )}
@@ -86,7 +86,7 @@ function Report({ period, report: { routes, sums, bars } }: { period: FailurePer
       {routes.length === 0 ? null : (
         <>
           <TableCard
-            title={words.byRoute}
+            title={messages.byRoute}
             of={ROUTE}
             rows={routes}
             columns={[
@@ -94,22 +94,22 @@ function Report({ period, report: { routes, sums, bars } }: { period: FailurePer
               'model',
               'requests',
               'failures',
-              [words.share, ({ requests, failures }) => percent(failures / requests, language), 'number'],
+              [messages.share, ({ requests, failures }) => percent(failures / requests, language), 'number'],
             ]}
           />
           <TableCard
-            title={words.byCustomer}
+            title={messages.byCustomer}
             of={SUM}
             rows={sums}
             columns={[
-              [fields.account_id, ({ accountId }) => (accountId === '' ? words.others : <AnyId id={accountId} />)],
+              [fields.account_id, ({ accountId }) => (accountId === '' ? messages.others : <AnyId id={accountId} />)],
               'model',
               [fields.upstream, ({ upstream, format }) => <WithNote note={format || null}>{upstream}</WithNote>],
               [fields.cause, ({ fault }) => reasonInWords(fault, texts)],
               'failures',
             ]}
           >
-            {sums.length < MAX_SUMS ? null : <p class="soft">{words.most(MAX_SUMS)}</p>}
+            {sums.length < MAX_SUMS ? null : <p class="soft">{messages.most(MAX_SUMS)}</p>}
           </TableCard>
         </>
       )}

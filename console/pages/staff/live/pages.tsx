@@ -28,19 +28,19 @@ export const staffLivePages = [
 /** The state, which the browser polls while the page is open. */
 function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
   const texts = useTexts();
-  const words = texts.staffLive;
+  const messages = texts.staffLive;
   const { status, database, temporal } = readiness;
   return (
     <Polled path="/console/staff/live/state" seconds={3}>
-      <Card title={words.wrong}>
-        {concerns.length === 0 ? <Empty>{words.nothingWrong}</Empty> : null}
+      <Card title={messages.wrong}>
+        {concerns.length === 0 ? <Empty>{messages.nothingWrong}</Empty> : null}
         <ul class="plain">
           {concerns.map((concern) => {
             const page = pageOf(concern);
             const line = wordsOf(concern, texts);
             return (
               <li>
-                <Badge tone={concern.kind === 'disabled' ? 'calm' : 'bad'}>{words.concerns[concern.kind]}</Badge>{' '}
+                <Badge tone={concern.kind === 'disabled' ? 'calm' : 'bad'}>{messages.concerns[concern.kind]}</Badge>{' '}
                 {page === null ? line : <a href={page}>{line}</a>}
               </li>
             );
@@ -48,12 +48,18 @@ function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
         </ul>
       </Card>
       <div class="grid">
-        <Card title={words.ready}>
+        <Card title={messages.ready}>
           <Facts
             facts={[
-              [words.gateway, <Badge tone={TONES[status]}>{words.statuses[status]}</Badge>],
-              [words.database, <Badge tone={database === 'ok' ? 'good' : 'bad'}>{words.databases[database]}</Badge>],
-              [words.temporal, <Badge tone={temporal === 'ok' ? 'good' : 'bad'}>{words.temporals[temporal]}</Badge>],
+              [messages.gateway, <Badge tone={TONES[status]}>{messages.statuses[status]}</Badge>],
+              [
+                messages.database,
+                <Badge tone={database === 'ok' ? 'good' : 'bad'}>{messages.databases[database]}</Badge>,
+              ],
+              [
+                messages.temporal,
+                <Badge tone={temporal === 'ok' ? 'good' : 'bad'}>{messages.temporals[temporal]}</Badge>,
+              ],
             ]}
           />
         </Card>
@@ -90,20 +96,20 @@ function pageOf(concern: Concern): string | null {
 }
 
 function wordsOf(concern: Concern, texts: Texts): string {
-  const { staffLive: words } = texts;
+  const { staffLive: messages } = texts;
   switch (concern.kind) {
     case 'database':
     case 'temporal':
-      return words[concern.kind];
+      return messages[concern.kind];
     case 'circuit':
       return `${concern.upstream}, ${modelsOf(concern, texts)}: ${wordFor('cause', concern.cause, texts)}`;
     case 'failing':
-      return `${concern.upstream}, ${concern.model}: ${words.failed(concern.calls)}`;
+      return `${concern.upstream}, ${concern.model}: ${messages.failed(concern.calls)}`;
     case 'unknownWord':
-      return `${concern.upstream}, ${concern.model}: ${words.unknownWord(concern.word)}`;
+      return `${concern.upstream}, ${concern.model}: ${messages.unknownWord(concern.word)}`;
     case 'lateTasks':
     case 'lateDeliveries':
-      return `${concern.count}, ${words.oldest(concern.seconds)}`;
+      return `${concern.count}, ${messages.oldest(concern.seconds)}`;
     case 'belowCost':
       return `${concern.list ?? texts.priceLists.catalogue}: ${lossesText(concern, texts)}`;
     case 'files':
@@ -123,39 +129,42 @@ function lossesText({ count, first }: Extract<Concern, { kind: 'belowCost' }>, t
 }
 
 /** The name of the only model, or the number of models. */
-function modelsOf({ models }: Extract<Concern, { kind: 'circuit' }>, { staffLive: words }: Texts): string {
-  return models.size === 1 ? [...models].join() : words.models(models.size);
+function modelsOf({ models }: Extract<Concern, { kind: 'circuit' }>, { staffLive: messages }: Texts): string {
+  return models.size === 1 ? [...models].join() : messages.models(models.size);
 }
 
 function Work({ backlog }: { backlog: Backlog }) {
-  const { staffLive: words } = useTexts();
+  const { staffLive: messages } = useTexts();
   const isDrained = backlog.running === 0 && backlog.pendingDeliveries === 0;
   const { overdue, unstarted, oldestUnstartedSeconds, unstartedDeliveries, oldestUnstartedDeliverySeconds } = backlog;
   return (
     <>
-      <Card title={words.tasks}>
+      <Card title={messages.tasks}>
         <p class="big number">{backlog.running}</p>
-        <p class="soft">{words.held(backlog.reservedUsd)}</p>
+        <p class="soft">{messages.held(backlog.reservedUsd)}</p>
         <Facts
           facts={[
-            [words.overdue, <Count count={overdue} isBad={overdue > 0} />],
-            [words.drained, isDrained ? words.nothingLeft : words.workLeft],
+            [messages.overdue, <Count count={overdue} isBad={overdue > 0} />],
+            [messages.drained, isDrained ? messages.nothingLeft : messages.workLeft],
           ]}
         />
       </Card>
-      <Card title={words.relay}>
-        <p class="soft">{words.relayHint}</p>
+      <Card title={messages.relay}>
+        <p class="soft">{messages.relayHint}</p>
         <Facts
           facts={[
-            [words.tasksToStart, <Waiting count={unstarted} seconds={oldestUnstartedSeconds} />],
-            [words.deliveriesToStart, <Waiting count={unstartedDeliveries} seconds={oldestUnstartedDeliverySeconds} />],
+            [messages.tasksToStart, <Waiting count={unstarted} seconds={oldestUnstartedSeconds} />],
+            [
+              messages.deliveriesToStart,
+              <Waiting count={unstartedDeliveries} seconds={oldestUnstartedDeliverySeconds} />,
+            ],
           ]}
         />
       </Card>
-      <Card title={words.deliveries}>
+      <Card title={messages.deliveries}>
         <p class="big number">{backlog.pendingDeliveries}</p>
         <p>
-          <a href="/console/staff/webhooks">{words.failing}</a>
+          <a href="/console/staff/webhooks">{messages.failing}</a>
         </p>
       </Card>
     </>
@@ -164,11 +173,11 @@ function Work({ backlog }: { backlog: Backlog }) {
 
 /** @param seconds the waiting time of the oldest entry */
 function Waiting({ count, seconds }: { count: number; seconds: number }) {
-  const { staffLive: words } = useTexts();
+  const { staffLive: messages } = useTexts();
   return (
     <>
       <Count count={count} isBad={seconds > LATE_SECONDS} />
-      {count === 0 ? null : ` ${words.oldest(Math.round(seconds))}`}
+      {count === 0 ? null : ` ${messages.oldest(Math.round(seconds))}`}
     </>
   );
 }

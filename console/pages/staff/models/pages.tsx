@@ -48,15 +48,15 @@ export const staffModelPages = [
 ];
 
 async function showModels({ texts }: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { staffModels: words, models, fields, titles, common } = texts;
+  const { staffModels: messages, models, fields, titles, common } = texts;
   const { catalogueVersion } = services.configuration.show();
   const refusal = await readRefusal(services);
   return showPage(
     titles.models,
     <p>
-      {words.inForce(catalogueVersion)} <a href="/console/staff/models/configuration">{words.files}</a>
+      {messages.inForce(catalogueVersion)} <a href="/console/staff/models/configuration">{messages.files}</a>
     </p>,
-    refusal === null ? null : <Problem of={words.refused} />,
+    refusal === null ? null : <Problem of={messages.refused} />,
     <p class="soft">{models.units}</p>,
     <TableCard
       of={OFFERED}
@@ -74,7 +74,7 @@ async function showModels({ texts }: UserVisit, services: ApiServices): Promise<
 
 function showModel(visit: UserVisit, services: ApiServices): PageResult {
   const model = requireFound(listSoldModels(services).find(({ id }) => id === visit.params['model_id']));
-  const { staffModels: words, staff: staffWords, fields, values, common } = visit.texts;
+  const { staffModels: messages, staff: staffMessages, fields, values, common } = visit.texts;
   const { disabledBy } = model;
   const action = disabledBy === null ? 'disable' : 'enable';
   return showPage(
@@ -88,7 +88,7 @@ function showModel(visit: UserVisit, services: ApiServices): PageResult {
               <ModelState model={model} />{' '}
               {disabledBy === null ? null : (
                 <>
-                  <Time at={disabledBy.createdAt} /> {staffWords.by(disabledBy.author, disabledBy.reason)}
+                  <Time at={disabledBy.createdAt} /> {staffMessages.by(disabledBy.author, disabledBy.reason)}
                 </>
               )}
             </>,
@@ -98,16 +98,16 @@ function showModel(visit: UserVisit, services: ApiServices): PageResult {
       />
     </Card>,
     <Card title={common.prices}>
-      <p class="soft">{model.kind === 'text' ? words.perMillion : words.inUsd}</p>
+      <p class="soft">{model.kind === 'text' ? messages.perMillion : messages.inUsd}</p>
       <PriceFacts prices={model.prices} />
     </Card>,
-    <Card title={words.terms}>
+    <Card title={messages.terms}>
       <TermFacts terms={model.terms} />
     </Card>,
     hasPermission(visit, 'operate') ? (
       <ReasonCard
         title={common[action]}
-        hint={words.orderHints[action]}
+        hint={messages.orderHints[action]}
         action={`models/${encodeURIComponent(model.id)}/${action}`}
         look={action === 'disable' ? 'danger' : ''}
       />
@@ -122,36 +122,36 @@ async function showConfiguration(visit: UserVisit, services: ApiServices): Promi
     listConfigurations(database, LATEST_RECORDS),
     readRefusal(services),
   ]);
-  const { staffModels: words, fields, common } = visit.texts;
+  const { staffModels: messages, fields, common } = visit.texts;
   const state = configuration.show();
   return showPage(
-    words.files,
-    <Card title={words.now}>
+    messages.files,
+    <Card title={messages.now}>
       <Facts
         facts={[
           [fields.catalogue_version, state.catalogueVersion],
-          [words.since, <Time at={state.since} />],
+          [messages.since, <Time at={state.since} />],
           [fields.process, state.process],
         ]}
       />
       {refusal === null ? null : (
         <>
-          <p class="problem">{words.refused}</p>
+          <p class="problem">{messages.refused}</p>
           <pre>{refusal}</pre>
         </>
       )}
     </Card>,
-    <Card title={words.wouldChange}>
+    <Card title={messages.wouldChange}>
       <Changes preview={preview} state={state} />
       {hasPermission(visit, 'operate') && (preview !== null || refusal !== null) ? (
-        <FormButton action="/console/staff/models/configuration" label={words.apply} look="" />
+        <FormButton action="/console/staff/models/configuration" label={messages.apply} look="" />
       ) : null}
     </Card>,
     <TableCard
       of={CONFIGURATION_RECORD}
-      title={words.history}
+      title={messages.history}
       rows={records}
-      none={words.noHistory}
+      none={messages.noHistory}
       columns={[
         [common.when, 'created_at'],
         'process',
@@ -161,7 +161,7 @@ async function showConfiguration(visit: UserVisit, services: ApiServices): Promi
           ({ refusal }) => (
             <WithNote note={refusal}>
               <Badge tone={refusal === null ? 'good' : 'bad'}>
-                {refusal === null ? words.tookUp : words.refusedOne}
+                {refusal === null ? messages.tookUp : messages.refusedOne}
               </Badge>
             </WithNote>
           ),
@@ -178,9 +178,9 @@ function asBadRequest(error: unknown): never {
 const OFFERED = nested<SoldModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
 
 function ModelState({ model }: { model: SoldModel }) {
-  const { staffModels: words, values } = useTexts();
+  const { staffModels: messages, values } = useTexts();
   return model.disabledBy === null ? (
-    <Badge tone="good">{words.sold}</Badge>
+    <Badge tone="good">{messages.sold}</Badge>
   ) : (
     <Badge tone="bad">{values.state.disabled}</Badge>
   );
@@ -193,15 +193,15 @@ const OFFER_CHANGE = nested<ConfigurationPreview['changes'][number]>({
 });
 
 function Changes({ preview, state }: { preview: ConfigurationPreview | null; state: ConfigurationState }) {
-  const { staffModels: words, common, staff } = useTexts();
-  if (preview === null) return <Empty>{state.refusal === null ? words.sameFiles : words.wrongFiles}</Empty>;
-  if (preview.changes.length === 0) return <Empty>{words.onlyUpstreams}</Empty>;
+  const { staffModels: messages, common, staff } = useTexts();
+  if (preview === null) return <Empty>{state.refusal === null ? messages.sameFiles : messages.wrongFiles}</Empty>;
+  if (preview.changes.length === 0) return <Empty>{messages.onlyUpstreams}</Empty>;
   return (
     <>
-      <p>{words.fromTo(state.catalogueVersion, preview.catalogueVersion)}</p>
+      <p>{messages.fromTo(state.catalogueVersion, preview.catalogueVersion)}</p>
       <ResourceTable
         of={OFFER_CHANGE}
-        label={words.wouldChange}
+        label={messages.wouldChange}
         rows={preview.changes}
         columns={[
           'model',

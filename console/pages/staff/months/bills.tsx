@@ -45,68 +45,72 @@ async function askedBill(visit: UserVisit, services: ApiServices): Promise<Compa
 async function showBill(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const bill = await askedBill(visit, services);
   const canForget = hasPermission(visit, 'moveMoney') && !(await findClosedMonth(services.reports, bill.month));
-  const { months: words, fields, language } = visit.texts;
+  const { months: messages, fields, language } = visit.texts;
   const { differences } = bill;
   const difference = differences.reduce((sum, { billed, cost }) => sum + (billed ?? 0n) - (cost ?? 0n), 0n);
   return showPage(
-    words.billTitle(bill.vendor, monthName(bill.month, language)),
+    messages.billTitle(bill.vendor, monthName(bill.month, language)),
     <Card>
       <Facts
         facts={[
           [fields.billed_usd, <ExactMoney amount={bill.amount} />],
-          [words.recorded, <ExactMoney amount={bill.amount - difference} />],
+          [messages.recorded, <ExactMoney amount={bill.amount - difference} />],
           [fields.difference, <ExactMoney amount={difference} isSigned />],
           [fields.lines, bill.lines.toLocaleString(language)],
           [fields.upstreams, bill.upstreams.join(', ')],
           [fields.imported_at, <Time at={bill.importedAt} />],
-          [words.importedBy, bill.author],
+          [messages.importedBy, bill.author],
         ]}
       />
       <div class="row actions">
         <Downloads />
-        <ButtonLink href={`/console/staff/months/${bill.month}`} label={words.backToMonth} look="quiet" />
+        <ButtonLink href={`/console/staff/months/${bill.month}`} label={messages.backToMonth} look="quiet" />
         {differences.length === 0 ? null : (
-          <ButtonLink href="/console/staff/reconciliations" label={words.toReconciliation} look="quiet" />
+          <ButtonLink href="/console/staff/reconciliations" label={messages.toReconciliation} look="quiet" />
         )}
         {canForget ? (
           <FormButton
             action={`${visit.path}/forget`}
-            label={words.forgetBill}
+            label={messages.forgetBill}
             look="danger"
-            question={words.forgetBillQuestion}
+            question={messages.forgetBillQuestion}
           />
         ) : null}
       </div>
     </Card>,
     <TableCard
-      title={words.differences}
+      title={messages.differences}
       of={DIFFERENCE}
       rows={differences.slice(0, MAX_DIFFERENCES)}
-      none={words.noDifferences}
+      none={messages.noDifferences}
       columns={['difference', 'model', 'job_id', 'task_id', 'line', 'billed_usd', 'cost_usd']}
     >
-      <p class="hint">{words.differencesExplained(differences.length)}</p>
+      <p class="hint">{messages.differencesExplained(differences.length)}</p>
     </TableCard>,
   );
 }
 
 /** Renders nothing if there is no bill and the visitor cannot import one. */
 export function Bills({ bills, month, canImport }: { bills: readonly VendorBill[]; month: Month; canImport: boolean }) {
-  const { months: words } = useTexts();
+  const { months: messages } = useTexts();
   if (bills.length === 0 && !canImport) return null;
   return (
     <TableCard
-      title={words.bills}
+      title={messages.bills}
       of={BILL}
       rows={bills}
-      none={words.noBills}
+      none={messages.noBills}
       pageOf={({ month, vendor }) => `/console/staff/months/${month}/bills/${encodeURIComponent(vendor)}`}
       columns={['vendor', 'lines', 'billed_usd', 'imported_at', 'author']}
     >
-      <p class="hint">{words.billsExplained}</p>
+      <p class="hint">{messages.billsExplained}</p>
       {canImport ? (
         <div class="row actions">
-          <ButtonLink href={`/console/staff/months/${month.name}/import-bill`} label={words.importBill} look="quiet" />
+          <ButtonLink
+            href={`/console/staff/months/${month.name}/import-bill`}
+            label={messages.importBill}
+            look="quiet"
+          />
         </div>
       ) : null}
     </TableCard>

@@ -57,22 +57,22 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promi
     readMonthTotals(reports, month),
     listAcknowledged(reports, month),
   ]);
-  const { months: words, common, titles, fields, language } = visit.texts;
+  const { months: messages, common, titles, fields, language } = visit.texts;
   const path = `/console${pathOfMonth(visit)}`;
-  const names: Readonly<Record<string, string>> = words.lines;
+  const names: Readonly<Record<string, string>> = messages.lines;
   const page = showPage(
-    words.closeTitle(monthName(month.name, language)),
+    messages.closeTitle(monthName(month.name, language)),
     // After a refused form, the top of the page shows the reason.
     visit.problem === null ? <Problem of={refusal && reasonOf(refusal, month, visit.texts)} /> : null,
-    <Card title={words.freezes}>
+    <Card title={messages.freezes}>
       <ul>
-        {words.frozen.map((sentence) => (
+        {messages.frozen.map((sentence) => (
           <li>{sentence}</li>
         ))}
       </ul>
       <div class="row actions">
         {(visit.problem ?? refusal) === null ? (
-          <FormButton action={`${path}/close`} label={words.close} look="danger" />
+          <FormButton action={`${path}/close`} label={messages.close} look="danger" />
         ) : (
           <ButtonLink href="/console/staff/reconciliations" label={titles.reconciliation} look="quiet" />
         )}
@@ -81,13 +81,13 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promi
     </Card>,
     <AcknowledgedFindings findings={acknowledged} />,
     <TableCard
-      title={words.books}
+      title={messages.books}
       of={BOOKED}
       rows={[...totals.amounts]}
-      none={words.nothingBooked}
+      none={messages.nothingBooked}
       columns={[[common.what, ([kind]) => names[kind] ?? kind], 'amount_usd']}
     >
-      <p class="hint">{words.booksAre(totals.transfers.toLocaleString(language))}</p>
+      <p class="hint">{messages.booksAre(totals.transfers.toLocaleString(language))}</p>
       <p>
         {fields.revenue_usd}: <ExactMoney amount={sumRevenue(totals)} />
       </p>
@@ -97,30 +97,30 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promi
 }
 
 /** Why an open month cannot be closed now, in the reader's language. */
-function reasonOf(refusal: MonthRefusal, month: Month, { months: words, language }: Texts): string {
+function reasonOf(refusal: MonthRefusal, month: Month, { months: messages, language }: Texts): string {
   switch (refusal.reason) {
     case 'not over':
-      return words.notOver(monthName(month.name, language), closableFrom(month).toISOString().slice(0, 10));
+      return messages.notOver(monthName(month.name, language), closableFrom(month).toISOString().slice(0, 10));
     case 'out of turn':
-      return words.outOfTurn(monthName(refusal.next, language));
+      return messages.outOfTurn(monthName(refusal.next, language));
     case 'bill not compared':
-      return words.billNotCompared(refusal.vendor);
+      return messages.billNotCompared(refusal.vendor);
     default:
-      return words.unacknowledged(refusal.reconciliationId, refusal.findings);
+      return messages.unacknowledged(refusal.reconciliationId, refusal.findings);
   }
 }
 
 /** The acknowledged findings of a month, with author and reason. Renders nothing if there are none. */
 export function AcknowledgedFindings({ findings }: { findings: readonly AcknowledgedFinding[] }) {
   const texts = useTexts();
-  const { months: words, reconciliation } = texts;
+  const { months: messages, reconciliation } = texts;
   if (findings.length === 0) return null;
   return (
-    <Card title={words.acknowledged}>
-      <p class="soft">{words.acknowledgedExplained}</p>
+    <Card title={messages.acknowledged}>
+      <p class="soft">{messages.acknowledgedExplained}</p>
       <ResourceTable
         of={ACKNOWLEDGED_FINDING}
-        label={words.acknowledged}
+        label={messages.acknowledged}
         rows={findings}
         columns={[
           [reconciliation.row, (finding) => <FoundRow {...finding} />],

@@ -43,7 +43,7 @@ export const importForm: Page = {
 };
 
 async function showImport(visit: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { months: words, common, fields, language } = visit.texts;
+  const { months: messages, common, fields, language } = visit.texts;
   const month = monthIn(visit);
   const path = `/console/staff/months/${month.name}`;
   const bills = await listLatestBills(services.reports);
@@ -52,36 +52,36 @@ async function showImport(visit: UserVisit, services: ApiServices): Promise<Page
   const upstreams = [...new Set((await services.upstreams.list()).map(({ name }) => name))];
   const entries = suggest(vendor, bills, upstreams);
   return showPage(
-    words.importTitle(monthName(month.name, language)),
+    messages.importTitle(monthName(month.name, language)),
     <Card title={fields.vendor}>
-      <ChoiceLinks name="vendor" all={words.otherVendor} values={[...vendors].slice(0, MAX_VENDORS_SHOWN)} />
+      <ChoiceLinks name="vendor" all={messages.otherVendor} values={[...vendors].slice(0, MAX_VENDORS_SHOWN)} />
     </Card>,
-    <Card title={words.importBill}>
-      <p class="soft">{words.importHint}</p>
+    <Card title={messages.importBill}>
+      <p class="soft">{messages.importHint}</p>
       <Form action={`${path}/import-bill`} enctype="multipart/form-data">
-        <Field name="vendor" hint={words.vendorHint} value={vendor} required />
+        <Field name="vendor" hint={messages.vendorHint} value={vendor} required />
         <Field
           name="upstreams"
-          label={words.upstreams}
-          hint={words.upstreamsHint(upstreams.join(', '))}
+          label={messages.upstreams}
+          hint={messages.upstreamsHint(upstreams.join(', '))}
           value={entries.upstreams}
           required
         />
         <FileField
           name="csv"
-          label={words.billFile}
-          hint={words.billFileHint(MEGABYTES)}
+          label={messages.billFile}
+          hint={messages.billFileHint(MEGABYTES)}
           accept=".csv,.tsv,.txt,text/csv"
           maxBytes={MAX_BILL_BYTES}
-          tooLarge={words.billTooLarge(MEGABYTES)}
+          tooLarge={messages.billTooLarge(MEGABYTES)}
         />
-        <p class="soft">{words.columnsOf[entries.columnsOf]}</p>
-        <Field name="job" label={words.jobColumn} hint={words.jobColumnHint} value={entries.job} />
-        <Field name="model" label={words.modelColumn} value={entries.model} required />
-        <Field name="amount" label={words.amountColumn} value={entries.amount} required />
-        <Field name="usd_per_unit" label={words.usdPerUnit} hint={words.usdPerUnitHint} inputMode="decimal" />
+        <p class="soft">{messages.columnsOf[entries.columnsOf]}</p>
+        <Field name="job" label={messages.jobColumn} hint={messages.jobColumnHint} value={entries.job} />
+        <Field name="model" label={messages.modelColumn} value={entries.model} required />
+        <Field name="amount" label={messages.amountColumn} value={entries.amount} required />
+        <Field name="usd_per_unit" label={messages.usdPerUnit} hint={messages.usdPerUnitHint} inputMode="decimal" />
         <div class="row actions">
-          <button type="submit">{words.importBill}</button>
+          <button type="submit">{messages.importBill}</button>
           <ButtonLink href={path} label={common.cancel} look="quiet" />
         </div>
       </Form>

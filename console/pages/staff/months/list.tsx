@@ -29,8 +29,8 @@ export const EARNING_NAMES = ['revenue_usd', 'cost_usd', 'margin_usd', 'margin_p
 export type EarningName = (typeof EARNING_NAMES)[number];
 
 /** The text in place of an unknown margin. Without revenue there is no margin to know. */
-export function textOfNoMargin({ revenue }: Pick<ShownEarnings, 'revenue'>, { months: words }: Texts): string {
-  return revenue === 0n ? '–' : words.unknown;
+export function textOfNoMargin({ revenue }: Pick<ShownEarnings, 'revenue'>, { months: messages }: Texts): string {
+  return revenue === 0n ? '–' : messages.unknown;
 }
 
 /**
@@ -43,7 +43,7 @@ export function earningColumns(
   Amount: (props: { amount: PicoUsd }) => Child,
   titleOf: (name: 'revenue_usd' | 'cost_usd' | 'margin_usd') => Child,
 ) {
-  const { months: words } = texts;
+  const { months: messages } = texts;
   return [
     [
       titleOf('revenue_usd'),
@@ -51,7 +51,7 @@ export function earningColumns(
         revenue === null ? (
           '–'
         ) : (
-          <WithNote note={charges || refunds ? words.chargesAndRefunds(charges ?? 0, refunds ?? 0) : null}>
+          <WithNote note={charges || refunds ? messages.chargesAndRefunds(charges ?? 0, refunds ?? 0) : null}>
             <Amount amount={revenue} />
           </WithNote>
         ),
@@ -61,9 +61,9 @@ export function earningColumns(
       titleOf('cost_usd'),
       ({ cost, uncosted }: ShownEarnings) =>
         cost === null ? (
-          <span class="soft">{words.unknown}</span>
+          <span class="soft">{messages.unknown}</span>
         ) : (
-          <WithNote note={uncosted ? words.unknownFor(usd(uncosted)) : null}>
+          <WithNote note={uncosted ? messages.unknownFor(usd(uncosted)) : null}>
             <Amount amount={cost} />
           </WithNote>
         ),
@@ -85,13 +85,13 @@ export function earningColumns(
 }
 
 /** The margin in percent, and whether it is a loss; null if there is nothing to add. */
-function noteOfMargin(earnings: ShownEarnings, { months: words }: Texts): Child {
+function noteOfMargin(earnings: ShownEarnings, { months: messages }: Texts): Child {
   const percent = percentOfMargin(earnings);
   const isLoss = earnings.margin !== null && earnings.margin < 0n;
   if (percent === null && !isLoss) return null;
   return (
     <>
-      {isLoss ? <Badge tone="bad">{words.loss}</Badge> : null} {percent === null ? null : `${percent.toFixed(1)} %`}
+      {isLoss ? <Badge tone="bad">{messages.loss}</Badge> : null} {percent === null ? null : `${percent.toFixed(1)} %`}
     </>
   );
 }
@@ -128,7 +128,7 @@ export async function showMonths(visit: UserVisit, services: ApiServices): Promi
     found.slice(0, MONTHS_SHOWN).map((month) => readMonthOverview(month, closed, services)),
   );
   const next = found.length > MONTHS_SHOWN ? (months.at(-1)?.month.name ?? null) : null;
-  const { months: words, fields, titles, common } = texts;
+  const { months: messages, fields, titles, common } = texts;
   return showPage(
     titles.months,
     <TableCard
@@ -139,7 +139,7 @@ export async function showMonths(visit: UserVisit, services: ApiServices): Promi
       columns={[
         [common.month, ({ month }) => monthName(month.name, texts.language)],
         [
-          words.state,
+          messages.state,
           ({ state, closed }) => (
             <>
               <Chosen name="state" value={state} />{' '}
@@ -156,7 +156,7 @@ export async function showMonths(visit: UserVisit, services: ApiServices): Promi
         [fields.owed_usd, ({ sums }) => <KnownMoney amount={sums && customerLiability(sums)} />, 'number'],
       ]}
     >
-      <p class="hint">{words.explained}</p>
+      <p class="hint">{messages.explained}</p>
     </TableCard>,
   );
 }

@@ -39,7 +39,7 @@ export async function showMonth(visit: UserVisit, services: ApiServices): Promis
     listVendorBills(services.reports, month),
   ]);
   const { sums, state } = overview;
-  const { months: words, language } = visit.texts;
+  const { months: messages, language } = visit.texts;
   const canImport = state !== 'closed' && hasPermission(visit, 'moveMoney');
   return showPage(
     monthName(month.name, language),
@@ -47,16 +47,16 @@ export async function showMonth(visit: UserVisit, services: ApiServices): Promis
     <AcknowledgedFindings findings={closed?.acknowledged ?? []} />,
     sums === null ? (
       <Card>
-        <Empty>{words.detached}</Empty>
+        <Empty>{messages.detached}</Empty>
       </Card>
     ) : (
       <>
         <Totals overview={overview} sums={sums} />
-        <Card title={words.byDay}>
+        <Card title={messages.byDay}>
           <DayChart
             days={daysOf(month, services.clock.nowMs())}
-            series={[{ name: words.byDay, amounts: sums.revenueByDay }]}
-            label={words.byDay}
+            series={[{ name: messages.byDay, amounts: sums.revenueByDay }]}
+            label={messages.byDay}
           />
         </Card>
       </>
@@ -65,11 +65,11 @@ export async function showMonth(visit: UserVisit, services: ApiServices): Promis
     sums === null ? null : (
       <>
         <EarningTables sums={sums} month={month} visit={visit} />
-        <Card title={words.customersMoney}>
-          <StatementTable lines={linesOf(sums.customersMoney)} label={words.customersMoney} names={words.lines} />
+        <Card title={messages.customersMoney}>
+          <StatementTable lines={linesOf(sums.customersMoney)} label={messages.customersMoney} names={messages.lines} />
         </Card>
         <p class="hint">
-          {words.explained} {words.counted} <Time at={sums.countedAt} />.
+          {messages.explained} {messages.counted} <Time at={sums.countedAt} />.
         </p>
       </>
     ),
@@ -78,7 +78,7 @@ export async function showMonth(visit: UserVisit, services: ApiServices): Promis
 
 function Actions({ overview: { month, state, closed }, visit }: { overview: MonthOverview; visit: UserVisit }) {
   const { texts } = visit;
-  const { months: words } = texts;
+  const { months: messages } = texts;
   const path = `/console/staff/months/${month.name}`;
   return (
     <>
@@ -86,20 +86,20 @@ function Actions({ overview: { month, state, closed }, visit }: { overview: Mont
         <Chosen name="state" value={state} />{' '}
         {closed ? (
           <>
-            {words.closedBy(closed.author)} <Time at={closed.closedAt} />
+            {messages.closedBy(closed.author)} <Time at={closed.closedAt} />
           </>
         ) : state === 'to close' ? null : (
           <>
-            {words.closableFrom} <Time at={closableFrom(month)} />
+            {messages.closableFrom} <Time at={closableFrom(month)} />
           </>
         )}
       </p>
       <div class="row actions">
         {state === 'to close' && hasPermission(visit, 'moveMoney') ? (
-          <ButtonLink href={`${path}/close`} label={words.close} />
+          <ButtonLink href={`${path}/close`} label={messages.close} />
         ) : null}
         <Downloads />
-        <ButtonLink href={`${path}/statements`} label={words.statements} look="quiet" />
+        <ButtonLink href={`${path}/statements`} label={messages.statements} look="quiet" />
       </div>
     </>
   );
@@ -111,22 +111,22 @@ type Sum = readonly [title: string, amount: PicoUsd | null, hint: string | null,
 function Totals({ overview, sums }: { overview: MonthOverview; sums: MonthSums }) {
   const { total } = sums;
   const texts = useTexts();
-  const { months: words, fields } = texts;
+  const { months: messages, fields } = texts;
   const percent = percentOfMargin(total);
   const marginHints = [
-    ...(percent === null ? [] : [words.percentOfRevenue(percent)]),
-    ...(total.uncosted > 0n ? [words.withoutUncosted] : []),
+    ...(percent === null ? [] : [messages.percentOfRevenue(percent)]),
+    ...(total.uncosted > 0n ? [messages.withoutUncosted] : []),
   ];
   const cards: readonly Sum[] = [
-    [fields.revenue_usd, overview.revenue, words.chargesAndRefunds(total.charges, total.refunds)],
+    [fields.revenue_usd, overview.revenue, messages.chargesAndRefunds(total.charges, total.refunds)],
     [fields.cost_usd, total.cost, null],
     [fields.margin_usd, total.margin, marginHints.join('. ') || null, textOfNoMargin(total, texts)],
-    [fields.received_usd, receivedIn(sums), words.receivedHint],
-    [fields.owed_usd, customerLiability(sums), words.owedHint],
+    [fields.received_usd, receivedIn(sums), messages.receivedHint],
+    [fields.owed_usd, customerLiability(sums), messages.owedHint],
   ];
   return (
     <div class="grid totals">
-      {cards.map(([title, amount, hint, none = words.unknown]) => (
+      {cards.map(([title, amount, hint, none = messages.unknown]) => (
         <Card title={title}>
           {amount === null ? <p class="big">{none}</p> : <Headline amount={amount} />}
           {hint === null ? null : <p class="soft">{hint}</p>}
@@ -137,7 +137,7 @@ function Totals({ overview, sums }: { overview: MonthOverview; sums: MonthSums }
 }
 
 function EarningTables({ sums, month, visit }: { sums: MonthSums; month: Month; visit: UserVisit }) {
-  const { months: words, fields, common } = visit.texts;
+  const { months: messages, fields, common } = visit.texts;
   const { total, models, vendors, customers, otherCustomers } = sums;
   return (
     <>
@@ -145,24 +145,24 @@ function EarningTables({ sums, month, visit }: { sums: MonthSums; month: Month; 
         total={total}
         title={common.byModel}
         head={fields.model}
-        rows={models.map((sum) => ({ ...sum, name: `${sum.model} (${words.kinds[sum.kind]})` }))}
+        rows={models.map((sum) => ({ ...sum, name: `${sum.model} (${messages.kinds[sum.kind]})` }))}
       />
       <EarningTable
         total={total}
-        title={words.byVendor}
+        title={messages.byVendor}
         head={fields.vendor}
-        rows={vendors.map((sum) => ({ ...sum, name: sum.vendor ?? words.noVendor }))}
+        rows={vendors.map((sum) => ({ ...sum, name: sum.vendor ?? messages.noVendor }))}
       />
       <EarningTable
         total={total}
-        title={words.byCustomer}
+        title={messages.byCustomer}
         head={common.customer}
         rows={[
           ...customers.map((sum) => ({
             ...sum,
             name: <a href={`/console/staff/months/${month.name}/statements/${sum.accountId}`}>{sum.accountName}</a>,
           })),
-          ...(otherCustomers ? [{ ...otherCustomers, name: words.others }] : []),
+          ...(otherCustomers ? [{ ...otherCustomers, name: messages.others }] : []),
         ]}
       />
     </>
@@ -215,14 +215,14 @@ interface EarningTableProps {
 
 function EarningTable({ title, head, rows, total }: EarningTableProps) {
   const texts = useTexts();
-  const { months: words, common } = texts;
+  const { months: messages, common } = texts;
   const { query } = usePage();
   return (
     <TableCard<EarningRow>
       title={title}
       of={EARNINGS}
       rows={sortedBy(sortOf(query), rows)}
-      none={words.nothingBooked}
+      none={messages.nothingBooked}
       total={{ ...total, name: common.total }}
       columns={[
         [head, ({ name }) => name],

@@ -33,17 +33,17 @@ async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promis
   const { entries: accounts, next } = await readListPage(query, 'account', (slice) =>
     listAccounts(reports, { search, ...slice }),
   );
-  const { months: words, common, fields, language } = texts;
+  const { months: messages, common, fields, language } = texts;
   return showPage(
-    words.statementsOf(monthName(monthIn(visit).name, language)),
+    messages.statementsOf(monthName(monthIn(visit).name, language)),
     <Filters>
-      <FieldFilter name="search" label={words.searchCustomer} type="search" />
+      <FieldFilter name="search" label={messages.searchCustomer} type="search" />
     </Filters>,
     <TableCard
       of={LISTED_ACCOUNT}
-      label={words.statements}
+      label={messages.statements}
       rows={accounts}
-      none={words.noCustomers}
+      none={messages.noCustomers}
       pageOf={({ id }) => `${path}/${id}`}
       columns={[
         [common.customer, 'name'],
@@ -57,17 +57,17 @@ async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promis
 async function showStatement(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { month, account, lines } = await askedStatement(visit, services);
   const parties = await findParties(services.reports, account.id);
-  const { months: words, fields, language } = visit.texts;
+  const { months: messages, fields, language } = visit.texts;
   return showPage(
-    words.statementOf(account.name, monthName(month.name, language)),
+    messages.statementOf(account.name, monthName(month.name, language)),
     <div class="row actions">
       <PrintButton />
       <Downloads />
       <ButtonLink href={`/console/staff/accounts/${account.id}`} label={fields.account_id} look="quiet" />
-      <ButtonLink href={`/console/staff/months/${month.name}`} label={words.backToMonth} look="quiet" />
+      <ButtonLink href={`/console/staff/months/${month.name}`} label={messages.backToMonth} look="quiet" />
     </div>,
     <Card>
-      <StatementTable lines={lines} label={words.statements} names={words.lines} parties={parties} />
+      <StatementTable lines={lines} label={messages.statements} names={messages.lines} parties={parties} />
     </Card>,
   );
 }

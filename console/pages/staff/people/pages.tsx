@@ -63,9 +63,9 @@ export const staffPeoplePages = [
   change('/leave', ({ form }, { database }, { id }) => removeMember(database, form.text('account_id'), id), 'removed'),
   staff.form('/staff/people/{user_id}/link', 'operate', async (visit, services) => {
     const user = await customerOf(visit, services);
-    const { members: words } = visit.texts;
-    const explained = services.canSendMail ? words.mailed(user.email) : words.linkMade;
-    return showMadeLink({ title: words.linkTitle, explained, link: await makeUserLink(services, user) });
+    const { members: messages } = visit.texts;
+    const explained = services.canSendMail ? messages.mailed(user.email) : messages.linkMade;
+    return showMadeLink({ title: messages.linkTitle, explained, link: await makeUserLink(services, user) });
   }),
 ];
 
@@ -110,15 +110,15 @@ export async function invite(visit: UserVisit, services: ApiServices): Promise<P
     return { kind: 'redirect', path: `/staff/accounts/${accountId}` };
   }
   const { link } = await inviteUser(services, { email, name, staffRole: null }, { accountId, role });
-  const { members: words } = texts;
-  const explained = services.canSendMail ? words.invitationMailed(email) : words.invited(email);
-  return showMadeLink({ title: words.invitedTitle(email), explained, link });
+  const { members: messages } = texts;
+  const explained = services.canSendMail ? messages.invitationMailed(email) : messages.invited(email);
+  return showMadeLink({ title: messages.invitedTitle(email), explained, link });
 }
 
 async function showPerson(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const user = await personOf(visit, services);
   const memberships = await listMemberships(services.database, user.id);
-  const { staffPeople: words, members, staffAccounts, common } = visit.texts;
+  const { staffPeople: messages, members, staffAccounts, common } = visit.texts;
   const path = `/console/staff/people/${user.id}`;
   const mayChange = hasPermission(visit, 'operate') && user.staffRole === null;
   return showPage(
@@ -127,7 +127,7 @@ async function showPerson(visit: UserVisit, services: ApiServices): Promise<Page
       <p>
         {user.email} <Chosen name="state" value={user.disabledAt === null ? 'enabled' : 'disabled'} />
       </p>
-      {user.staffRole === null ? null : <p class="soft">{words.isStaff}</p>}
+      {user.staffRole === null ? null : <p class="soft">{messages.isStaff}</p>}
       {mayChange ? <PersonForms user={user} path={path} /> : null}
     </Card>,
     memberships.map(({ accountId, accountName, role }) => (
@@ -154,15 +154,15 @@ async function showPerson(visit: UserVisit, services: ApiServices): Promise<Page
         )}
       </Card>
     )),
-    memberships.length === 0 ? <Empty>{words.noAccounts}</Empty> : null,
+    memberships.length === 0 ? <Empty>{messages.noAccounts}</Empty> : null,
   );
 }
 
 function PersonForms({ user, path }: { user: User; path: string }) {
-  const { staffPeople: words, members, common } = useTexts();
+  const { staffPeople: messages, members, common } = useTexts();
   const disable = (
     <>
-      <FormButton action={`${path}/disable`} label={common.disable} look="danger" question={words.disableQuestion} />
+      <FormButton action={`${path}/disable`} label={common.disable} look="danger" question={messages.disableQuestion} />
       <FormButton action={`${path}/link`} label={members.makeNewLink} question={members.linkExplained} />
     </>
   );
@@ -176,9 +176,9 @@ function PersonForms({ user, path }: { user: User; path: string }) {
         {user.hasSecondFactor ? (
           <FormButton
             action={`${path}/second-factor`}
-            label={words.removeFactor}
+            label={messages.removeFactor}
             look="danger"
-            question={words.removeFactorQuestion}
+            question={messages.removeFactorQuestion}
           />
         ) : null}
       </div>
@@ -194,9 +194,9 @@ function RoleChoice({ id, value }: { id: string; value?: MemberRole }) {
 
 /** The form that invites a person to an account. */
 export function InviteForm({ accountId }: { accountId: string }) {
-  const { members: words } = useTexts();
+  const { members: messages } = useTexts();
   return (
-    <Form action={`/console/staff/accounts/${accountId}/members`} class="grid" submit={words.makeLink}>
+    <Form action={`/console/staff/accounts/${accountId}/members`} class="grid" submit={messages.makeLink}>
       <Field name="email" id="invited-email" type="email" required autocomplete="off" />
       <Field name="name" id="invited-name" required autocomplete="off" />
       <RoleChoice id="invited-role" value="owner" />

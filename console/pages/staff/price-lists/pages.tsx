@@ -75,27 +75,27 @@ function latestFields({ summary }: ShownPriceList): StoredFields {
 
 async function showLists(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
   const lists = await listPriceLists(reports);
-  const { priceLists: words, titles } = visit.texts;
+  const { priceLists: messages, titles } = visit.texts;
   return showPage(
     titles.priceLists,
-    <p class="soft">{words.hint}</p>,
+    <p class="soft">{messages.hint}</p>,
     <TableCard
       of={PRICE_LIST}
       rows={lists}
-      none={words.none}
+      none={messages.none}
       pageOf={({ name }) => `/console${PATH}/${name}`}
       columns={[
         'name',
-        [words.accounts, ({ accounts }) => accounts, 'number'],
-        [words.inForce, ({ inForce }) => inForce ?? words.notYet, 'number'],
-        [words.latest, ({ latest }) => latest, 'number'],
+        [messages.accounts, ({ accounts }) => accounts, 'number'],
+        [messages.inForce, ({ inForce }) => inForce ?? messages.notYet, 'number'],
+        [messages.latest, ({ latest }) => latest, 'number'],
         'created_at',
       ]}
     />,
     hasPermission(visit, 'moveMoney') ? (
-      <Card title={words.create}>
-        <Form action={`/console${PATH}`} submit={words.create}>
-          <Field name="name" hint={words.nameHint} required />
+      <Card title={messages.create}>
+        <Form action={`/console${PATH}`} submit={messages.create}>
+          <Field name="name" hint={messages.nameHint} required />
           <VersionFields factor="1" rules="" />
         </Form>
       </Card>
@@ -110,17 +110,17 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
     showPriceList(services, name, /^[1-9]\d{0,8}$/.test(asked) ? Number(asked) : undefined),
     listPriceListVersions(services.reports, { list: name, before: undefined, limit: SHOWN_VERSIONS }),
   ]);
-  const { priceLists: words, common, fields } = visit.texts;
+  const { priceLists: messages, common, fields } = visit.texts;
   const { summary, version, models, belowCost } = shown;
   return showPage(
     name,
-    <Card title={words.version(version)}>
+    <Card title={messages.version(version)}>
       <Facts
         facts={[
           [fields.status, <Status shown={shown} />],
           [fields.valid_from, <Time at={shown.validFrom} />],
           [fields.factor, `× ${shown.factor}`],
-          [words.accounts, summary.accounts],
+          [messages.accounts, summary.accounts],
           [fields.author, shown.author],
           [fields.reason, shown.reason],
         ]}
@@ -128,14 +128,14 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
     </Card>,
     belowCost.length === 0 ? null : (
       <TableCard
-        title={words.belowCost}
+        title={messages.belowCost}
         of={BELOW_COST}
         rows={belowCost}
         columns={[
           'model',
           'upstream',
           [
-            words.what,
+            messages.what,
             ({ what, seconds }) =>
               `${priceName(what, visit.texts)}${seconds === null ? '' : `, ${visit.texts.tasks.seconds(seconds)}`}`,
           ],
@@ -145,27 +145,27 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
       />
     ),
     hasPermission(visit, 'moveMoney') ? (
-      <Card title={words.change}>
-        <p class="soft">{words.changeHint}</p>
-        <Form action={`/console${PATH}/${shown.list}`} submit={words.change} stored={latestFields(shown)}>
+      <Card title={messages.change}>
+        <p class="soft">{messages.changeHint}</p>
+        <Form action={`/console${PATH}/${shown.list}`} submit={messages.change} stored={latestFields(shown)}>
           <VersionFields factor={shown.factor} rules={writeRules(shown.rules)} />
         </Form>
       </Card>
     ) : null,
     <TableCard
-      title={words.changed}
+      title={messages.changed}
       of={MODEL}
       rows={models.map(onlyChanged).filter(({ prices }) => prices.length > 0)}
-      none={words.nothingChanged}
+      none={messages.nothingChanged}
       columns={[[fields.model, 'id'], 'kind', [common.prices, ({ prices }) => <Prices prices={prices} />]]}
     />,
     <TableCard
-      title={words.versions}
+      title={messages.versions}
       of={PRICE_LIST_VERSION}
       rows={versions}
       pageOf={(one) => `/console${PATH}/${one.list}?version=${one.version}`}
       columns={[
-        [words.latest, (one) => one.version],
+        [messages.latest, (one) => one.version],
         [fields.valid_from, ({ validFrom }) => <Time at={validFrom} />],
         [fields.factor, ({ factor }) => `× ${factor}`],
         'author',
@@ -198,13 +198,13 @@ const RULE_LINES = 8;
 const MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
 
 function Status({ shown: { summary, version, validFrom } }: { shown: ShownPriceList }) {
-  const { priceLists: words } = useTexts();
-  if (summary.inForce === version) return <Badge tone="good">{words.inForce}</Badge>;
+  const { priceLists: messages } = useTexts();
+  if (summary.inForce === version) return <Badge tone="good">{messages.inForce}</Badge>;
   return summary.inForce !== null && version < summary.inForce ? (
-    <Badge tone="calm">{words.isReplaced}</Badge>
+    <Badge tone="calm">{messages.isReplaced}</Badge>
   ) : (
     <>
-      <Badge tone="busy">{words.isPlanned}</Badge> <Time at={validFrom} />
+      <Badge tone="busy">{messages.isPlanned}</Badge> <Time at={validFrom} />
     </>
   );
 }
@@ -230,12 +230,12 @@ function Prices({ prices }: Pick<PricedModel, 'prices'>) {
 }
 
 function VersionFields({ factor, rules }: { factor: string; rules: string }) {
-  const { priceLists: words } = useTexts();
+  const { priceLists: messages } = useTexts();
   return (
     <>
-      <Field name="factor" hint={words.factorHint} inputMode="decimal" value={factor} required />
-      <Field name="rules" hint={words.rulesHint} lines={RULE_LINES} value={rules} />
-      <Field name="valid_from" hint={words.validFromHint} type="datetime-local" />
+      <Field name="factor" hint={messages.factorHint} inputMode="decimal" value={factor} required />
+      <Field name="rules" hint={messages.rulesHint} lines={RULE_LINES} value={rules} />
+      <Field name="valid_from" hint={messages.validFromHint} type="datetime-local" />
       <Field name="reason" required />
     </>
   );

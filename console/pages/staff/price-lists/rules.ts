@@ -21,23 +21,23 @@ export function readRules(text: string, texts: Texts): PriceRule[] {
 }
 
 /** Names the line of a wrong rule, which the api names by its number. Returns other errors as they are. */
-export function atItsLine(error: unknown, text: string, { faults, priceLists: words, language }: Texts): unknown {
+export function atItsLine(error: unknown, text: string, { faults, priceLists: messages, language }: Texts): unknown {
   const fault = error instanceof ServiceError ? error.fieldFault : null;
   const [field, index] = fault?.path ?? [];
   const kinds: Readonly<Record<string, string>> = faults.kinds;
   const template = kinds[fault?.kind ?? ''];
   if (!fault || field !== 'rules' || typeof index !== 'number' || template === undefined) return error;
   const lines = text.split('\n').flatMap((line, at) => (line.trim() === '' ? [] : [at + 1]));
-  return new FormError(words.wrongRule(lines[index] ?? index + 1, filled(template, fault.values, language)), {
+  return new FormError(messages.wrongRule(lines[index] ?? index + 1, filled(template, fault.values, language)), {
     field: 'rules',
   });
 }
 
-function readRule(line: string, number: number, { priceLists: words }: Texts): PriceRule {
+function readRule(line: string, number: number, { priceLists: messages }: Texts): PriceRule {
   const [kind, name, ...settings] = line.split(/\s+/);
   const pairs = settings.map((setting) => setting.split('='));
   if ((kind !== 'model' && kind !== 'family') || name === undefined || pairs.some((pair) => pair.length !== 2)) {
-    throw new FormError(words.noRule(number), { field: 'rules' });
+    throw new FormError(messages.noRule(number), { field: 'rules' });
   }
   const { factor, ...prices } = Object.fromEntries(pairs.map(([key = '', value = '']) => [key, value]));
   return {

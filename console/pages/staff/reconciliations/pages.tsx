@@ -94,7 +94,7 @@ async function openNumbers(reconciliationId: string, { database }: ApiServices):
 
 async function showAll(visit: UserVisit, { database }: ApiServices): Promise<PageResult> {
   const { query, texts, path } = visit;
-  const { reconciliation: words, titles, common } = texts;
+  const { reconciliation: messages, titles, common } = texts;
   const { entries: reconciliations, next } = await readListPage(
     query,
     'reconciliation',
@@ -103,19 +103,19 @@ async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Pag
   );
   return showPage(
     titles.reconciliation,
-    <p class="soft">{words.explained}</p>,
+    <p class="soft">{messages.explained}</p>,
     hasPermission(visit, 'moveMoney') ? (
       <div class="row actions">
-        <FormButton action={path} label={words.runNow} look="" />
+        <FormButton action={path} label={messages.runNow} look="" />
       </div>
     ) : null,
     <TableCard
       of={RECONCILIATION}
       rows={reconciliations}
-      none={words.none}
+      none={messages.none}
       pageOf={({ id }) => `${path}/${id}`}
       columns={[
-        [words.begun, 'created_at'],
+        [messages.begun, 'created_at'],
         [common.result, (found) => <ReconciliationBadge reconciliation={found} />],
         'finished_at',
         'requested_by',
@@ -131,13 +131,13 @@ function findingsOf({ report }: Reconciliation): number | null {
 }
 
 function ReconciliationBadge({ reconciliation }: { reconciliation: Reconciliation }) {
-  const { reconciliation: words, values } = useTexts();
+  const { reconciliation: messages, values } = useTexts();
   const findings = findingsOf(reconciliation);
   if (findings === null) return <Badge tone="busy">{values.state.running}</Badge>;
   return findings === 0 ? (
-    <Badge tone="good">{words.clean}</Badge>
+    <Badge tone="good">{messages.clean}</Badge>
   ) : (
-    <Badge tone="bad">{words.findings(findings)}</Badge>
+    <Badge tone="bad">{messages.findings(findings)}</Badge>
   );
 }
 
@@ -156,7 +156,7 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
   const reconciliation = await reconciliationOf(visit, services);
   const findings = await readFindings(services.database, reconciliation);
   const { texts } = visit;
-  const { reconciliation: words } = texts;
+  const { reconciliation: messages } = texts;
   const path = `/console/staff/reconciliations/${reconciliation.id}`;
   const isOpen = findings.some(({ acknowledgement }) => acknowledgement === null);
   return (
@@ -165,7 +165,7 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
         <ReconciliationBadge reconciliation={reconciliation} /> <Time at={reconciliation.createdAt} />{' '}
         <span class="soft">{texts.values.requested_by[reconciliation.requestedBy]}</span>
       </p>
-      {reconciliation.report === null ? <Empty>{words.wait}</Empty> : null}
+      {reconciliation.report === null ? <Empty>{messages.wait}</Empty> : null}
       {(findingsOf(reconciliation) ?? 0) === 0 ? null : (
         <>
           <div class="row actions">
@@ -173,14 +173,14 @@ async function reportOf(visit: UserVisit, services: ApiServices) {
           </div>
           <Findings findings={findings} path={path} />
           {isOpen && hasPermission(visit, 'moveMoney') ? (
-            <Card title={words.acknowledge}>
-              <p>{words.acknowledgeExplained}</p>
+            <Card title={messages.acknowledge}>
+              <p>{messages.acknowledgeExplained}</p>
               <Form action={`${path}/acknowledge`} id={FORM_ID}>
-                <Field name="reason" label={words.reason} required />
+                <Field name="reason" label={messages.reason} required />
                 <div class="row">
-                  <button type="submit">{words.acknowledge}</button>
+                  <button type="submit">{messages.acknowledge}</button>
                   <button type="submit" class="quiet" name="all" value="on">
-                    {words.acknowledgeAll}
+                    {messages.acknowledgeAll}
                   </button>
                 </div>
               </Form>
@@ -203,20 +203,20 @@ const FORM_ID = 'acknowledge';
 /** @param path the path of the reconciliation's page */
 function Findings({ findings, path }: { findings: readonly ReportedFinding[]; path: string }) {
   const texts = useTexts();
-  const { reconciliation: words } = texts;
+  const { reconciliation: messages } = texts;
   const sentences = findingTexts(texts);
   const numbered = findings.map((finding, index) => ({ ...finding, number: index + 1 }));
   return (
     <TableCard
-      title={words.toDo}
+      title={messages.toDo}
       of={FINDING}
       rows={numbered}
       columns={[
-        [words.row, (finding) => <FoundRow {...finding} />],
-        [words.wrong, ({ detail }) => <LinkedIds text={sentences.detail(detail)} />],
-        [words.remedy, ({ check, remedy }) => <LinkedIds text={sentences.remedy(check, remedy)} />],
+        [messages.row, (finding) => <FoundRow {...finding} />],
+        [messages.wrong, ({ detail }) => <LinkedIds text={sentences.detail(detail)} />],
+        [messages.remedy, ({ check, remedy }) => <LinkedIds text={sentences.remedy(check, remedy)} />],
         [
-          words.acknowledged,
+          messages.acknowledged,
           ({ number, subject, acknowledgement }) =>
             acknowledgement === null ? (
               <Box number={number} subject={subject} />
@@ -226,32 +226,33 @@ function Findings({ findings, path }: { findings: readonly ReportedFinding[]; pa
         ],
       ]}
     >
-      <p class="hint">{words.units}</p>
+      <p class="hint">{messages.units}</p>
     </TableCard>
   );
 }
 
 function Box({ number, subject }: { number: number; subject: string }) {
-  const { reconciliation: words } = useTexts();
+  const { reconciliation: messages } = useTexts();
   if (!useMay('moveMoney')) return <>–</>;
-  const label = words.choose(subject);
+  const label = messages.choose(subject);
   return <input type="checkbox" name="finding" value={String(number)} form={FORM_ID} aria-label={label} />;
 }
 
 function Acknowledged({ acknowledgement, path }: { acknowledgement: Acknowledgement; path: string }) {
   const { id, outcome, author, decidedBy, reason, createdAt } = acknowledgement;
   const { session, texts } = usePage();
-  const { reconciliation: words, corrections } = texts;
+  const { reconciliation: messages, corrections } = texts;
   const mayDecide = useMay('moveMoney') && outcome === null;
   return (
     <>
       <Badge tone={outcome === 'confirmed' ? 'good' : 'busy'}>
-        {outcome === 'confirmed' ? words.acknowledged : corrections.pending}
+        {outcome === 'confirmed' ? messages.acknowledged : corrections.pending}
       </Badge>
       <p>{reason}</p>
       <p class="hint">
         {author}
-        {decidedBy === null || decidedBy === author ? '' : `, ${words.confirmedBy(decidedBy)}`} <Time at={createdAt} />
+        {decidedBy === null || decidedBy === author ? '' : `, ${messages.confirmedBy(decidedBy)}`}{' '}
+        <Time at={createdAt} />
       </p>
       {mayDecide ? (
         <div class="row">
@@ -259,7 +260,7 @@ function Acknowledged({ acknowledgement, path }: { acknowledgement: Acknowledgem
             (decision) => (
               <FormButton
                 action={`${path}/${decision}`}
-                label={words.decisions[decision]}
+                label={messages.decisions[decision]}
                 look={decision === 'confirm' ? '' : 'quiet'}
                 entries={{ acknowledgement_id: id }}
               />
@@ -273,15 +274,15 @@ function Acknowledged({ acknowledgement, path }: { acknowledgement: Acknowledgem
 
 function Checks({ report }: { report: NonNullable<Reconciliation['report']> }) {
   const texts = useTexts();
-  const { reconciliation: words, language, common } = texts;
+  const { reconciliation: messages, language, common } = texts;
   return (
     <TableCard
-      title={words.checks}
+      title={messages.checks}
       of={CHECK}
       rows={report.checks}
       columns={[
         [
-          words.question,
+          messages.question,
           ({ check, question }) => (
             <>
               {findingTexts(texts).question(check, question)}
@@ -293,9 +294,9 @@ function Checks({ report }: { report: NonNullable<Reconciliation['report']> }) {
           common.result,
           ({ findings }) =>
             findings === 0 ? (
-              <Badge tone="good">{words.agrees}</Badge>
+              <Badge tone="good">{messages.agrees}</Badge>
             ) : (
-              <Badge tone="bad">{words.findings(findings)}</Badge>
+              <Badge tone="bad">{messages.findings(findings)}</Badge>
             ),
         ],
         [common.took, ({ durationMs }) => `${durationMs.toLocaleString(language)} ms`, 'number'],

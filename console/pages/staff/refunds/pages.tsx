@@ -33,7 +33,7 @@ async function showRefunds(visit: UserVisit, services: ApiServices): Promise<Pag
     queueReport(visit.user.email, () => sumRefunds(reports, filter)),
   ]);
   const { texts } = visit;
-  const { refunds: words, fields, titles, common } = texts;
+  const { refunds: messages, fields, titles, common } = texts;
   const causes = new Set([filter.cause, ...sums.map(({ cause }) => cause)].flatMap((cause) => cause ?? []));
   return showPage(
     titles.refunds,
@@ -43,7 +43,7 @@ async function showRefunds(visit: UserVisit, services: ApiServices): Promise<Pag
         name="cause"
         value={filter.cause}
         options={[
-          ['', words.allCauses],
+          ['', messages.allCauses],
           ...Array.from(causes, (cause) => [cause, causeInWords(cause, texts)] as const),
         ]}
       />
@@ -52,9 +52,9 @@ async function showRefunds(visit: UserVisit, services: ApiServices): Promise<Pag
     <Candidates filters={[account]} />,
     <TableCard
       of={REFUND_SUM}
-      title={words.byCause}
+      title={messages.byCause}
       rows={sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }))}
-      none={words.none}
+      none={messages.none}
       total={{
         name: common.total,
         cause: null,
@@ -84,7 +84,7 @@ async function showRefunds(visit: UserVisit, services: ApiServices): Promise<Pag
             'cause',
           ],
           'model',
-          [words.of, 'task_id'],
+          [messages.of, 'task_id'],
           'account_id',
         ]}
         next={next}

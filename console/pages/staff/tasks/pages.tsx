@@ -68,19 +68,19 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const { entries: tasks, next } = await readListPage(query, 'task', (slice) =>
     readIfFiltered([account, model], () => listTasks(database, { ...filter, ...slice })),
   );
-  const { staffTasks: words, tasks: taskWords, common, titles } = texts;
+  const { staffTasks: messages, tasks: taskMessages, common, titles } = texts;
   return showPage(
     titles.allTasks,
     <Filters>
       <ChoiceLinks name="status" all={common.allStatuses} values={TASK_STATUSES} />
       <FieldFilter name="account" label={common.partOfAccount} />
       <FieldFilter name="model" label={common.partOfModel} />
-      <ChoiceFilter name="kind" all={taskWords.allKinds} values={TASK_KINDS} />
+      <ChoiceFilter name="kind" all={taskMessages.allKinds} values={TASK_KINDS} />
       <DayFilters />
     </Filters>,
     <Candidates filters={[account, model]} />,
     <Card>
-      <TaskTable tasks={tasks} none={words.none} hasColumnMenu />
+      <TaskTable tasks={tasks} none={messages.none} hasColumnMenu />
     </Card>,
     <Pages next={next} />,
   );
@@ -90,7 +90,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
 async function showTask(visit: UserVisit, services: ApiServices, isPromptShown = false): Promise<PageResult> {
   const task = await taskOf(visit, services);
   const explanation = await explainTask(services, task, visit.texts.timeline);
-  const { staffTasks: words, tasks: taskWords, fields, common } = visit.texts;
+  const { staffTasks: messages, tasks: taskMessages, fields, common } = visit.texts;
   const { submissions, deliveries, workflow } = explanation;
   const { temporal } = services;
   return showPage(
@@ -100,7 +100,7 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
       <Card title={common.details}>
         <Facts
           facts={[
-            [taskWords.id, <ShortId id={task.id} href={null} />],
+            [taskMessages.id, <ShortId id={task.id} href={null} />],
             [fields.account_id, <AnyId id={task.accountId} />],
             [fields.key, <AnyId id={task.apiKeyId} />],
             [fields.model, task.model],
@@ -109,15 +109,15 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
             task.endUser === null ? null : [fields.end_user, task.endUser],
             task.priceList === null ? null : [fields.price_list, task.priceList],
             [fields.created_at, <Time at={task.createdAt} />],
-            [words.deadline, <Time at={task.deadlineAt} />],
+            [messages.deadline, <Time at={task.deadlineAt} />],
             [
-              words.workflow,
+              messages.workflow,
               <>
                 <a href={historyUrl(temporal, task.id)} target="_blank" rel="noreferrer">
-                  {words.openTemporal}
+                  {messages.openTemporal}
                 </a>{' '}
-                {workflow === undefined ? words.noTemporal : null}
-                {workflow === null ? words.noWorkflow : null}
+                {workflow === undefined ? messages.noTemporal : null}
+                {workflow === null ? messages.noWorkflow : null}
               </>,
             ],
           ]}
@@ -132,13 +132,13 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
       )}
       {isPromptShown ? (
         <Card title={fields.prompt}>
-          <p class="soft">{words.promptNoted}</p>
+          <p class="soft">{messages.promptNoted}</p>
           <p class="prose">{task.request.prompt}</p>
         </Card>
       ) : null}
     </div>,
     <Renders submissions={submissions} />,
-    <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} />,
+    <Deliveries deliveries={deliveries} none={messages.noDeliveries} temporal={temporal} />,
     hasPermission(visit, 'operate') ? <Actions explanation={explanation} isPromptShown={isPromptShown} /> : null,
   );
 }
@@ -162,13 +162,13 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
 }
 
 function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) {
-  const { staffTasks: words, fields, timeline } = useTexts();
+  const { staffTasks: messages, fields, timeline } = useTexts();
   return (
     <TableCard
       of={SUBMISSION}
-      title={words.renders}
+      title={messages.renders}
       rows={submissions}
-      none={words.noRenders}
+      none={messages.noRenders}
       notes={{ upstream: 'upstream_model' }}
       columns={[
         'attempt',
@@ -179,7 +179,7 @@ function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) 
           (submission) => (
             <WithNote note={submission.detail === null ? null : outcomeWords(submission, timeline)}>
               {submission.outcome === null ? (
-                <Badge tone="busy">{words.open}</Badge>
+                <Badge tone="busy">{messages.open}</Badge>
               ) : (
                 <Chosen name="outcome" value={submission.outcome} />
               )}
@@ -191,7 +191,7 @@ function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) 
           fields.cost_usd,
           ({ cost, vendorCost }) => (
             <WithNote note={vendorCost && `${vendorCost.amount} ${vendorCost.unit}`}>
-              {cost === null ? words.notKnown : <Money amount={cost} />}
+              {cost === null ? messages.notKnown : <Money amount={cost} />}
             </WithNote>
           ),
           'number',
@@ -208,11 +208,11 @@ interface ActionsProps {
 }
 
 function Actions({ explanation: { task, deliveries }, isPromptShown }: ActionsProps) {
-  const { staffTasks: words } = useTexts();
+  const { staffTasks: messages } = useTexts();
   const actions = [
-    ...(isFinal(task.status) ? [] : [['cancel', words.cancel, words.cancelHint] as const]),
-    ...(deliveries.length === 0 ? [] : [['redeliver', words.redeliver, words.redeliverHint] as const]),
-    ...(isPromptShown ? [] : [['prompt', words.showPrompt, words.promptHint] as const]),
+    ...(isFinal(task.status) ? [] : [['cancel', messages.cancel, messages.cancelHint] as const]),
+    ...(deliveries.length === 0 ? [] : [['redeliver', messages.redeliver, messages.redeliverHint] as const]),
+    ...(isPromptShown ? [] : [['prompt', messages.showPrompt, messages.promptHint] as const]),
   ];
   return (
     <div class="grid">

@@ -32,7 +32,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const page = await readListPage(query, 'textRequest', async (slice) =>
     id === '' ? readIfFiltered([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],
   );
-  const { staffTextRequests: words, fields, common, titles } = texts;
+  const { staffTextRequests: messages, fields, common, titles } = texts;
   return showPage(
     titles.textRequests,
     <RequestList
@@ -41,12 +41,12 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
       of={ADMIN_TEXT_REQUEST}
       notes={{ id: 'account_id', outcome: 'error_code' }}
       columns={[
-        [words.request, 'id'],
+        [messages.request, 'id'],
         'model',
         [fields.status, 'outcome'],
         [
-          words.route,
-          ({ upstream, upstreamModel }) => <WithNote note={upstreamModel}>{upstream ?? words.nowhere}</WithNote>,
+          messages.route,
+          ({ upstream, upstreamModel }) => <WithNote note={upstreamModel}>{upstream ?? messages.nowhere}</WithNote>,
           null,
           'upstream',
         ],
@@ -56,7 +56,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
         'created_at',
       ]}
     >
-      <FieldFilter name="id" label={words.anyId} />
+      <FieldFilter name="id" label={messages.anyId} />
       <FieldFilter name="account" label={common.partOfAccount} />
     </RequestList>,
   );
@@ -73,9 +73,9 @@ async function showRequest({ params, texts }: UserVisit, services: ApiServices):
   const { id, account, verdict, events } = requireFound(request?.id === params['text_request_id'] ? request : null);
   // Null while the request is in progress.
   const usage = await findTextUsage(services.database, id);
-  const { staffTextRequests: words, staffTasks, common, fields } = texts;
+  const { staffTextRequests: messages, staffTasks, common, fields } = texts;
   return showPage(
-    words.request,
+    messages.request,
     <Card title={staffTasks.timeline}>
       <p class="verdict">{verdict}</p>
       <Timeline events={events} />
@@ -83,7 +83,7 @@ async function showRequest({ params, texts }: UserVisit, services: ApiServices):
     <Card title={common.details}>
       <Facts
         facts={[
-          [words.id, <ShortId id={id} href={null} />],
+          [messages.id, <ShortId id={id} href={null} />],
           [fields.account_id, <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>],
           ...(usage === null ? [] : routeOf(usage, texts)),
         ]}
@@ -92,7 +92,7 @@ async function showRequest({ params, texts }: UserVisit, services: ApiServices):
     usage === null ? null : (
       <div class="grid">
         <TokensCard usage={usage} />
-        <Card title={words.money}>
+        <Card title={messages.money}>
           <ResourceFacts
             of={ADMIN_TEXT_REQUEST}
             row={usage}
@@ -112,19 +112,19 @@ async function showRequest({ params, texts }: UserVisit, services: ApiServices):
 }
 
 function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: string, fact: Child])[] {
-  const { staffTextRequests: words, fields } = texts;
+  const { staffTextRequests: messages, fields } = texts;
   const { upstream, upstreamFormat, upstreamModel, latencyMs, firstByteMs } = usage;
   return [
     [fields.status, <Outcome usage={usage} />],
     [fields.model, usage.model],
     ...(usage.endUser === null ? [] : [[fields.end_user, usage.endUser] as const]),
-    [fields.format, words.asked(usage.format, usage.streamed)],
+    [fields.format, messages.asked(usage.format, usage.streamed)],
     [
-      words.route,
-      [upstream ?? words.nowhere, upstreamFormat, upstreamModel].filter((part) => part !== null).join(', '),
+      messages.route,
+      [upstream ?? messages.nowhere, upstreamFormat, upstreamModel].filter((part) => part !== null).join(', '),
     ],
-    [words.firstByte, <Duration ms={firstByteMs} />],
-    [words.whole, <Duration ms={latencyMs} />],
+    [messages.firstByte, <Duration ms={firstByteMs} />],
+    [messages.whole, <Duration ms={latencyMs} />],
     [fields.key, <AnyId id={usage.apiKeyId} />],
   ];
 }

@@ -40,13 +40,13 @@ async function readHealth({ upstreams, database }: ApiServices): Promise<Health>
 }
 
 async function showUpstreams(visit: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { staffUpstreams: words, titles } = visit.texts;
+  const { staffUpstreams: messages, titles } = visit.texts;
   const health = await readHealth(services);
   const { routes } = health;
   const names = [...new Set(routes.map(({ name }) => name))].map((name) => [name, name] as const);
   return showPage(
     titles.upstreams,
-    <p class="soft">{words.about}</p>,
+    <p class="soft">{messages.about}</p>,
     hasPermission(visit, 'operate') && routes.length > 0 ? <OverrideForms names={names} /> : null,
     <UpstreamTable {...health} />,
   );
@@ -55,16 +55,16 @@ async function showUpstreams(visit: UserVisit, services: ApiServices): Promise<P
 /** The forms, closed so that the table stays in view. They stand above the table, which is long. */
 function OverrideForms({ names }: { names: readonly (readonly [value: string, label: string])[] }) {
   const { problem, texts } = usePage();
-  const { staffUpstreams: words } = texts;
+  const { staffUpstreams: messages } = texts;
   return (
     <details class="question overrides" open={problem !== null}>
-      <summary class="button quiet">{words.override}</summary>
+      <summary class="button quiet">{messages.override}</summary>
       <div class="grid">
-        <ReasonCard title={words.rest} hint={words.restHint} action="upstreams/rest" look="danger">
+        <ReasonCard title={messages.rest} hint={messages.restHint} action="upstreams/rest" look="danger">
           <Choice name="upstream" id="rest-upstream" options={names} />
-          <Field name="minutes" label={words.minutes} value={USUAL_MINUTES} inputMode="numeric" required />
+          <Field name="minutes" label={messages.minutes} value={USUAL_MINUTES} inputMode="numeric" required />
         </ReasonCard>
-        <ReasonCard title={words.resume} hint={words.resumeHint} action="upstreams/resume" look="">
+        <ReasonCard title={messages.resume} hint={messages.resumeHint} action="upstreams/resume" look="">
           <Choice name="upstream" id="resume-upstream" options={names} />
         </ReasonCard>
       </div>
@@ -90,8 +90,8 @@ const USUAL_MINUTES = '10';
 /** The table of upstreams, which the browser polls while the page is open. */
 function UpstreamTable({ routes, overrides }: Health) {
   const texts = useTexts();
-  const { staffUpstreams: words, fields, titles } = texts;
-  if (routes.length === 0) return <Empty>{words.none}</Empty>;
+  const { staffUpstreams: messages, fields, titles } = texts;
+  if (routes.length === 0) return <Empty>{messages.none}</Empty>;
   return (
     <Polled path="/console/staff/upstreams/health" seconds={5}>
       <TableCard
@@ -102,7 +102,7 @@ function UpstreamTable({ routes, overrides }: Health) {
           [
             fields.upstream,
             (route) => (
-              <WithNote note={'format' in route ? route.format : (route.protocol ?? words.notConfigured)}>
+              <WithNote note={'format' in route ? route.format : (route.protocol ?? messages.notConfigured)}>
                 {route.name}
               </WithNote>
             ),
@@ -115,16 +115,16 @@ function UpstreamTable({ routes, overrides }: Health) {
               <WithNote note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
                 <WithNote note={cause && <Cause cause={cause} override={overrides.get(name)} />}>
                   <Chosen name="state" value={state} />
-                  {openIn < 2 ? null : ` ${words.openIn(openIn)}`}
+                  {openIn < 2 ? null : ` ${messages.openIn(openIn)}`}
                 </WithNote>
               </WithNote>
             ),
           ],
-          [words.fiveMinutes, ({ lastFiveMinutes }) => <Calls sum={lastFiveMinutes} />, 'number'],
-          [words.hour, ({ lastHour }) => <Calls sum={lastHour} />, 'number'],
-          [words.day, ({ lastDay }) => <Calls sum={lastDay} />, 'number'],
+          [messages.fiveMinutes, ({ lastFiveMinutes }) => <Calls sum={lastFiveMinutes} />, 'number'],
+          [messages.hour, ({ lastHour }) => <Calls sum={lastHour} />, 'number'],
+          [messages.day, ({ lastDay }) => <Calls sum={lastDay} />, 'number'],
           [
-            words.lastFailure,
+            messages.lastFailure,
             ({ lastFailure }) =>
               lastFailure === null ? null : (
                 <WithNote note={<Time at={lastFailure.failedAt} />}>
@@ -147,7 +147,7 @@ function UpstreamTable({ routes, overrides }: Health) {
 
 /** Why a route is out of service. An override also has its author and its reason. */
 function Cause({ cause, override }: { cause: string; override: UpstreamOverride | undefined }) {
-  const { staff: words, staffUpstreams } = useTexts();
+  const { staff: messages, staffUpstreams } = useTexts();
   const isOverride = cause === 'operator' && override !== undefined;
   return (
     <WithNote
@@ -159,7 +159,7 @@ function Cause({ cause, override }: { cause: string; override: UpstreamOverride 
                 {staffUpstreams.until} <Time at={override.until} />{' '}
               </>
             )}
-            {words.by(override.author, override.reason)}
+            {messages.by(override.author, override.reason)}
           </>
         ) : null
       }
@@ -171,13 +171,13 @@ function Cause({ cause, override }: { cause: string; override: UpstreamOverride 
 
 /** The requests of a period: their number, failures and durations. */
 function Calls({ sum }: { sum: CallSum }) {
-  const { language, staffUpstreams: words } = useTexts();
+  const { language, staffUpstreams: messages } = useTexts();
   const { requests, failures } = sum;
   const [median, p95] = [durationAtMs(sum, 0.5), durationAtMs(sum, 0.95)];
   return (
-    <WithNote note={median === null || p95 === null ? null : words.durations(median, p95)}>
+    <WithNote note={median === null || p95 === null ? null : messages.durations(median, p95)}>
       {requests.toLocaleString(language)}
-      {failures === 0 ? null : <Badge tone="bad">{words.failed(failures)}</Badge>}
+      {failures === 0 ? null : <Badge tone="bad">{messages.failed(failures)}</Badge>}
     </WithNote>
   );
 }

@@ -59,7 +59,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const { entries: endpoints, next } = await readListPage(query, 'webhookEndpoint', (slice) =>
     readIfFiltered([account], () => listAllWebhookEndpoints(services.database, { ...filter, ...slice })),
   );
-  const { staffWebhooks: words, common, fields, titles } = texts;
+  const { staffWebhooks: messages, common, fields, titles } = texts;
   return showPage(
     titles.failingWebhooks,
     <Filters>
@@ -69,8 +69,8 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
         label={common.show}
         value={query.get('show')}
         options={[
-          ['', words.onlyFailing],
-          ['all', words.all],
+          ['', messages.onlyFailing],
+          ['all', messages.all],
         ]}
       />
     </Filters>,
@@ -78,7 +78,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     <TableCard
       of={ADMIN_ENDPOINT}
       rows={endpoints}
-      none={words.none}
+      none={messages.none}
       pageOf={({ id }) => `/console/staff/webhooks/${id}`}
       columns={[
         'url',
@@ -101,11 +101,11 @@ async function showEndpoint(visit: UserVisit, services: ApiServices): Promise<Pa
   const { entries: deliveries, next } = await readListPage(visit.query, 'delivery', (slice) =>
     listDeliveries(database, { ...filter, ...slice }),
   );
-  const { staffWebhooks: words, fields, common, webhooks } = visit.texts;
+  const { staffWebhooks: messages, fields, common, webhooks } = visit.texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
   const mayAct = hasPermission(visit, 'operate');
   return showPage(
-    words.endpoint,
+    messages.endpoint,
     <Card title={common.details}>
       <Facts
         facts={[
@@ -122,7 +122,9 @@ async function showEndpoint(visit: UserVisit, services: ApiServices): Promise<Pa
           [common.endpointId, <ShortId id={endpoint.id} href={null} />],
         ]}
       />
-      {mayAct ? <Form action={`${path}/redeliver`} class="after" submit={words.redeliverFailed} look="quiet" /> : null}
+      {mayAct ? (
+        <Form action={`${path}/redeliver`} class="after" submit={messages.redeliverFailed} look="quiet" />
+      ) : null}
     </Card>,
     <Filters>
       <ChoiceFilter name="status" all={common.allStatuses} values={DELIVERY_STATUSES} />
@@ -142,12 +144,12 @@ async function existingEndpoint({ params }: UserVisit, { database }: ApiServices
 }
 
 async function redeliverFailed(
-  { texts: { staffWebhooks: words } }: UserVisit,
+  { texts: { staffWebhooks: messages } }: UserVisit,
   { database }: ApiServices,
   { id, accountId, disabledAt }: WebhookEndpoint,
 ): Promise<void> {
-  if (disabledAt) throw new FormError(words.isDisabled);
+  if (disabledAt) throw new FormError(messages.isDisabled);
   const limit = WEBHOOKS.redeliveriesPerCall;
   const { count } = await requestRedeliveries(database, { accountId, endpointId: id, status: 'failed', limit });
-  if (count === 0) throw new FormError(words.nothingFailed);
+  if (count === 0) throw new FormError(messages.nothingFailed);
 }

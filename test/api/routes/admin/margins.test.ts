@@ -62,7 +62,7 @@ describe('revenue, cost and margin', () => {
     given = await createTaskRow(database, keyOf(caller), { model: FORMULA });
     await settleSubmission(database, await openTaskSubmission(database, given), {
       outcome: 'unknown',
-      learntFrom: 'nothing',
+      evidence: 'nothing',
       possibleLoss: parseUsd(1),
     });
     await finishAsFailed(database, given, 'processing_unavailable');

@@ -115,7 +115,7 @@ describe('api/routes/admin/upstreams', () => {
     const submission = await openTaskSubmission(app.database, task, { model: 'vidone-3.0' });
     await settleSubmission(app.database, submission, {
       outcome: 'not_taken',
-      learntFrom: 'the answer',
+      evidence: 'the answer',
       code: 'access_refused',
       detail: 'the upstream answered 401',
     });

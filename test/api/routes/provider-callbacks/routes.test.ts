@@ -91,14 +91,14 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect((await announce(taskId)).status).to.equal(204);
     expect(await findTask(app.database, taskId)).to.include({ status: 'processing', providerJobId: 'job_1' });
     const [submission] = await listSubmissions(app.database, taskId);
-    expect(submission).to.include({ outcome: 'accepted', learntFrom: 'the callback' });
+    expect(submission).to.include({ outcome: 'accepted', evidence: 'the callback' });
     expect(announced).to.deep.equal([taskId]);
   });
 
   it('changes nothing about a known job', async () => {
     const taskId = await newTask();
     const submission = await openTaskSubmission(app.database, { id: taskId }, { provider: 'studio' });
-    const settlement = { outcome: 'accepted', learntFrom: 'the answer', jobId: 'job_0' } as const;
+    const settlement = { outcome: 'accepted', evidence: 'the answer', jobId: 'job_0' } as const;
     await settleSubmission(app.database, submission, settlement);
     expect((await announce(taskId)).status).to.equal(204);
     expect(await findTask(app.database, taskId)).to.include({ providerJobId: 'job_0' });
@@ -119,7 +119,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   });
 
   describe('about a job that no task waits for', () => {
-    const GIVEN_UP = { outcome: 'unknown', learntFrom: 'nothing' } as const;
+    const GIVEN_UP = { outcome: 'unknown', evidence: 'nothing' } as const;
 
     /** A task of `studio` whose submission was abandoned. */
     async function givenUp(): Promise<string> {
@@ -148,7 +148,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
         const id = await givenUp();
         const second = await openTaskSubmission(app.database, { id }, { attempt: 2, provider });
         const jobId = `second_job_at_${provider}`;
-        await settleSubmission(app.database, second, { outcome: 'accepted', learntFrom: 'the answer', jobId });
+        await settleSubmission(app.database, second, { outcome: 'accepted', evidence: 'the answer', jobId });
         expect((await announceJob(id, `first_of_${jobId}`)).status).to.equal(204);
         expect(cancelled.splice(0)).to.deep.equal([`/v1/jobs/first_of_${jobId}/cancel`]);
         expect((await announceJob(id, jobId)).status).to.equal(204);

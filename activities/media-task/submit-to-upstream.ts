@@ -24,14 +24,14 @@ import { createFailover } from './failover.ts';
 const NO_JOB = 'the upstream has no job for it';
 
 /** How far the task came. */
-export type HandOverResult =
+export type UpstreamSubmission =
   | Submitted
   /** An earlier attempt stored the files. */
   | { readonly state: 'stored'; readonly files: readonly GeneratedMedia[] }
   /** The next route follows, whose steps run elsewhere. */
   | { readonly state: 'moving'; readonly steps: RouteSteps };
 
-export function createHandOver(dependencies: MediaTaskDependencies) {
+export function createUpstreamSubmission(dependencies: MediaTaskDependencies) {
   const { database, storage } = dependencies;
   const recover = createRecovery(dependencies);
   const failover = createFailover(dependencies);
@@ -43,7 +43,11 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
    * @param here the work of the calling step, and its queue
    * @throws ApplicationFailure with the code of a final refusal; one that is retried while no upstream accepts the job
    */
-  return async function handOver(taskId: string, here: RouteSteps, heartbeat: Heartbeat): Promise<HandOverResult> {
+  return async function submitToUpstream(
+    taskId: string,
+    here: RouteSteps,
+    heartbeat: Heartbeat,
+  ): Promise<UpstreamSubmission> {
     for (;;) {
       const task = await loadTask(database, taskId);
       throwIfFailed(task);
@@ -65,8 +69,8 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       if (steps.answers !== here.answers || steps.taskQueue !== here.taskQueue) return { state: 'moving', steps };
       if (submissions.length === 0) await throwIfStoreUnavailable(storage);
       await failover.started(candidate);
-      const handedOver = await submit(task, candidate, submissions.length + 1);
-      if (handedOver) return handedOver;
+      const submitted = await submit(task, candidate, submissions.length + 1);
+      if (submitted) return submitted;
     }
   };
 
@@ -77,7 +81,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
   }
 }
 
-function storedEarlier({ files }: StoredSubmission): HandOverResult {
+function storedEarlier({ files }: StoredSubmission): UpstreamSubmission {
   if (files) return { state: 'stored', files };
   throw transferFailedError();
 }
