@@ -28,7 +28,7 @@ import { unavailableWithPossibleJob } from './task-failure.ts';
 
 interface SearchMethod {
   /** A description for operators. */
-  readonly words: string;
+  readonly evidence: string;
   /** How long an upstream must keep reporting that it has no such job. */
   readonly settleMs: number;
   /** Whether a job that it finds may belong to another submission, and to which ones. */
@@ -36,10 +36,10 @@ interface SearchMethod {
 }
 
 const SEARCH_METHODS: Readonly<Partial<Record<Recovery, SearchMethod>>> = {
-  key: { words: 'a look-up of its key', settleMs: 0, rivals: 'none' },
-  id: { words: 'a look-up of our id', settleMs: 20_000, rivals: 'none' },
-  content: { words: 'a look-up of what was sent', settleMs: 60_000, rivals: 'of the same body' },
-  exclusion: { words: 'exclusion', settleMs: 60_000, rivals: 'of the same model' },
+  key: { evidence: 'a look-up of its key', settleMs: 0, rivals: 'none' },
+  id: { evidence: 'a look-up of our id', settleMs: 20_000, rivals: 'none' },
+  content: { evidence: 'a look-up of what was sent', settleMs: 60_000, rivals: 'of the same body' },
+  exclusion: { evidence: 'exclusion', settleMs: 60_000, rivals: 'of the same model' },
 };
 
 /** Between searches, unless the patience with upstreams is shorter. */
@@ -48,7 +48,7 @@ const PAUSE_MS = 5_000;
 const CLOCK_SLACK_MS = 30_000;
 const RIVALS_WITHIN_MS = 10 * 60_000;
 /** An upstream must report more than once that it has no such job. */
-const MISSES_UNTIL_BELIEVED = 2;
+const MISSES_UNTIL_CONFIRMED = 2;
 
 /** Determines and records the outcome of the submission. @throws ApplicationFailure when giving up */
 export type Recover = (
@@ -75,17 +75,15 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
       const found = await searchJob({ database }, { method, submission, upstream, sent });
       if (found.state === 'one' && (await adopt(task, submission, found))) return 'accepted';
       misses = found.state === 'none' ? misses + 1 : 0;
-      if (
-        method &&
-        isConfirmedMissing(traits, { misses, ageMs: ageOf(submission, clock), settleMs: method.settleMs })
-      ) {
-        return settle(task, submission, { outcome: 'not_taken', evidence: method.words });
+      const ageMs = ageOf(submission, clock);
+      if (method && isConfirmedMissing(traits, { misses, ageMs, settleMs: method.settleMs })) {
+        return settle(task, submission, { outcome: 'not_taken', evidence: method.evidence });
       }
       // The callback may have arrived in the meantime.
       const recorded = await outcomeOf(submission);
       if (recorded !== null) return recorded;
-      const isHopeless = found.state === 'cannot tell' && !hasCallback;
-      if (isHopeless || ageOf(submission, clock) > limitMs) return giveUp(task, submission, traits);
+      const cannotBeFound = found.state === 'cannot tell' && !hasCallback;
+      if (cannotBeFound || ageOf(submission, clock) > limitMs) return giveUp(task, submission, traits);
       heartbeat({ submission: submission.attempt, outcome: 'unknown', search: found.state });
       const requestedMs = requestedWaitMs(found.error, limitMs - ageOf(submission, clock));
       await context.sleep(Math.max(Math.min(PAUSE_MS, providerPatienceMs / 4), requestedMs));
@@ -94,7 +92,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
 
   function isConfirmedMissing({ recovery }: KindTraits, { misses, ageMs, settleMs }: Search): boolean {
     if (recovery === 'key') return misses > 0;
-    return misses >= MISSES_UNTIL_BELIEVED && ageMs >= Math.min(settleMs, providerPatienceMs);
+    return misses >= MISSES_UNTIL_CONFIRMED && ageMs >= Math.min(settleMs, providerPatienceMs);
   }
 
   async function outcomeOf({ taskId, attempt }: StoredSubmission): Promise<SubmissionOutcome | null> {
@@ -115,9 +113,9 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
   }
 
   /** @returns false if another task took up the job in the meantime */
-  async function adopt(task: Task, submission: StoredSubmission, { words, jobId }: FoundJob): Promise<boolean> {
+  async function adopt(task: Task, submission: StoredSubmission, { evidence, jobId }: FoundJob): Promise<boolean> {
     try {
-      await recordOutcome(task, submission, { outcome: 'accepted', evidence: words, jobId });
+      await recordOutcome(task, submission, { outcome: 'accepted', evidence, jobId });
       return true;
     } catch (error) {
       if (isJobOfAnotherTask(error)) return false;
@@ -141,7 +139,7 @@ interface Search {
 interface FoundJob {
   readonly state: 'one';
   readonly jobId: string;
-  readonly words: string;
+  readonly evidence: string;
 }
 
 type Found =
@@ -180,7 +178,7 @@ async function searchJob(
       fingerprint: method.rivals === 'of the same body' ? submission.fingerprint : null,
       withinMs: RIVALS_WITHIN_MS,
     }));
-  return isOurs ? { state: 'one', jobId, words: method.words } : { state: 'several' };
+  return isOurs ? { state: 'one', jobId, evidence: method.evidence } : { state: 'several' };
 }
 
 /**
@@ -226,8 +224,8 @@ export function createForgottenJobFinder({ database }: MediaTaskDependencies) {
 }
 
 function closingOf(found: Found, task: Task, method: SearchMethod | undefined): Settlement {
-  if (found.state === 'one') return { outcome: 'accepted', evidence: found.words, jobId: found.jobId };
-  if (found.state === 'none' && method) return { outcome: 'not_taken', evidence: method.words };
+  if (found.state === 'one') return { outcome: 'accepted', evidence: found.evidence, jobId: found.jobId };
+  if (found.state === 'none' && method) return { outcome: 'not_taken', evidence: method.evidence };
   const detail = 'the task ended before its outcome was known';
   return { outcome: 'unknown', evidence: 'nothing', detail, possibleLoss: task.price };
 }
