@@ -5,6 +5,7 @@
  */
 import { Context } from '@temporalio/activity';
 import type { Clock } from '../../db/database-clock.ts';
+import type { Database } from '../../db/database.ts';
 import {
   findOwnedJobs,
   hasAmbiguousSubmissions,
@@ -80,7 +81,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
         return settle(task, submission, { outcome: 'not_taken', evidence: method.evidence });
       }
       // The callback may have arrived in the meantime.
-      const recorded = await outcomeOf(submission);
+      const recorded = await recordedOutcome(database, submission);
       if (recorded !== null) return recorded;
       const cannotBeFound = found.state === 'cannot tell' && !hasCallback;
       if (cannotBeFound || ageOf(submission, clock) > limitMs) return giveUp(task, submission, traits);
@@ -93,11 +94,6 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
   function isConfirmedMissing({ recovery }: KindTraits, { misses, ageMs, settleMs }: Search): boolean {
     if (recovery === 'key') return misses > 0;
     return misses >= MISSES_UNTIL_CONFIRMED && ageMs >= Math.min(settleMs, providerPatienceMs);
-  }
-
-  async function outcomeOf({ taskId, attempt }: StoredSubmission): Promise<SubmissionOutcome | null> {
-    const submissions = await listSubmissions(database, taskId);
-    return submissions.find((one) => one.attempt === attempt)?.outcome ?? null;
   }
 
   /** Counts renders whose result is not used. */
@@ -127,6 +123,14 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     await recordOutcome(task, submission, settlement);
     return settlement.outcome;
   }
+}
+
+async function recordedOutcome(
+  database: Database,
+  { taskId, attempt }: StoredSubmission,
+): Promise<SubmissionOutcome | null> {
+  const submissions = await listSubmissions(database, taskId);
+  return submissions.find((one) => one.attempt === attempt)?.outcome ?? null;
 }
 
 /** How often in a row the upstream had no such job, how old the submission is, and how long it must be missing. */
