@@ -72,10 +72,12 @@ import { getModel, listModels } from './routes/models/routes.ts';
 import { announcePayment } from './routes/payment-events/routes.ts';
 import { announceJobEnd } from './routes/provider-callbacks/routes.ts';
 import {
+  batchEmbedContents,
   createChatCompletion,
   createEmbeddings,
   createMessage,
   createResponse,
+  embedContent,
   generateContent,
   streamGenerateContent,
 } from './routes/text/routes.ts';
@@ -135,6 +137,8 @@ const TEXT = {
   countMessageTokens,
   countResponseTokens,
   countContentTokens,
+  embedContent,
+  batchEmbedContents,
 };
 const WEBHOOKS = {
   createWebhook,

@@ -121,6 +121,8 @@ export type OutputFormat =
       readonly description?: string | undefined;
       readonly schema?: JsonObject | undefined;
       readonly strict?: boolean | undefined;
+      /** The property whose text is the answer, where the client wants a text of the schema and not JSON. */
+      readonly textIn?: string | undefined;
     };
 
 export interface Sampling {
@@ -200,6 +202,10 @@ export interface EmbeddingsOptions {
   /** How many tokens came as ids, of which there is no text. */
   readonly tokenIdCount: number;
   readonly encoding: 'float' | 'base64';
+  /** The answer: OpenAI's list, or Google's object with one vector or several. */
+  readonly shape: 'list' | 'embedding' | 'embeddings';
+  /** The request for the upstream, with the client's name for the model. */
+  readonly sent: JsonObject;
 }
 
 // ----------------------------------------------------------------------------------------------------------- answers

@@ -6,7 +6,7 @@ import { badRequest, ServiceError } from '../domain/errors.ts';
 import { isObject } from '../domain/json.ts';
 import type { OutputFormat, StreamEvent, TextRequest, Tool, Turn } from './canonical.ts';
 import { violationOf } from './json-schema.ts';
-import { chainIf, type Emit, type Stage } from './stage.ts';
+import { chain, chainIf, type Emit, type Stage } from './stage.ts';
 import type { UpstreamHalf, UpstreamOptions } from './wire-format.ts';
 
 /** How a request asks for JSON, and how the answer is converted. */
@@ -25,6 +25,18 @@ export function isOutputConverted({ outputFormat }: TextRequest, { structuredOut
 
 /** @throws ServiceError `bad_request` for a schema that the upstream cannot be given */
 export function planOutput(
+  upstream: Pick<UpstreamHalf, 'upstream'>,
+  request: TextRequest,
+  settings: Settings,
+): OutputPlan {
+  const plan = planJson(upstream, request, settings);
+  const { outputFormat: format } = request;
+  if (format?.type !== 'json-schema' || format.textIn === undefined) return plan;
+  const text = new TextOfProperty(format.textIn);
+  return { ...plan, stage: plan.stage === null ? text : chain(plan.stage, text) };
+}
+
+function planJson(
   { upstream }: Pick<UpstreamHalf, 'upstream'>,
   request: TextRequest,
   { structuredOutput, checkOutput }: Settings,
@@ -227,6 +239,46 @@ class OutputCheck implements Stage<StreamEvent, StreamEvent> {
     if (this.#withCalls.has(choice)) return;
     const problem = problemOf(this.#format, this.#texts.get(choice)?.pieces.join('') ?? '');
     if (problem !== null) throw new UnsuitableAnswerError(problem);
+  }
+}
+
+/** Replaces the object in a text by the text in a property of the object. A text that is no such object stays. */
+class TextOfProperty implements Stage<StreamEvent, StreamEvent> {
+  readonly #name: string;
+  /** The pieces of open texts, by id. */
+  readonly #texts = new Map<string, string[]>();
+  #length = 0;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  push(event: StreamEvent, emit: Emit<StreamEvent>): void {
+    if (event.type === 'text-delta') {
+      this.#length += event.text.length;
+      if (this.#length > MAX_LENGTH) throw new UnsuitableAnswerError(`it is longer than ${MAX_LENGTH} characters`);
+      this.#texts.get(event.id)?.push(event.text);
+      return;
+    }
+    if (event.type === 'text-start') this.#texts.set(event.id, []);
+    else if (event.type === 'text-end') {
+      const text = this.#valueIn(this.#texts.get(event.id)?.join('') ?? '');
+      if (text !== '') emit({ type: 'text-delta', id: event.id, text });
+      this.#texts.delete(event.id);
+    }
+    emit(event);
+  }
+
+  end(): void {}
+
+  #valueIn(text: string): string {
+    try {
+      const value: unknown = JSON.parse(text);
+      const inner = isObject(value) ? value[this.#name] : undefined;
+      return typeof inner === 'string' ? inner : text;
+    } catch {
+      return text;
+    }
   }
 }
 

@@ -27,7 +27,6 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   [/^\/v1\/chat\/completions\/.|^\/v1\/responses\/./, HISTORY],
   [/^\/v1\/(?:assistants|threads|conversations|chatkit)(?:\/|$)|^\/v1(?:beta)?\/interactions/, HISTORY],
   [/^\/v1\/audio\//, 'Genway neither synthesizes nor transcribes speech. GET /v1/models lists the models.'],
-  [/:(?:batchEmbedContents|embedContent)$/, 'Embeddings are created by POST /v1/embeddings.'],
   [/^\/v1\/(?:messages\/)?batches(?:\/|$)|:batch\w+$/, EACH],
   [/^\/v1\/(?:fine_tuning|fine-tunes|trainings|evals|graders)(?:\/|$)|^\/v1(?:beta)?\/tunedModels/, MODELS],
   [

@@ -3,6 +3,7 @@ import { ERRORS } from '../../domain/errors.ts';
 import {
   ANY_OBJECT,
   arrayOf,
+  component,
   exactly,
   fieldsOf,
   integer,
@@ -26,6 +27,8 @@ const message = text('The cause and the remedy, ending with the request id');
 const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_calls', 'function_call'];
 const stopReasons: readonly MessagesStopReason[] = ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use'];
 const finishReasons: readonly FinishReasonOnWire[] = ['STOP', 'MAX_TOKENS'];
+
+const NATIVE_VECTOR = component('ContentEmbedding', object({ values: arrayOf({ type: 'number' }) }));
 
 const WAIT = optional(integer('The time to wait, in seconds, as in `Retry-After`'));
 
@@ -195,6 +198,8 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     model: text(),
     usage: object({ prompt_tokens: integer(), total_tokens: integer() }),
   }),
+  EmbedContentResponse: object({ embedding: NATIVE_VECTOR }),
+  BatchEmbedContentsResponse: object({ embeddings: arrayOf(NATIVE_VECTOR) }),
   SvcError: object(
     { error: object({ message, type: exactly('svc_error'), code, retry_after_seconds: WAIT }) },
     'The error envelope of the chat-completions, responses and native formats, and of embeddings.',

@@ -4,6 +4,7 @@ import { type JsonSchema, object, oneOfTexts, ref, text } from '../../domain/jso
 import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import { READ_REQUEST as READ_CHAT_REQUEST } from '../../text/chat-completions/request-shape.ts';
 import { readRequest as readEmbeddingsRequest } from '../../text/embeddings/request-shape.ts';
+import { readBatchEmbedContents, readEmbedContent } from '../../text/embeddings/native.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../text/generate-content/request-shape.ts';
 import { REQUEST_SCHEMA as MESSAGES_REQUEST } from '../../text/messages/request-shape.ts';
 import { READ_REQUEST as READ_RESPONSES_REQUEST } from '../../text/responses/request-shape.ts';
@@ -17,6 +18,8 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
     MessagesRequest: messagesRequest,
     MessagesCount: { ...messagesRequest, required: ['model', 'messages'] },
     EmbeddingsRequest: withModels(readEmbeddingsRequest.schema, modelOn('embeddings', catalogue)),
+    EmbedContentRequest: readEmbedContent.schema,
+    BatchEmbedContentsRequest: readBatchEmbedContents.schema,
     GenerateContentRequest: READ_NATIVE_REQUEST.full.schema,
     GenerateContentCount: {
       anyOf: [ref('GenerateContentRequest'), object({ generateContentRequest: ref('GenerateContentRequest') })],

@@ -136,7 +136,7 @@ export function planExchange(
     checkOutput,
     autoCache,
   };
-  if (format.name === 'embeddings') return planEmbeddings(body, request, options, meter);
+  if (format.name === 'embeddings') return planEmbeddings(request, options, meter);
   const adapted = (upstreamRequest: UpstreamRequest): UpstreamRequest & { readonly unused: readonly string[] } => {
     const { body: sent, unused } = adaptBody(upstreamRequest.body, route);
     return { ...upstreamRequest, body: sent, unused: namesForClient(format, FORMATS[route.format], unused) };
@@ -191,18 +191,13 @@ function unexpectedAnswer(
 }
 
 /** Vectors are too large to be read whole, so a client that does not stream also gets them as they arrive. */
-function planEmbeddings(
-  body: JsonObject,
-  { model, embeddings }: TextRequest,
-  options: UpstreamOptions,
-  meter: Meter,
-): Exchange {
+function planEmbeddings({ model, embeddings }: TextRequest, options: UpstreamOptions, meter: Meter): Exchange {
   if (embeddings === undefined) throw new Error('the request is not one for embeddings');
   const readStream = (): Stage<Frame, Uint8Array> => streamVectors({ ...embeddings, model, meter });
   return {
     meter,
     unusedFields: [],
-    upstreamRequest: buildEmbeddingsRequest(body, options),
+    upstreamRequest: buildEmbeddingsRequest(embeddings, options),
     readResult: async (bytes) => runStage([{ bytes: Buffer.from(bytes), isWhole: true }], readStream()),
     splitStream: framePieces,
     readStream,

@@ -54,6 +54,8 @@ export interface Conversation {
   readonly reasoningAllowed: boolean;
   /** Present when the answer must be JSON: its schema, `{}` for any object. */
   readonly answerSchema: unknown;
+  /** Whether the answer is a text of the schema instead of JSON. */
+  readonly answersInText?: boolean;
   /** The requested number of answers. */
   readonly choiceCount: number;
 }

@@ -146,13 +146,17 @@ function readConversation(body: Fields, { url, parameters }: SimulatorRequest): 
     stopSequences: stringsOf(field(config, 'stopSequences')),
     reasoningAllowed: field(objectOf(field(config, 'thinkingConfig')), 'thinkingBudget') !== 0,
     answerSchema: readAnswerSchema(config),
+    answersInText: field(config, 'responseMimeType') === ENUM_TYPE,
     choiceCount: Math.min(numberOf(field(config, 'candidateCount')) ?? 1, MAX_CANDIDATES),
   };
 }
 
+/** One of the texts of a schema. */
+const ENUM_TYPE = 'text/x.enum';
+
 function readAnswerSchema(config: Fields): unknown {
-  const isJson = field(config, 'responseMimeType') === 'application/json';
-  return isJson
+  const type = field(config, 'responseMimeType');
+  return type === 'application/json' || type === ENUM_TYPE
     ? (field(config, 'responseJsonSchema') ?? field(config, 'responseSchema') ?? { type: 'object' })
     : undefined;
 }

@@ -204,7 +204,10 @@ function contentOf(conversation: Conversation, directives: Directives, tokens: n
     if (tokens !== undefined) return repeatWords(REPLY_WORDS, tokens);
     if (calls.length > 0) return '';
     const schema = conversation.answerSchema ?? (asksForJson(entries) ? { type: 'object' } : undefined);
-    if (schema !== undefined) return JSON.stringify(exampleOf(schema));
+    if (schema !== undefined) {
+      const example = exampleOf(schema);
+      return conversation.answersInText === true ? String(example) : JSON.stringify(example);
+    }
     return echo(message);
   }
 }

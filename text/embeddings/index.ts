@@ -1,10 +1,10 @@
 /** Embeddings, as clients ask for them, and the requests to upstreams that speak chat completions: contract 4.8.5. */
 import { presentTypedError } from '../../domain/error-envelope.ts';
-import type { JsonObject } from '../../domain/json.ts';
-import type { TextRequest } from '../canonical.ts';
+import type { EmbeddingsOptions, TextRequest } from '../canonical.ts';
 import { headersOf } from '../chat-completions/build-request.ts';
 import { renderError } from '../chat-completions/errors.ts';
 import { forwardedFields } from '../fields.ts';
+import { objectOf } from '../upstream-errors.ts';
 import type { EmbeddingsFormat, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { readRequest } from './request-shape.ts';
 
@@ -31,15 +31,15 @@ function parseRequest(body: unknown): TextRequest {
     // Nothing is generated.
     sampling: { maxOutputTokens: 0 },
     userId: user,
-    embeddings: { ...counts, encoding },
+    embeddings: { ...counts, encoding, shape: 'list', sent: objectOf(body) },
   };
 }
 
-/** The client's body with the upstream's name for the model. */
-export function buildEmbeddingsRequest(body: JsonObject, options: UpstreamOptions): UpstreamRequest {
+/** The request with the upstream's name for the model. */
+export function buildEmbeddingsRequest({ sent }: EmbeddingsOptions, options: UpstreamOptions): UpstreamRequest {
   return {
     path: '/embeddings',
     headers: headersOf(options),
-    body: { ...forwardedFields(body, readRequest), model: options.model },
+    body: { ...forwardedFields(sent, readRequest), model: options.model },
   };
 }

@@ -13,7 +13,7 @@ import type { Emit, Stage } from '../stage.ts';
 import { countOf, malformedAnswer, objectOf } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 
-export interface VectorOptions extends Pick<EmbeddingsOptions, 'inputCount' | 'encoding'> {
+export interface VectorOptions extends Pick<EmbeddingsOptions, 'inputCount' | 'encoding' | 'shape'> {
   /** The client's name for the model. */
   readonly model: string;
   readonly meter: Meter;
@@ -40,6 +40,15 @@ const SPACE = 0x20;
 
 /** How deep the list of vectors is. */
 const LIST_DEPTH = 2;
+/** How answers begin. */
+const BEGINNINGS: Readonly<Record<EmbeddingsOptions['shape'], string>> = {
+  list: '{"object":"list","data":[',
+  embedding: '{"embedding":',
+  embeddings: '{"embeddings":[',
+};
+/** How Google's answers end. */
+const NATIVE_ENDS = { embedding: '}', embeddings: ']}' } as const;
+
 const BEFORE_LIST = /"data"\s*:\s*\[$/;
 /** As much as the beginning of the list may need. */
 const TAIL_LENGTH = 64;
@@ -72,7 +81,7 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
   }
 
   end(emit: Emit<Uint8Array>): void {
-    const { inputCount, model, meter } = this.#options;
+    const { inputCount, model, meter, shape } = this.#options;
     if (this.#depth > 0) throw cutShort();
     const answer = parseObject(this.#rest.take());
     throwIfError(answer);
@@ -84,7 +93,7 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
     meter.see({ type: 'finish', reason: 'stop' });
     const charged = meter.charged().inputTotal ?? 0;
     const end = { model, usage: { prompt_tokens: charged, total_tokens: charged } };
-    emit(Buffer.from(`],${JSON.stringify(end).slice(1)}`));
+    emit(Buffer.from(shape === 'list' ? `],${JSON.stringify(end).slice(1)}` : NATIVE_ENDS[shape]));
   }
 
   /** Takes a byte between vectors. @returns where what follows it begins */
@@ -139,11 +148,11 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
   }
 
   #pass(vector: Buffer, emit: Emit<Uint8Array>): void {
-    const { inputCount, encoding, meter } = this.#options;
+    const { inputCount, encoding, meter, shape } = this.#options;
     this.#count += 1;
     if (this.#count > inputCount) throw malformedAnswer();
-    const encoded = inEncoding(vector, encoding);
-    emit(Buffer.from(this.#count === 1 ? '{"object":"list","data":[' : ','));
+    const encoded = shape === 'list' ? inEncoding(vector, encoding) : inNativeShape(vector, this.#count - 1);
+    emit(Buffer.from(this.#count === 1 ? BEGINNINGS[shape] : ','));
     emit(encoded);
     meter.heard = true;
     meter.hasStarted = true;
@@ -186,6 +195,15 @@ function inEncoding(vector: Buffer, encoding: EmbeddingsOptions['encoding']): Ui
   const object = parseObject(vector);
   const embedding = encoding === 'float' ? floatsOf(object['embedding']) : base64Of(object['embedding']);
   return Buffer.from(JSON.stringify({ ...object, embedding }));
+}
+
+/** A vector as in Google's answers, which have no index: vectors must arrive in order. */
+function inNativeShape(vector: Buffer, place: number): Uint8Array {
+  const { embedding, index = place } = parseObject(vector);
+  if (index !== place) throw malformedAnswer();
+  const values = Array.isArray(embedding) ? embedding : floatsOf(embedding);
+  if (!values.every(Number.isFinite)) throw malformedAnswer();
+  return Buffer.from(JSON.stringify({ values }));
 }
 
 function floatsOf(embedding: unknown): readonly number[] {

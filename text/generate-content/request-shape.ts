@@ -1,6 +1,6 @@
 /** The fields of a native request: those of contract 4.8.4, in either spelling, and others, without effect. */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject } from '../../domain/json.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
 import { ref } from '../../domain/json-schema.ts';
 import type {
   InputPart,
@@ -133,7 +133,9 @@ const thinkingConfig = named(
 );
 
 const JSON_TYPE = 'application/json';
-const responseMimeType = oneOf(['text/plain', JSON_TYPE]);
+/** One of the values of the schema, as a text. */
+const ENUM_TYPE = 'text/x.enum';
+const responseMimeType = oneOf(['text/plain', JSON_TYPE, ENUM_TYPE]);
 
 const configOf = (select: ReaderSelector) =>
   closedNativeFields({
@@ -200,11 +202,23 @@ const SCHEMA_NAME = 'answer';
 
 /** A schema alone is none for upstreams either: it needs the type of the answer. */
 function outputFormatOf(config: GenerationConfig): OutputFormat | undefined {
-  if (config.get('responseMimeType') !== JSON_TYPE) return undefined;
+  const type = config.get('responseMimeType');
+  if (type !== JSON_TYPE && type !== ENUM_TYPE) return undefined;
   const dialect = config.get('responseSchema');
   const schema =
     config.get('responseJsonSchema') ?? config.get('_responseJsonSchema') ?? (dialect && jsonSchemaOf(dialect));
+  if (type === ENUM_TYPE) return enumOf(schema ?? {}, config.at('responseSchema'));
   return schema === undefined ? { type: 'json-object' } : { type: 'json-schema', name: SCHEMA_NAME, schema };
+}
+
+/** A schema with the value in a property, because most upstreams accept only schemas of objects. A text is never null. */
+function enumOf(answer: JsonObject, path: string): OutputFormat {
+  const values = arrayOfAnything(answer['enum']).filter((value) => value !== null);
+  const isEnum = values.length > 0 && values.every((value) => typeof value === 'string');
+  if (!isEnum) throw badRequest(`"${path}" must have "enum", a list of texts, for the type ${ENUM_TYPE}`);
+  const value = { ...answer, type: 'string', enum: values };
+  const schema = { type: 'object', properties: { value }, required: ['value'], additionalProperties: false };
+  return { type: 'json-schema', name: SCHEMA_NAME, schema, strict: true, textIn: 'value' };
 }
 
 type Thinking = Pick<TextRequest, 'reasoningEffort' | 'reasoningBudget' | 'reasoningDisplay'>;

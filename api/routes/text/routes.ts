@@ -2,6 +2,7 @@
 import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, ref, text } from '../../../domain/json-schema.ts';
 import { embeddings } from '../../../text/embeddings/index.ts';
+import { batchEmbedContentsFormat, embedContentFormat } from '../../../text/embeddings/native.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { type Answers, EVENT_STREAM, json } from '../../endpoint/answers.ts';
 import { textParameter } from '../../endpoint/query.ts';
@@ -130,4 +131,32 @@ export const createEmbeddings = textEndpoint({
   description: 'Takes up to 2,048 inputs, and a model whose `formats` are `embeddings`.',
   body: textBody('EmbeddingsRequest', { model: 'textm-embed', input: 'Name three lighthouses.' }),
   answers: { 200: { description: 'The vectors, one for each input', content: json(ref('EmbeddingsResponse')) } },
+});
+
+const NATIVE_EMBEDDINGS = 'Takes a model whose `formats` are `embeddings`. `taskType` and `title` have no effect.';
+
+export const embedContent = textEndpoint({
+  request: 'POST /v1beta/models/{model}:embedContent',
+  alias: '/v1/models/{model}:embedContent',
+  access: 'native-key',
+  format: embedContentFormat,
+  summary: 'Create an embedding in the native format',
+  description: NATIVE_EMBEDDINGS,
+  body: textBody('EmbedContentRequest', { content: { parts: [{ text: 'Name three lighthouses.' }] } }),
+  answers: { 200: { description: 'The vector', content: json(ref('EmbedContentResponse')) } },
+  read: ({ params: { model } }) => ({ parseContext: { address: { model, stream: false } } }),
+});
+
+export const batchEmbedContents = textEndpoint({
+  request: 'POST /v1beta/models/{model}:batchEmbedContents',
+  alias: '/v1/models/{model}:batchEmbedContents',
+  access: 'native-key',
+  format: batchEmbedContentsFormat,
+  summary: 'Create several embeddings in the native format',
+  description: NATIVE_EMBEDDINGS,
+  body: textBody('BatchEmbedContentsRequest', {
+    requests: [{ content: { parts: [{ text: 'Name three lighthouses.' }] } }],
+  }),
+  answers: { 200: { description: 'The vectors, in order', content: json(ref('BatchEmbedContentsResponse')) } },
+  read: ({ params: { model } }) => ({ parseContext: { address: { model, stream: false } } }),
 });

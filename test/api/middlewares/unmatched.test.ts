@@ -59,7 +59,7 @@ describe('a request that no route matches', () => {
         '/responses',
       ],
     ],
-    ['POST /v1/embeddings', ['/embeddings', '/v1beta/models/x:batchEmbedContents']],
+    ['POST /v1/embeddings', ['/embeddings']],
     ['POST /v1/messages', ['/anthropic/v1/messages']],
     [
       'POST /v1/images/tasks',

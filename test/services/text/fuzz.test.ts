@@ -112,7 +112,14 @@ describe('text endpoints with invalid input', () => {
   it('answer any path below the paths of the native format', async () => {
     const { body } = ASK['generate-content'](modelVia('messages'), 'Hi', false);
     const segment = fc.string({ unit: 'binary', maxLength: 30 }).map(encodeURIComponent);
-    const method = fc.constantFrom('generateContent', 'streamGenerateContent', 'countTokens', '', ':generateContent');
+    const method = fc.constantFrom(
+      'generateContent',
+      'streamGenerateContent',
+      'countTokens',
+      'embedContent',
+      '',
+      ':generateContent',
+    );
     await fc.assert(
       fc.asyncProperty(segment, method, async (model, name) => {
         const response = await text.post(`/v1beta/models/${model}:${name}`, body);

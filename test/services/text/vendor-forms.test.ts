@@ -5,11 +5,15 @@ import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-for
 import { textModel, useTestText } from '../../support/text.ts';
 
 const fullVia = (format: WireFormatName): string => `full-via-${format}`;
+const renamedVia = (format: WireFormatName): string => `full-renamed-${format}`;
 const SCHEMA = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
 describe('models with full compatibility', () => {
   const text = useTestText({
-    models: WIRE_FORMAT_NAMES.map((format) => textModel(fullVia(format), [{ format }], { compatibility: 'full' })),
+    models: WIRE_FORMAT_NAMES.flatMap((format) => [
+      textModel(fullVia(format), [{ format }], { compatibility: 'full' }),
+      textModel(renamedVia(format), [{ format, model: 'secret-name' }], { compatibility: 'full' }),
+    ]),
   });
   const client = () => new OpenAI({ apiKey: text.apiKey, baseURL: `${text.baseUrl}/v1` });
 
@@ -131,5 +135,35 @@ describe('models with full compatibility', () => {
         }
       });
     }
+  });
+
+  describe('on the native format', () => {
+    const ask = async (model: string, generationConfig: object, stream: boolean): Promise<string> => {
+      const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+      const contents = [{ role: 'user', parts: [{ text: 'Which one?' }] }];
+      const response = await text.post(`/v1beta/models/${model}:${method}`, { contents, generationConfig });
+      return response.text();
+    };
+    const responseSchema = { type: 'STRING', enum: ['woodwind', 'brass'], nullable: true };
+
+    for (const upstream of WIRE_FORMAT_NAMES) {
+      it(`answer text/x.enum with one of the texts over ${upstream}`, async () => {
+        // contract 4.8.4:19
+        for (const model of [fullVia(upstream), renamedVia(upstream)]) {
+          for (const stream of [false, true]) {
+            const answer = await ask(model, { responseMimeType: 'text/x.enum', responseSchema }, stream);
+            const texts = [...answer.matchAll(/"text":"([^"]*)"/g)].map(([, piece = '']) => piece);
+            expect(texts.join(''), answer).to.equal('woodwind');
+          }
+        }
+      });
+    }
+
+    it('refuse text/x.enum without texts', async () => {
+      for (const schema of [{}, { type: 'STRING' }, { enum: [] }, { enum: [5] }, { enum: [null] }]) {
+        const config = { responseMimeType: 'text/x.enum', responseSchema: schema };
+        expect(await ask(fullVia('messages'), config, false)).to.contain('must have \\"enum\\"');
+      }
+    });
   });
 });

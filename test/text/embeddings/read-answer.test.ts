@@ -7,7 +7,7 @@ import { streamVectors } from '../../../text/embeddings/read-answer.ts';
 /** The client's answer for an upstream's answer in these pieces. */
 function passed(pieces: readonly Buffer[], inputCount: number): { readonly body: unknown; readonly meter: Meter } {
   const meter = new Meter();
-  const stage = streamVectors({ inputCount, encoding: 'float', model: 'sold', meter });
+  const stage = streamVectors({ inputCount, encoding: 'float', shape: 'list', model: 'sold', meter });
   const written = runStage(
     pieces.map((bytes) => ({ bytes })),
     stage,
@@ -49,7 +49,7 @@ describe('the vectors of an answer', () => {
   });
 
   it('are passed on one by one, before their list ends', () => {
-    const stage = streamVectors({ inputCount: 2, encoding: 'float', model: 'sold', meter: new Meter() });
+    const stage = streamVectors({ inputCount: 2, encoding: 'float', shape: 'list', model: 'sold', meter: new Meter() });
     const seen: string[] = [];
     const emit = (bytes: Uint8Array): void => void seen.push(Buffer.from(bytes).toString());
     stage.push({ bytes: Buffer.from('{"data":[{"embedding":[1]},{"embed') }, emit);
@@ -58,7 +58,13 @@ describe('the vectors of an answer', () => {
 
   it('end the answer when one of them, or the surrounding text, exceeds the memory limit', () => {
     for (const start of ['{"data":[{"embedding":[', '{"other":[']) {
-      const stage = streamVectors({ inputCount: 1, encoding: 'float', model: 'sold', meter: new Meter() });
+      const stage = streamVectors({
+        inputCount: 1,
+        encoding: 'float',
+        shape: 'list',
+        model: 'sold',
+        meter: new Meter(),
+      });
       const bytes = Buffer.from('1,'.repeat(2 ** 20));
       stage.push({ bytes: Buffer.from(start) }, () => {});
       expect(() => stage.push({ bytes: Buffer.concat([bytes, bytes]) }, () => {})).to.throw('cannot be read');
