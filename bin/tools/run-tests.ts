@@ -1,19 +1,20 @@
 /**
  * `npm test`: runs all tests, or those in the given files and folders, in several mocha processes, and stops the
  * servers however the run ends. Starts only the servers that the files need. `--tier=TIER` comes first and omits the
- * files of the other tiers. The last line of the output is `N passed, N failed`; `test-results/rules.md` lists every
- * rule that was checked.
+ * files of the other tiers. The last line of the output is `N passed, N failed`. `test-results/rules.md` lists every rule
+ * that was checked, and `test-results/cpu.md` the processor time by kind of process and by file.
  *
  * The run always ends: it names and kills a process that reports nothing for `--silence-s=S`, and kills everything
  * after `--limit-s=S`.
  */
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startProcess, type RunningProcess } from '../stack/child-process.ts';
 import { childEnvironment } from '../../config.ts';
 import { createServices, MAX_TEST_PROCESSES } from '../../test/support/servers.ts';
 import { waitUntil } from '../stack/wait-until.ts';
+import { createCpuSampler, renderCpuUsage } from './cpu-usage.ts';
 import { readTestNeeds, type Service, type TestNeeds, TIERS } from './test-needs.ts';
 import { descendantsOf, killTree, readProgress, readSilentProcesses } from './watch-tests.ts';
 
@@ -27,6 +28,7 @@ const RUN_LIMIT_S = 75 * 60;
 /** Longer than any test or hook may take. */
 const SILENCE_LIMIT_S = 12 * 60;
 const CHECKS_PER_LIMIT = 20;
+const CPU_SAMPLES_MS = 500;
 const RUN_OPTION = /^--(tier|limit-s|silence-s)=(.+)$/;
 const ALL_TESTS = 'test';
 /** Tests with a stack wait for half of their time. With more jobs, tests would time out because the machine is slow. */
@@ -51,7 +53,9 @@ const SERVICE_VARIABLES: Readonly<Record<Service, string>> = {
 };
 const root = join(import.meta.dirname, '../..');
 const mocha = join(root, 'node_modules/mocha/bin/mocha.js');
-const rulesPage = join(root, 'test-results/rules.md');
+const resultsFolder = join(root, 'test-results');
+const rulesPage = join(resultsFolder, 'rules.md');
+const cpuPage = join(resultsFolder, 'cpu.md');
 
 interface TestFile {
   readonly file: string;
@@ -61,6 +65,7 @@ interface TestFile {
 const progressFolder = mkdtempSync(join(tmpdir(), 'genway-progress-'));
 process.once('exit', () => rmSync(progressFolder, { recursive: true, force: true }));
 const services = createServices(console.log, endRun);
+const cpu = createCpuSampler();
 let child: RunningProcess | undefined;
 let isEnding = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stopEarly());
@@ -70,6 +75,7 @@ let lastLine = '';
 try {
   const { files, options, limitS, silenceS } = parseArguments(process.argv.slice(2));
   setTimeout(() => endRun(`the run has not finished within ${limitS} s`), limitS * 1000).unref();
+  setInterval(cpu.sample, CPU_SAMPLES_MS).unref();
   setInterval(() => endSilentProcesses(silenceS), (silenceS * 1000) / CHECKS_PER_LIMIT).unref();
   const environment = await startServices(new Set(files.flatMap(({ needs }) => [...needs.services])));
   const waits = files.some(({ needs }) => needs.tier !== 'unit');
@@ -81,7 +87,9 @@ try {
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
 } finally {
+  cpu.sample();
   await services.stop();
+  writeCpuUsage();
 }
 if (!SUMMARY.test(lastLine)) console.log('0 passed, 1 failed');
 process.exit(passed ? 0 : 1);
@@ -90,6 +98,11 @@ async function stopEarly(): Promise<void> {
   await child?.stop(STOP_GRACE_MS);
   await services.stop();
   process.exit(130);
+}
+
+function writeCpuUsage(): void {
+  mkdirSync(resultsFolder, { recursive: true });
+  writeFileSync(cpuPage, renderCpuUsage(progressFolder, cpu.totals()));
 }
 
 /** Kills all processes of the run, so that it fails immediately. */

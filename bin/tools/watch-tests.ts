@@ -20,7 +20,7 @@ interface TestProcess {
 /** The processes that run tests now, according to the files in the folder. */
 export function readProgress(folder: string): readonly TestProcess[] {
   return readdirSync(folder).flatMap((pid) => {
-    if (!signal(Number(pid), 0)) return [];
+    if (!/^\d+$/.test(pid) || !signal(Number(pid), 0)) return [];
     const file = join(folder, pid);
     return [{ pid: Number(pid), test: readFileSync(file, 'utf8'), silentMs: Date.now() - statSync(file).mtimeMs }];
   });

@@ -1,7 +1,9 @@
 /** Loaded by mocha before any test: reports the files of the process, and stops at the end what tests started. */
+import { subscribe } from 'node:diagnostics_channel';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import Mocha from 'mocha';
+import { cpuSecondsOf, recordFileUsage } from '../../bin/tools/cpu-usage.ts';
 import { stopTestServices } from './services.ts';
 
 // Mocha passes Ctrl-C on to this process as SIGTERM too. An exit stops what tests started; a signal would not.
@@ -10,6 +12,20 @@ process.once('SIGTERM', () => process.exit(143));
 /** The folder in which `npm test` looks for hanging processes. */
 const progressFolder = process.env['GENWAY_TEST_PROGRESS'];
 let file = '';
+let processes = 0;
+let started = usageNow();
+subscribe('child_process', () => (processes += 1));
+
+function usageNow() {
+  return { wallS: performance.now() / 1000, cpuS: cpuSecondsOf('self'), processes };
+}
+
+function recordUsage(): void {
+  if (!progressFolder || !existsSync(progressFolder)) return;
+  const { wallS, cpuS } = usageNow();
+  const usage = { cpuS: cpuS - started.cpuS, wallS: wallS - started.wallS, processes: processes - started.processes };
+  recordFileUsage(progressFolder, { file, ...usage });
+}
 
 function reportProgress(activity: string): void {
   // Without the folder, no run watches this process.
@@ -24,6 +40,7 @@ Mocha.interfaces.bdd = (suite) => {
   bdd(suite);
   suite.on(Mocha.Suite.constants.EVENT_FILE_PRE_REQUIRE, (_context, path) => {
     file = relative('.', path);
+    started = usageNow();
     reportProgress('loading');
   });
 };
@@ -40,6 +57,7 @@ export const mochaHooks = {
   },
   afterAll() {
     reportProgress('finished');
+    recordUsage();
   },
 };
 

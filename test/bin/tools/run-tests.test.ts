@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
 import { runCommand } from '../../../bin/stack/child-process.ts';
 
 const HANGS = 'test/fixtures/runs/hangs.ts';
@@ -17,6 +18,14 @@ async function runTests(...args: readonly string[]) {
 describe('a run of tests', () => {
   it('ends although a test leaves a timer behind', async () => {
     expect(await runTests(HOLDS)).to.include({ exit: 0, lastLine: '1 passed, 0 failed' });
+  });
+
+  it('records the processor time of each file and of each kind of process', async () => {
+    await runTests(HOLDS);
+    const report = readFileSync('test-results/cpu.md', 'utf8');
+    expect(report).to.match(/^# Processor time: \d+ s$/m);
+    expect(report).to.match(new RegExp(`^\\| ${HOLDS} \\| [\\d.]+ \\| [\\d.]+ \\| 0 \\|$`, 'm'));
+    expect(report).to.match(/^\| mocha \w+ \| \d+ \|$/m);
   });
 
   it('names and kills a hanging process or the whole run, and fails', async () => {
