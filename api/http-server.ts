@@ -37,6 +37,11 @@ export const CLIENT_LIMITS: ClientLimits = { headersMs: 15_000, unreadMs: 60_000
 export const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** Longer than the usual 60 s of load balancers, so that the server never closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/**
+ * Connections that the kernel holds until the process accepts them. Node's default of 511 overflows at about 2,000 new
+ * connections a second; clients of a dropped connection wait a second or longer for the retransmission.
+ */
+const ACCEPT_BACKLOG = 4_096;
 export const MAX_HEADER_BYTES = 16 * 1024;
 /** How often Node looks for connections that have timed out. */
 const TIMEOUT_CHECK_MS = 1_000;
@@ -97,7 +102,7 @@ export async function listen(
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen({ port, host, backlog: ACCEPT_BACKLOG }, resolve);
   });
   const address = server.address();
   return {
