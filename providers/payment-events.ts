@@ -1,14 +1,12 @@
 /**
- * A payment provider's events, signed and shaped like Stripe's: https://docs.stripe.com/webhooks and
- * https://docs.stripe.com/api/events. A payment belongs to the account in its metadata's `account_id`, or in the
- * `client_reference_id` of its payment link.
+ * Stripe's events: https://docs.stripe.com/webhooks. A payment belongs to the account in its metadata's `account_id`,
+ * or in the `client_reference_id` of its payment link.
  */
-import { createHmac } from 'node:crypto';
 import Joi from 'joi';
+import { default as Stripe } from 'stripe';
 import { isId } from '../domain/ids.ts';
 import { PICO_PER_CENT, type PicoUsd } from '../domain/money.ts';
 import type { PaymentReturn } from '../domain/returned-payment.ts';
-import { isSameSecret } from '../domain/same-secret.ts';
 
 const MAX_AGE_SECONDS = 300;
 
@@ -44,55 +42,16 @@ export type PaymentEvent =
   | { readonly returned: ReturnOfPayment }
   | { readonly ignored: string };
 
-/**
- * Checks the header `Stripe-Signature`: `t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`, with several `v1` while
- * the secret is being replaced. Ignores other schemes in the header.
- *
- * @param rawBody byte for byte, before parsing
- * @throws UnsignedPaymentEventError
- */
-export function verifyPaymentEvent(
-  { signatureHeader, rawBody }: { readonly signatureHeader: string; readonly rawBody: Uint8Array },
-  secret: string,
-  nowMs: number = Date.now(),
-): void {
-  const parts = signatureHeader.split(',').map((part) => part.trim().split('=', 2));
-  const valuesOf = (scheme: string) => parts.flatMap(([name, value = '']) => (name === scheme ? [value] : []));
-  const [timestamp = ''] = valuesOf('t');
-  const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest();
-  const isSigned = valuesOf('v1').some((signature) => isSameSecret(expected, Buffer.from(signature, 'hex')));
-  if (!isSigned) throw new UnsignedPaymentEventError('the signature does not match the body');
-  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(nowMs / 1000 - Number(timestamp)) > MAX_AGE_SECONDS) {
-    throw new UnsignedPaymentEventError(`the timestamp is more than ${MAX_AGE_SECONDS} seconds away`);
-  }
-}
+type Metadata = Stripe.Metadata | null;
+type PaymentIntent = Pick<Stripe.PaymentIntent, 'id' | 'amount_received' | 'currency'> & { metadata: Metadata };
+type CheckoutSession = OfPayment &
+  Pick<Stripe.Checkout.Session, 'payment_status' | 'amount_total' | 'currency' | 'metadata' | 'client_reference_id'>;
+type Charge = Pick<Stripe.Charge, 'amount_refunded' | 'currency'> & OfPayment;
+type Dispute = Pick<Stripe.Dispute, 'id' | 'amount' | 'currency' | 'status'> & OfPayment;
 
-interface EventDocument {
-  readonly type: string;
-  readonly data: { readonly object: unknown };
-}
-
-interface Metadata {
-  readonly account_id?: string;
-  readonly attempt_id?: string;
-}
-
-interface PaymentIntentDocument {
-  readonly id: string;
-  readonly amount_received: number;
-  readonly currency: string;
-  readonly metadata: Metadata;
-}
-
-interface CheckoutSessionDocument {
-  /** Null if the session is not a single payment: for example, a subscription. */
+/** Events do not expand the payment. Null if the object is not about a single payment: for example, of a subscription. */
+interface OfPayment {
   readonly payment_intent: string | null;
-  readonly payment_status: string;
-  readonly amount_total?: number | null;
-  readonly currency?: string | null;
-  readonly metadata: Metadata;
-  /** The reference in the payment link. */
-  readonly client_reference_id?: string | null;
 }
 
 /** The common fields of payment intents and checkout sessions. */
@@ -107,25 +66,26 @@ interface PaidDocument {
 }
 
 const metadataValue = Joi.string().max(255).allow('');
-const metadata = Joi.object({ account_id: metadataValue, attempt_id: metadataValue }).unknown().empty(null).default({});
+const metadata = Joi.object({ account_id: metadataValue, attempt_id: metadataValue }).unknown().allow(null);
 const cents = Joi.number().integer().min(0).max(Number.MAX_SAFE_INTEGER).required();
 const currency = Joi.string().required();
 const paymentId = Joi.string().max(200);
+const payment_intent = paymentId.allow(null).default(null);
 
-const eventSchema = Joi.object<EventDocument>({
+const eventSchema = Joi.object<Pick<Stripe.Event, 'type' | 'data'>>({
   type: Joi.string().required(),
   data: Joi.object({ object: Joi.object().required() }).unknown().required(),
 }).unknown();
 
-const paymentIntentSchema = Joi.object<PaymentIntentDocument>({
+const paymentIntentSchema = Joi.object<PaymentIntent>({
   id: paymentId.required(),
   amount_received: cents,
   currency,
   metadata,
 }).unknown();
 
-const checkoutSessionSchema = Joi.object<CheckoutSessionDocument>({
-  payment_intent: paymentId.allow(null).default(null),
+const checkoutSessionSchema = Joi.object<CheckoutSession>({
+  payment_intent,
   payment_status: Joi.string().required(),
   amount_total: cents.allow(null),
   currency: currency.allow(null),
@@ -133,31 +93,11 @@ const checkoutSessionSchema = Joi.object<CheckoutSessionDocument>({
   client_reference_id: Joi.string().max(255).allow(null, ''),
 }).unknown();
 
-interface ChargeDocument {
-  readonly payment_intent: string | null;
-  readonly amount_refunded: number;
-  readonly currency: string;
-}
+const chargeSchema = Joi.object<Charge>({ payment_intent, amount_refunded: cents, currency }).unknown();
 
-/** https://docs.stripe.com/api/charges/object */
-const chargeSchema = Joi.object<ChargeDocument>({
-  payment_intent: paymentId.allow(null).default(null),
-  amount_refunded: cents,
-  currency,
-}).unknown();
-
-interface DisputeDocument {
-  readonly id: string;
-  readonly payment_intent: string | null;
-  readonly amount: number;
-  readonly currency: string;
-  readonly status: string;
-}
-
-/** https://docs.stripe.com/api/disputes/object */
-const disputeSchema = Joi.object<DisputeDocument>({
+const disputeSchema = Joi.object<Dispute>({
   id: paymentId.required(),
-  payment_intent: paymentId.allow(null).default(null),
+  payment_intent,
   amount: cents,
   currency,
   status: Joi.string().required(),
@@ -168,6 +108,33 @@ interface ReturnedDocument {
   readonly currency: string;
   /** Null if no money moved. */
   readonly change: PaymentReturn | null;
+}
+
+/**
+ * Reads an event, after its signature (the header `Stripe-Signature`) is checked.
+ *
+ * @param rawBody byte for byte, before parsing
+ * @throws UnsignedPaymentEventError unless the secret signed the body at most five minutes before `nowMs`
+ * @throws UnusablePaymentEventError if the event cannot be read, or has a currency other than USD
+ */
+export function readPaymentEvent(
+  { signatureHeader, rawBody }: { readonly signatureHeader: string; readonly rawBody: Uint8Array },
+  secret: string,
+  nowMs: number,
+): PaymentEvent {
+  const { type, data } = check(eventSchema, verifiedEvent());
+  const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
+  return read ? read(data.object) : { ignored: `Events of the type ${type} credit nothing.` };
+
+  function verifiedEvent(): Stripe.Event {
+    try {
+      return Stripe.webhooks.constructEvent(rawBody, signatureHeader, secret, MAX_AGE_SECONDS, undefined, nowMs);
+    } catch (error) {
+      if (error instanceof SyntaxError) throw new UnusablePaymentEventError('the body is not JSON', { cause: error });
+      const message = `the signature is wrong or more than ${MAX_AGE_SECONDS} seconds old, or the body is a thin event`;
+      throw new UnsignedPaymentEventError(message, { cause: error });
+    }
+  }
 }
 
 /** Reads each kind of event. */
@@ -183,17 +150,6 @@ const READERS: Readonly<Record<string, (object: unknown) => PaymentEvent>> = {
   'charge.dispute.funds_reinstated': (object) => toReturn(readDispute(object)),
   'charge.dispute.closed': (object) => toReturn(readDispute(object)),
 };
-
-/**
- * Reads an event after {@link verifyPaymentEvent} has checked its signature.
- *
- * @throws UnusablePaymentEventError if the event cannot be read or has a currency other than USD
- */
-export function readPaymentEvent(document: unknown): PaymentEvent {
-  const { type, data } = check(eventSchema, document);
-  const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
-  return read ? read(data.object) : { ignored: `Events of the type ${type} credit nothing.` };
-}
 
 function toPayment({ id, isPaid, cents, currency, accountId, attemptId }: PaidDocument): PaymentEvent {
   if (id === null) return { ignored: 'It is not about a single payment.' };
@@ -233,8 +189,8 @@ function readPaymentIntent(object: unknown): PaidDocument {
     isPaid: true,
     cents,
     currency,
-    accountId: metadata.account_id,
-    attemptId: metadata.attempt_id || null,
+    accountId: metadata?.['account_id'],
+    attemptId: metadata?.['attempt_id'] || null,
   };
 }
 
@@ -248,7 +204,7 @@ function readCheckoutSession(object: unknown): PaidDocument {
     isPaid: payment_status === 'paid',
     cents: amount_total ?? 0,
     currency: currency ?? '',
-    accountId: session.metadata.account_id || referenced,
+    accountId: session.metadata?.['account_id'] || referenced,
     attemptId: null,
   };
 }

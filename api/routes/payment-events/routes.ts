@@ -12,12 +12,10 @@ import {
   type ReturnOfPayment,
   UnsignedPaymentEventError,
   UnusablePaymentEventError,
-  verifyPaymentEvent,
 } from '../../../providers/payment-events.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { readJson } from '../../middlewares/json-body.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { creditPayment, referenceOfPayment, suspendForDispute } from '../../../services/money/credit-once.ts';
 import type { ApiServices } from '../../services.ts';
@@ -25,7 +23,7 @@ import { isStorable } from '../../validation.ts';
 import { PAYMENT_EVENT } from './present.ts';
 
 /** Generous: events are far smaller. */
-const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 32, maxValues: 20_000 };
+const MAX_BODY_BYTES = 256 * 1024;
 
 /** Served only where the payment provider's secret is configured. */
 export const announcePayment = endpoint({
@@ -45,15 +43,15 @@ export const announcePayment = endpoint({
       schema: text(),
     },
   ],
-  body: signedBody(BODY_LIMITS.maxBytes),
+  body: signedBody(MAX_BODY_BYTES),
   answers: { 200: dataOf(PAYMENT_EVENT.schema, 'The outcome') },
   refusals: ['not_found', 'internal_error'],
   handle: async ({ body: readBody, context }, services) => {
     const { paymentWebhookSecret: secret } = services;
     if (secret === null) throw new Error('payment events are served without a secret');
     const rawBody = await readBody();
-    verify(context.get('stripe-signature'), rawBody, { secret, nowMs: services.clock.nowMs() });
-    const event = read(await readJson(rawBody, BODY_LIMITS));
+    const signatureHeader = context.get('stripe-signature');
+    const event = read({ signatureHeader, rawBody }, secret, services.clock.nowMs());
     if ('ignored' in event) return { data: PAYMENT_EVENT.present({ outcome: 'ignored', reason: event.ignored }) };
     if ('returned' in event) return { data: await takeBack(event.returned, services) };
     return { data: await credit(event.payment, services) };
@@ -102,31 +100,20 @@ function warnOfDispute(log: ApiServices['log'], paymentId: string, accountId: st
   log.warn({ paymentId, accountId }, 'suspended the account of a disputed payment');
 }
 
-/** @throws ServiceError 400 `invalid_signature` */
-function verify(
-  signatureHeader: string,
-  rawBody: Uint8Array,
-  { secret, nowMs }: { secret: string; nowMs: number },
-): void {
+/** @throws ServiceError 400 `invalid_signature`, `bad_request` */
+function read(...request: Parameters<typeof readPaymentEvent>): PaymentEvent {
   try {
-    verifyPaymentEvent({ signatureHeader, rawBody }, secret, nowMs);
-  } catch (error) {
-    if (!(error instanceof UnsignedPaymentEventError)) throw error;
-    throw new ServiceError('invalid_signature', `The event was refused: ${error.message}.`, { status: 400 });
-  }
-}
-
-/** @throws ServiceError `bad_request` */
-function read(document: unknown): PaymentEvent {
-  try {
-    const event = readPaymentEvent(document);
+    const event = readPaymentEvent(...request);
     if (!('ignored' in event) && !isStorable(idsOf(event).join(' '))) {
       throw new UnusablePaymentEventError('an id in it has a NUL character or an unpaired surrogate');
     }
     return event;
   } catch (error) {
-    if (!(error instanceof UnusablePaymentEventError)) throw error;
-    throw badRequest(`The event was refused: ${error.message}.`);
+    if (error instanceof UnsignedPaymentEventError) {
+      throw new ServiceError('invalid_signature', `The event was refused: ${error.message}.`, { status: 400 });
+    }
+    if (error instanceof UnusablePaymentEventError) throw badRequest(`The event was refused: ${error.message}.`);
+    throw error;
   }
 }
 
