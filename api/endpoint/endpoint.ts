@@ -23,8 +23,8 @@ export interface Endpoint extends Operation {
   readonly serve: (context: Context, services: ApiServices) => Promise<void>;
 }
 
-/** An endpoint that gets its name, the `operationId`, in the list of all endpoints. */
-export type UnnamedEndpoint = (id: string) => Endpoint;
+/** An endpoint that gets its name, the `operationId`, and its tag from its record: {@link endpoints}. */
+export type UnnamedEndpoint = (id: string, tag: Tag) => Endpoint;
 
 /** A method and a path, with parameters in braces: `GET /v1/tasks/{task_id}`. */
 export type RequestLine = `${Uppercase<Method>} /${string}`;
@@ -40,10 +40,8 @@ export interface EndpointRequest<Path extends string, Rule extends Access, Query
 
 export interface Definition<Path extends RequestLine, Rule extends Access, Query> extends Pick<
   Operation,
-  'summary' | 'description' | 'answers' | 'isRead'
+  'summary' | 'description' | 'answers' | 'isRead' | 'refusalsInFormat'
 > {
-  /** By default, the tag of the path in {@link TAGS_OF_PATHS}. */
-  readonly tag?: Operation['tag'];
   readonly request: Path;
   /** Another path with the same parameters, which some clients use; it is not described. */
   readonly alias?: string;
@@ -89,8 +87,8 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
   const described = describe(definition, definition.body);
   const status = Math.min(...Object.keys(answers).map(Number));
   const readPath = pathReader(definition.request);
-  return (id) => {
-    const operation = { ...described, id };
+  return (id, tag) => {
+    const operation = { ...described, id, tag };
     return {
       ...operation,
       ...(alias !== undefined && { alias }),
@@ -123,6 +121,11 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
   };
 }
 
+/** Names the endpoints of a file by their keys, and puts them under a tag of the API description. */
+export function endpoints(tag: Tag, unnamed: Readonly<Record<string, UnnamedEndpoint>>): readonly Endpoint[] {
+  return Object.entries(unnamed).map(([id, named]) => named(id, tag));
+}
+
 /** Records an administrator's action before it changes anything. */
 async function noteAdministrator(
   context: Context,
@@ -133,29 +136,6 @@ async function noteAdministrator(
   const { administrator, requestId } = context.state;
   if (!administrator || method === 'get') return;
   await recordAdminCall(database, administrator, { action: id, path: context.path, body, requestId });
-}
-
-/** The tags of paths, by their prefix; the first match applies. */
-const TAGS_OF_PATHS: readonly (readonly [start: string, tag: Tag])[] = [
-  ['/admin/', 'Administration'],
-  ['/v1/tasks', 'Media tasks'],
-  ['/v1/images/tasks', 'Media tasks'],
-  ['/v1/videos/tasks', 'Media tasks'],
-  ['/v1/images/', 'OpenAI media'],
-  ['/v1/videos', 'OpenAI media'],
-  ['/v1/capabilities/', 'Capabilities'],
-  ['/v1/files', 'Files'],
-  ['/v1/models', 'Models'],
-  ['/v1beta/models', 'Models'],
-  ['/v1/webhooks', 'Webhooks'],
-  ['/v1/balance', 'Account'],
-  ['/v1/usage', 'Account'],
-];
-
-function tagOf(path: string): Tag {
-  const tag = TAGS_OF_PATHS.find(([start]) => path.startsWith(start))?.[1];
-  if (tag === undefined) throw new Error(`the endpoint ${path} needs a tag`);
-  return tag;
 }
 
 const METHODS: Readonly<Record<string, Method>> = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' };
@@ -171,17 +151,15 @@ function splitRequest(request: RequestLine): { readonly method: Method; readonly
 function describe<Path extends RequestLine, Rule extends Access, Query extends object>(
   definition: Definition<Path, Rule, Query>,
   body: RequestBody<unknown> | undefined,
-): Omit<Operation, 'id'> {
-  const { access, summary, description, query, headers = [], answers } = definition;
+): Omit<Operation, 'id' | 'tag'> {
+  const { access, summary, description, query, headers = [], answers, refusalsInFormat } = definition;
   const { method, path } = splitRequest(definition.request);
-  const { tag = tagOf(path) } = definition;
   const parameters = [...headers, ...describeQuery(query)];
   const refusals: RefusalStatus[] = (definition.refusals ?? []).map(statusOf);
   if (query) refusals.push(400);
   if (body?.description === null) refusals.push(400, 413);
   if (parameterNames(path).length > 0) refusals.push(404);
   return {
-    tag,
     method,
     path,
     access,
@@ -191,6 +169,7 @@ function describe<Path extends RequestLine, Rule extends Access, Query extends o
     refusals,
     ...(description !== undefined && { description }),
     ...(definition.isRead === true && { isRead: true }),
+    ...(refusalsInFormat && { refusalsInFormat }),
     ...(body?.description && { body: body.description }),
   };
 }

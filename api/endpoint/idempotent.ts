@@ -26,7 +26,7 @@ export interface CreateRequest<Body> extends EndpointRequest<string, 'create-key
 
 interface CreateDefinition<Body> extends Pick<
   Definition<RequestLine, 'create-key', object>,
-  'tag' | 'request' | 'summary' | 'description'
+  'request' | 'summary' | 'description'
 > {
   readonly body: JsonBody<Body>;
   /** The answer to a request that created a resource. */

@@ -12,7 +12,7 @@ import { badRequest } from '../../../domain/errors.ts';
 import { digestToken } from '../../../domain/bearer-token.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
@@ -47,63 +47,62 @@ const ADMIN_ACTION = resource<AdminAction>('AdminAction', {
   created_at: field.isoTime('createdAt', 'When the action was recorded, before its execution'),
 });
 
-export const createAdminToken = endpoint({
-  request: 'POST /admin/v1/admin-tokens',
-  access: 'admin',
-  summary: 'Create an admin token',
-  description:
-    'Only this answer shows the token. A name may have several tokens: to replace a token, create and use a new one, then ' +
-    'revoke the old one.',
-  body: jsonBody('CreateAdminToken', createAdminTokenSchema),
-  answers: { 201: dataOf(ADMIN_TOKEN.schema, 'The token') },
-  handle: async ({ caller, body: { name, role, expires_at } }, { database }) => {
-    if (name === SHARED_NAME)
-      throw badRequest(`"name" must not be ${SHARED_NAME}, which stands for GENWAY_ADMIN_TOKEN`);
-    const secret = newAdminToken();
-    const token = await insertAdminToken(database, {
-      name,
-      role,
-      digest: digestToken(secret),
-      hint: hintOfAdminToken(secret),
-      createdBy: caller.name,
-      expiresAt: typeof expires_at === 'string' ? new Date(expires_at) : null,
-    });
-    return { data: ADMIN_TOKEN.present({ ...token, secret }) };
-  },
-});
-
-export const listAdminTokens = endpoint({
-  request: 'GET /admin/v1/admin-tokens',
-  access: 'admin',
-  summary: 'List the unrevoked admin tokens, newest first',
-  answers: { 200: dataOf(arrayOf(ADMIN_TOKEN.schema), 'The tokens') },
-  handle: async (_call, { database }) => ({ data: (await findAdminTokens(database)).map(ADMIN_TOKEN.present) }),
-});
-
-export const revokeAdminToken = endpoint({
-  request: 'DELETE /admin/v1/admin-tokens/{admin_token_id}',
-  access: 'admin',
-  summary: 'Revoke an admin token at once',
-  answers: {
-    200: dataOf(
-      object({ id: idOf('adminToken'), object: exactly('admin_token'), name: text(), revoked: boolean() }),
-      'The revoked token',
-    ),
-  },
-  handle: async ({ params: { admin_token_id: id } }, { database }) => {
-    const token = await revoke(database, id);
-    if (!token) throw notFoundError('adminToken');
-    return { data: { id, object: 'admin_token', name: token.name, revoked: true } };
-  },
-});
-
-export const listAdminActions = endpoint({
-  request: 'GET /admin/v1/admin-actions',
-  access: 'admin-read',
-  summary: 'List the actions of administrators, newest first',
-  description: 'Genway records an action before its execution, so the list contains refused actions too.',
-  query: { author: textParameter('Filters by author'), ...PERIOD, ...pageById('adminAction') },
-  answers: { 200: pageOf(ADMIN_ACTION.schema, 'A page of actions') },
-  handle: ({ query }, { database }) =>
-    listPage(query, (slice) => findAdminActions(database, { ...query, ...slice }), ADMIN_ACTION.present),
+export const adminTokenEndpoints = endpoints('Administration', {
+  createAdminToken: endpoint({
+    request: 'POST /admin/v1/admin-tokens',
+    access: 'admin',
+    summary: 'Create an admin token',
+    description:
+      'Only this answer shows the token. A name may have several tokens: to replace a token, create and use a new one, then ' +
+      'revoke the old one.',
+    body: jsonBody('CreateAdminToken', createAdminTokenSchema),
+    answers: { 201: dataOf(ADMIN_TOKEN.schema, 'The token') },
+    handle: async ({ caller, body: { name, role, expires_at } }, { database }) => {
+      if (name === SHARED_NAME)
+        throw badRequest(`"name" must not be ${SHARED_NAME}, which stands for GENWAY_ADMIN_TOKEN`);
+      const secret = newAdminToken();
+      const token = await insertAdminToken(database, {
+        name,
+        role,
+        digest: digestToken(secret),
+        hint: hintOfAdminToken(secret),
+        createdBy: caller.name,
+        expiresAt: typeof expires_at === 'string' ? new Date(expires_at) : null,
+      });
+      return { data: ADMIN_TOKEN.present({ ...token, secret }) };
+    },
+  }),
+  listAdminTokens: endpoint({
+    request: 'GET /admin/v1/admin-tokens',
+    access: 'admin',
+    summary: 'List the unrevoked admin tokens, newest first',
+    answers: { 200: dataOf(arrayOf(ADMIN_TOKEN.schema), 'The tokens') },
+    handle: async (_call, { database }) => ({ data: (await findAdminTokens(database)).map(ADMIN_TOKEN.present) }),
+  }),
+  revokeAdminToken: endpoint({
+    request: 'DELETE /admin/v1/admin-tokens/{admin_token_id}',
+    access: 'admin',
+    summary: 'Revoke an admin token at once',
+    answers: {
+      200: dataOf(
+        object({ id: idOf('adminToken'), object: exactly('admin_token'), name: text(), revoked: boolean() }),
+        'The revoked token',
+      ),
+    },
+    handle: async ({ params: { admin_token_id: id } }, { database }) => {
+      const token = await revoke(database, id);
+      if (!token) throw notFoundError('adminToken');
+      return { data: { id, object: 'admin_token', name: token.name, revoked: true } };
+    },
+  }),
+  listAdminActions: endpoint({
+    request: 'GET /admin/v1/admin-actions',
+    access: 'admin-read',
+    summary: 'List the actions of administrators, newest first',
+    description: 'Genway records an action before its execution, so the list contains refused actions too.',
+    query: { author: textParameter('Filters by author'), ...PERIOD, ...pageById('adminAction') },
+    answers: { 200: pageOf(ADMIN_ACTION.schema, 'A page of actions') },
+    handle: ({ query }, { database }) =>
+      listPage(query, (slice) => findAdminActions(database, { ...query, ...slice }), ADMIN_ACTION.present),
+  }),
 });

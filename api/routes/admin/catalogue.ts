@@ -13,7 +13,7 @@ import { listRateCards, type RateCard } from '../../../db/queries/rate-cards.ts'
 import { listTextCosts } from '../../../db/queries/text-costs.ts';
 import type { TextCost } from '../../../domain/pricing.ts';
 import { dataOf } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { textParameter } from '../../endpoint/query.ts';
 import { text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -56,22 +56,25 @@ const CATALOGUE = resource<ShownOffer>('Catalogue', {
   })(({ recordedCosts }) => costsByModel(recordedCosts)),
 });
 
-export const getCatalogue = endpoint({
-  request: 'GET /admin/v1/catalogue',
-  access: 'admin-read',
-  summary: 'Show the current catalogue',
-  description: 'Shows the catalogue of the answering process. `genway config diff` compares the catalogue with a file.',
-  query: { version: textParameter('A version, to read its recorded prices and costs. By default, the current one') },
-  answers: { 200: dataOf(CATALOGUE.schema, 'The catalogue') },
-  handle: async ({ query: { version } }, { catalogue, reports }) => {
-    const offer = offerOf(catalogue);
-    const requestedVersion = version ?? offer.version;
-    const [cards, recordedCosts] = await Promise.all([
-      listRateCards(reports, requestedVersion),
-      listTextCosts(reports, requestedVersion),
-    ]);
-    return { data: CATALOGUE.present({ ...offer, cards, recordedCosts }) };
-  },
+export const catalogueEndpoints = endpoints('Administration', {
+  getCatalogue: endpoint({
+    request: 'GET /admin/v1/catalogue',
+    access: 'admin-read',
+    summary: 'Show the current catalogue',
+    description:
+      'Shows the catalogue of the answering process. `genway config diff` compares the catalogue with a file.',
+    query: { version: textParameter('A version, to read its recorded prices and costs. By default, the current one') },
+    answers: { 200: dataOf(CATALOGUE.schema, 'The catalogue') },
+    handle: async ({ query: { version } }, { catalogue, reports }) => {
+      const offer = offerOf(catalogue);
+      const requestedVersion = version ?? offer.version;
+      const [cards, recordedCosts] = await Promise.all([
+        listRateCards(reports, requestedVersion),
+        listTextCosts(reports, requestedVersion),
+      ]);
+      return { data: CATALOGUE.present({ ...offer, cards, recordedCosts }) };
+    },
+  }),
 });
 
 function costsByModel(costs: readonly TextCost[]): Readonly<Record<string, RouteCosts>> {

@@ -4,7 +4,7 @@ import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { exactly, idOf, object } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
@@ -30,41 +30,42 @@ const TOP_UP = nested<TopUp & { readonly accountId: string; readonly reference: 
   applied: field.boolean('applied', 'False if the reference was credited by an earlier call'),
 });
 
-export const topUp = endpoint({
-  request: 'POST /admin/v1/accounts/{account_id}/topups',
-  access: 'admin-finance',
-  summary: 'Credit a payment',
-  description:
-    'Each reference is credited once. A repeated call answers 200 and changes nothing; with another amount, 409.',
-  body: jsonBody('TopUp', topUpSchema),
-  answers: { 200: dataOf(TOP_UP.schema, 'The earlier credit'), 201: dataOf(TOP_UP.schema, 'The credit') },
-  refusals: ['idempotency_conflict'],
-  handle: async ({ params, caller, body: { amount_usd, reference }, context }, services) => {
-    const { id: accountId } = await existingAccount(services.database, params.account_id);
-    const author = authorOf(caller, undefined);
-    const credited = await creditByHand(services, { accountId, amount: parseUsd(amount_usd), reference, author });
-    if (credited.applied) context.status = 201;
-    return { data: TOP_UP.present({ ...credited, accountId, reference }) };
-  },
-});
-
-export const adjust = endpoint({
-  request: 'POST /admin/v1/accounts/{account_id}/adjustments',
-  access: 'admin-finance',
-  summary: 'Adjust a balance by hand',
-  body: jsonBody('Adjustment', adjustmentSchema),
-  answers: {
-    201: dataOf(
-      object({ id: idOf('transfer'), object: exactly('adjustment'), account: ACCOUNT.schema }),
-      'The adjustment',
-    ),
-  },
-  refusals: ['insufficient_credits'],
-  handle: async ({ params, caller, body: { amount_usd, reason, author: given } }, services) => {
-    const { id: accountId } = await existingAccount(services.database, params.account_id);
-    const author = authorOf(caller, given);
-    const id = newId('transfer');
-    await adjustBalance(services, { id, accountId, amount: parseUsd(amount_usd), author, reason });
-    return { data: { id, object: 'adjustment', account: await showAccount(services, accountId) } };
-  },
+export const creditEndpoints = endpoints('Administration', {
+  topUp: endpoint({
+    request: 'POST /admin/v1/accounts/{account_id}/topups',
+    access: 'admin-finance',
+    summary: 'Credit a payment',
+    description:
+      'Each reference is credited once. A repeated call answers 200 and changes nothing; with another amount, 409.',
+    body: jsonBody('TopUp', topUpSchema),
+    answers: { 200: dataOf(TOP_UP.schema, 'The earlier credit'), 201: dataOf(TOP_UP.schema, 'The credit') },
+    refusals: ['idempotency_conflict'],
+    handle: async ({ params, caller, body: { amount_usd, reference }, context }, services) => {
+      const { id: accountId } = await existingAccount(services.database, params.account_id);
+      const author = authorOf(caller, undefined);
+      const credited = await creditByHand(services, { accountId, amount: parseUsd(amount_usd), reference, author });
+      if (credited.applied) context.status = 201;
+      return { data: TOP_UP.present({ ...credited, accountId, reference }) };
+    },
+  }),
+  adjust: endpoint({
+    request: 'POST /admin/v1/accounts/{account_id}/adjustments',
+    access: 'admin-finance',
+    summary: 'Adjust a balance by hand',
+    body: jsonBody('Adjustment', adjustmentSchema),
+    answers: {
+      201: dataOf(
+        object({ id: idOf('transfer'), object: exactly('adjustment'), account: ACCOUNT.schema }),
+        'The adjustment',
+      ),
+    },
+    refusals: ['insufficient_credits'],
+    handle: async ({ params, caller, body: { amount_usd, reason, author: given } }, services) => {
+      const { id: accountId } = await existingAccount(services.database, params.account_id);
+      const author = authorOf(caller, given);
+      const id = newId('transfer');
+      await adjustBalance(services, { id, accountId, amount: parseUsd(amount_usd), author, reason });
+      return { data: { id, object: 'adjustment', account: await showAccount(services, accountId) } };
+    },
+  }),
 });

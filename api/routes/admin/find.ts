@@ -1,7 +1,7 @@
 /** Finds anything that has an id, across all accounts. */
 import { ServiceError } from '../../../domain/errors.ts';
 import { dataOf, orAsText } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
@@ -29,19 +29,21 @@ const FOUND = resource<Found>(
   'The owner of an id, with the account and the events.',
 );
 
-export const find = endpoint({
-  request: 'GET /admin/v1/find/{any_id}',
-  access: 'admin-read',
-  summary: 'Find the account and the events of any id',
-  description: `Accepts ids that begin with ${FINDABLE_PREFIXES.map((prefix) => `\`${prefix}\``).join(', ')}. \`Accept: text/plain\` returns text.`,
-  answers: { 200: orAsText(dataOf(FOUND.schema, 'The account and the events')) },
-  refusals: ['not_found'],
-  handle: async ({ params: { any_id: id }, context }, services) => {
-    const found = await findById(services, id);
-    if (!found) throw nothingFound(id);
-    if (context.accepts('json', 'text') === 'text') return `${renderFound(found).join('\n')}\n`;
-    return { data: FOUND.present(found) };
-  },
+export const findEndpoints = endpoints('Administration', {
+  find: endpoint({
+    request: 'GET /admin/v1/find/{any_id}',
+    access: 'admin-read',
+    summary: 'Find the account and the events of any id',
+    description: `Accepts ids that begin with ${FINDABLE_PREFIXES.map((prefix) => `\`${prefix}\``).join(', ')}. \`Accept: text/plain\` returns text.`,
+    answers: { 200: orAsText(dataOf(FOUND.schema, 'The account and the events')) },
+    refusals: ['not_found'],
+    handle: async ({ params: { any_id: id }, context }, services) => {
+      const found = await findById(services, id);
+      if (!found) throw nothingFound(id);
+      if (context.accepts('json', 'text') === 'text') return `${renderFound(found).join('\n')}\n`;
+      return { data: FOUND.present(found) };
+    },
+  }),
 });
 
 function renderFound(found: Found): readonly string[] {

@@ -8,7 +8,7 @@ import {
 } from '../../../db/queries/margins.ts';
 import { percentOf } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
@@ -64,37 +64,38 @@ const RENDER = resource<Render>('Render', {
   ),
 });
 
-export const sumMargins = endpoint({
-  request: 'GET /admin/v1/margins',
-  access: 'admin-read',
-  summary: 'Sum up revenue, cost and margin by model and upstream',
-  description: `Covers tasks and text requests that were created in the period and have ended. ${USAGE_DAYS} ${EXPORTS}`,
-  query: PERIOD,
-  answers: { 200: orAllRows(dataOf(arrayOf(MARGIN.schema), 'A row for each model and upstream')) },
-  handle: async ({ query, caller, context }, { reports, queueReport }) => {
-    const period = usagePeriod(query);
-    const margins = await queueReport(reportQueueKey(caller), () => readMargins(reports, period));
-    if (sendAll(context, () => margins, MARGIN)) return undefined;
-    return { data: margins.map(MARGIN.present) };
-  },
-});
-
-export const listRenders = endpoint({
-  request: 'GET /admin/v1/renders',
-  access: 'admin-read',
-  summary: 'List ended media tasks with revenue and cost, newest first',
-  description: EXPORTS,
-  query: {
-    model: textParameter('Filters by model'),
-    upstream: textParameter('Filters by upstream'),
-    status: choiceParameter(['succeeded', 'failed'], 'Filters by status'),
-    ...PERIOD,
-    ...pageById('task'),
-  },
-  answers: { 200: orAllRows(pageOf(RENDER.schema, 'A page of renders')) },
-  handle: ({ query, context }, { reports }) => {
-    const { cursor: _cursor, limit: _limit, ...filter } = query;
-    if (sendAll(context, () => streamRenders(reports, filter), RENDER)) return undefined;
-    return listPage(query, (slice) => findRenders(reports, { ...filter, ...slice }), RENDER.present);
-  },
+export const marginEndpoints = endpoints('Administration', {
+  sumMargins: endpoint({
+    request: 'GET /admin/v1/margins',
+    access: 'admin-read',
+    summary: 'Sum up revenue, cost and margin by model and upstream',
+    description: `Covers tasks and text requests that were created in the period and have ended. ${USAGE_DAYS} ${EXPORTS}`,
+    query: PERIOD,
+    answers: { 200: orAllRows(dataOf(arrayOf(MARGIN.schema), 'A row for each model and upstream')) },
+    handle: async ({ query, caller, context }, { reports, queueReport }) => {
+      const period = usagePeriod(query);
+      const margins = await queueReport(reportQueueKey(caller), () => readMargins(reports, period));
+      if (sendAll(context, () => margins, MARGIN)) return undefined;
+      return { data: margins.map(MARGIN.present) };
+    },
+  }),
+  listRenders: endpoint({
+    request: 'GET /admin/v1/renders',
+    access: 'admin-read',
+    summary: 'List ended media tasks with revenue and cost, newest first',
+    description: EXPORTS,
+    query: {
+      model: textParameter('Filters by model'),
+      upstream: textParameter('Filters by upstream'),
+      status: choiceParameter(['succeeded', 'failed'], 'Filters by status'),
+      ...PERIOD,
+      ...pageById('task'),
+    },
+    answers: { 200: orAllRows(pageOf(RENDER.schema, 'A page of renders')) },
+    handle: ({ query, context }, { reports }) => {
+      const { cursor: _cursor, limit: _limit, ...filter } = query;
+      if (sendAll(context, () => streamRenders(reports, filter), RENDER)) return undefined;
+      return listPage(query, (slice) => findRenders(reports, { ...filter, ...slice }), RENDER.present);
+    },
+  }),
 });

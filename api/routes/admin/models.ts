@@ -7,7 +7,7 @@ import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../../services/people/administrator.ts';
 import { overrideModel } from '../../../services/operations/override-model.ts';
 import type { ApiServices } from '../../services.ts';
@@ -39,39 +39,39 @@ const SOLD_MODEL = resource<SoldModel>('SoldModel', {
   ),
 });
 
-export const listSoldModels = endpoint({
-  request: 'GET /admin/v1/models',
-  access: 'admin-read',
-  summary: 'List the models of the catalogue, and which are disabled',
-  answers: { 200: dataOf(arrayOf(SOLD_MODEL.schema), 'The models') },
-  handle: (_call, { catalogue, models }) => ({
-    data: allModels(catalogue).map((model) => SOLD_MODEL.present({ model, disabled: models.disabledBy(model.id) })),
+export const soldModelEndpoints = endpoints('Administration', {
+  listSoldModels: endpoint({
+    request: 'GET /admin/v1/models',
+    access: 'admin-read',
+    summary: 'List the models of the catalogue, and which are disabled',
+    answers: { 200: dataOf(arrayOf(SOLD_MODEL.schema), 'The models') },
+    handle: (_call, { catalogue, models }) => ({
+      data: allModels(catalogue).map((model) => SOLD_MODEL.present({ model, disabled: models.disabledBy(model.id) })),
+    }),
   }),
-});
-
-export const disableModel = endpoint({
-  request: 'POST /admin/v1/models/{model_id}/disable',
-  access: 'admin',
-  summary: 'Refuse requests for a model',
-  description:
-    'All processes answer 503 `processing_unavailable` within two seconds. Running requests and tasks continue.',
-  body: jsonBody('DisableModel', operatorActionSchema),
-  answers: { 200: dataOf(SOLD_MODEL.schema, 'The disabled model') },
-  refusals: ['not_found'],
-  handle: ({ params, caller, body }, services) =>
-    change(services, params.model_id, 'disable', authorshipOf(caller, body)),
-});
-
-export const enableModel = endpoint({
-  request: 'POST /admin/v1/models/{model_id}/enable',
-  access: 'admin',
-  summary: 'Accept requests for a model again',
-  description: 'Applies to all processes within two seconds.',
-  body: optionalJsonBody('EnableModel', optionalReasonSchema),
-  answers: { 200: dataOf(SOLD_MODEL.schema, 'The enabled model') },
-  refusals: ['not_found'],
-  handle: ({ params, caller, body }, services) =>
-    change(services, params.model_id, 'enable', authorshipOf(caller, body)),
+  disableModel: endpoint({
+    request: 'POST /admin/v1/models/{model_id}/disable',
+    access: 'admin',
+    summary: 'Refuse requests for a model',
+    description:
+      'All processes answer 503 `processing_unavailable` within two seconds. Running requests and tasks continue.',
+    body: jsonBody('DisableModel', operatorActionSchema),
+    answers: { 200: dataOf(SOLD_MODEL.schema, 'The disabled model') },
+    refusals: ['not_found'],
+    handle: ({ params, caller, body }, services) =>
+      change(services, params.model_id, 'disable', authorshipOf(caller, body)),
+  }),
+  enableModel: endpoint({
+    request: 'POST /admin/v1/models/{model_id}/enable',
+    access: 'admin',
+    summary: 'Accept requests for a model again',
+    description: 'Applies to all processes within two seconds.',
+    body: optionalJsonBody('EnableModel', optionalReasonSchema),
+    answers: { 200: dataOf(SOLD_MODEL.schema, 'The enabled model') },
+    refusals: ['not_found'],
+    handle: ({ params, caller, body }, services) =>
+      change(services, params.model_id, 'enable', authorshipOf(caller, body)),
+  }),
 });
 
 async function change(services: ApiServices, id: string, kind: ModelOverride['kind'], why: Authorship) {

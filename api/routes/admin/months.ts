@@ -9,7 +9,7 @@ import { formatUsd } from '../../../domain/money.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { orAllRows, sendAll, sendLines } from '../../exports.ts';
@@ -48,50 +48,50 @@ const CLOSED_MONTH = resource<ClosedMonth>(
   'A month whose ledger can no longer change.',
 );
 
-export const listClosedMonths = endpoint({
-  request: 'GET /admin/v1/months',
-  access: 'admin-read',
-  summary: 'List the closed months, latest first',
-  answers: { 200: dataOf(arrayOf(CLOSED_MONTH.schema), 'The closed months') },
-  handle: async (_call, { reports }) => ({ data: (await findClosed(reports)).map(CLOSED_MONTH.present) }),
-});
-
-export const closeMonth = endpoint({
-  request: 'POST /admin/v1/months/{month}/close',
-  access: 'admin-finance',
-  summary: 'Close a month',
-  description:
-    'A month can be closed a day after its end, after all earlier months, and not while the latest reconciliation has unacknowledged ' +
-    'findings. The ledger then accepts no transfers dated in the month or before: corrections are new transfers in the open month.',
-  body: optionalJsonBody('CloseMonth', closeMonthSchema),
-  answers: {
-    200: dataOf(CLOSED_MONTH.schema, 'The month, closed earlier'),
-    201: dataOf(CLOSED_MONTH.schema, 'The closed month'),
-  },
-  refusals: ['bad_request'],
-  handle: async ({ params, caller, body, context }, { closing }) => {
-    const month = existingMonth(params.month);
-    const { closed, isNew } = await close(closing, month, authorOf(caller, body.author));
-    if (isNew) context.status = 201;
-    return { data: CLOSED_MONTH.present(closed) };
-  },
-});
-
-export const exportMonth = endpoint({
-  request: 'GET /admin/v1/months/{month}/export',
-  access: 'admin-read',
-  summary: 'Export the transfers of a month',
-  description:
-    'Lists each transfer of each account with its purpose: usage, revenue, cost, margin, and the reasons of refunds. Streams JSON ' +
-    'lines, or CSV with `Accept: text/csv`. A closed month always has the same rows. The last rows are the acknowledged findings ' +
-    'of reconciliation, of the kind `acknowledged_finding`.',
-  answers: { 200: orAllRows({ description: 'The transfers of the month' }) },
-  refusals: ['bad_request'],
-  handle: ({ params, context }, { reports }) => {
-    const month = existingMonth(params.month);
-    const lines = () => streamMonthLines(reports, month);
-    if (!sendAll(context, lines, MONTH_LINE)) sendLines(context, lines, MONTH_LINE.present);
-  },
+export const monthEndpoints = endpoints('Administration', {
+  exportMonth: endpoint({
+    request: 'GET /admin/v1/months/{month}/export',
+    access: 'admin-read',
+    summary: 'Export the transfers of a month',
+    description:
+      'Lists each transfer of each account with its purpose: usage, revenue, cost, margin, and the reasons of refunds. Streams JSON ' +
+      'lines, or CSV with `Accept: text/csv`. A closed month always has the same rows. The last rows are the acknowledged findings ' +
+      'of reconciliation, of the kind `acknowledged_finding`.',
+    answers: { 200: orAllRows({ description: 'The transfers of the month' }) },
+    refusals: ['bad_request'],
+    handle: ({ params, context }, { reports }) => {
+      const month = existingMonth(params.month);
+      const lines = () => streamMonthLines(reports, month);
+      if (!sendAll(context, lines, MONTH_LINE)) sendLines(context, lines, MONTH_LINE.present);
+    },
+  }),
+  closeMonth: endpoint({
+    request: 'POST /admin/v1/months/{month}/close',
+    access: 'admin-finance',
+    summary: 'Close a month',
+    description:
+      'A month can be closed a day after its end, after all earlier months, and not while the latest reconciliation has unacknowledged ' +
+      'findings. The ledger then accepts no transfers dated in the month or before: corrections are new transfers in the open month.',
+    body: optionalJsonBody('CloseMonth', closeMonthSchema),
+    answers: {
+      200: dataOf(CLOSED_MONTH.schema, 'The month, closed earlier'),
+      201: dataOf(CLOSED_MONTH.schema, 'The closed month'),
+    },
+    refusals: ['bad_request'],
+    handle: async ({ params, caller, body, context }, { closing }) => {
+      const month = existingMonth(params.month);
+      const { closed, isNew } = await close(closing, month, authorOf(caller, body.author));
+      if (isNew) context.status = 201;
+      return { data: CLOSED_MONTH.present(closed) };
+    },
+  }),
+  listClosedMonths: endpoint({
+    request: 'GET /admin/v1/months',
+    access: 'admin-read',
+    summary: 'List the closed months, latest first',
+    answers: { 200: dataOf(arrayOf(CLOSED_MONTH.schema), 'The closed months') },
+    handle: async (_call, { reports }) => ({ data: (await findClosed(reports)).map(CLOSED_MONTH.present) }),
+  }),
 });
 
 /** @throws ServiceError `bad_request` */

@@ -5,7 +5,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { resource } from '../../../domain/resource/resource.ts';
@@ -33,48 +33,49 @@ const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
   created_at: field.unixSeconds('createdAt', 'When the credit was granted'),
 });
 
-export const grantPromo = endpoint({
-  request: 'POST /admin/v1/accounts/{account_id}/promo-grants',
-  access: 'admin-finance',
-  summary: 'Grant promo credit, which expires',
-  description:
-    'Promo credit is spent before all other credit, in the order of expiry. Each reference is granted once per account: a repeated ' +
-    'call answers 200 and changes nothing; with another amount or expiry, 409.',
-  body: jsonBody('GrantPromo', promoGrantSchema),
-  answers: { 200: dataOf(PROMO_GRANT.schema, 'The earlier grant'), 201: dataOf(PROMO_GRANT.schema, 'The grant') },
-  refusals: ['idempotency_conflict'],
-  handle: async ({ params, caller, body, context }, services) => {
-    const { database } = services;
-    const { id: accountId } = await existingAccount(database, params.account_id);
-    const amount = parseUsd(body.amount_usd);
-    const expiresAt = new Date(body.expires_at);
-    const { reference, reason } = body;
-    const requested = { accountId, amount, expiresAt, reference, reason, author: authorOf(caller, body.author) };
-    const { grant, applied } = await adjustAlone(services, requested, async (transaction) => {
-      const granted = await grantPromoCredit(transaction, requested).catch(refuseLateExpiry);
-      return { id: granted.grant.id, ...granted };
-    });
-    if (grant.amount !== amount || grant.expiresAt.getTime() !== expiresAt.getTime()) {
-      throw new ServiceError(
-        'idempotency_conflict',
-        `This reference was granted before: ${toUsdNumber(grant.amount)} USD until ${grant.expiresAt.toISOString()}.`,
-      );
-    }
-    if (applied) context.status = 201;
-    return { data: PROMO_GRANT.present(grant) };
-  },
-});
-
-export const listPromo = endpoint({
-  request: 'GET /admin/v1/accounts/{account_id}/promo-grants',
-  access: 'admin-read',
-  summary: 'List the promo credit of an account, newest first',
-  query: pageById('promoGrant'),
-  answers: { 200: pageOf(PROMO_GRANT.schema, 'A page of grants') },
-  handle: async ({ params, query }, { database }) => {
-    const { id: accountId } = await existingAccount(database, params.account_id);
-    return listPage(query, (slice) => listPromoGrants(database, { accountId, ...slice }), PROMO_GRANT.present);
-  },
+export const promoGrantEndpoints = endpoints('Administration', {
+  grantPromo: endpoint({
+    request: 'POST /admin/v1/accounts/{account_id}/promo-grants',
+    access: 'admin-finance',
+    summary: 'Grant promo credit, which expires',
+    description:
+      'Promo credit is spent before all other credit, in the order of expiry. Each reference is granted once per account: a repeated ' +
+      'call answers 200 and changes nothing; with another amount or expiry, 409.',
+    body: jsonBody('GrantPromo', promoGrantSchema),
+    answers: { 200: dataOf(PROMO_GRANT.schema, 'The earlier grant'), 201: dataOf(PROMO_GRANT.schema, 'The grant') },
+    refusals: ['idempotency_conflict'],
+    handle: async ({ params, caller, body, context }, services) => {
+      const { database } = services;
+      const { id: accountId } = await existingAccount(database, params.account_id);
+      const amount = parseUsd(body.amount_usd);
+      const expiresAt = new Date(body.expires_at);
+      const { reference, reason } = body;
+      const requested = { accountId, amount, expiresAt, reference, reason, author: authorOf(caller, body.author) };
+      const { grant, applied } = await adjustAlone(services, requested, async (transaction) => {
+        const granted = await grantPromoCredit(transaction, requested).catch(refuseLateExpiry);
+        return { id: granted.grant.id, ...granted };
+      });
+      if (grant.amount !== amount || grant.expiresAt.getTime() !== expiresAt.getTime()) {
+        throw new ServiceError(
+          'idempotency_conflict',
+          `This reference was granted before: ${toUsdNumber(grant.amount)} USD until ${grant.expiresAt.toISOString()}.`,
+        );
+      }
+      if (applied) context.status = 201;
+      return { data: PROMO_GRANT.present(grant) };
+    },
+  }),
+  listPromo: endpoint({
+    request: 'GET /admin/v1/accounts/{account_id}/promo-grants',
+    access: 'admin-read',
+    summary: 'List the promo credit of an account, newest first',
+    query: pageById('promoGrant'),
+    answers: { 200: pageOf(PROMO_GRANT.schema, 'A page of grants') },
+    handle: async ({ params, query }, { database }) => {
+      const { id: accountId } = await existingAccount(database, params.account_id);
+      return listPage(query, (slice) => listPromoGrants(database, { accountId, ...slice }), PROMO_GRANT.present);
+    },
+  }),
 });
 
 function refuseLateExpiry(error: unknown): never {

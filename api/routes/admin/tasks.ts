@@ -8,7 +8,7 @@ import { hasStaffPermission } from '../../../domain/roles.ts';
 import { type Task, TASK_STATUSES } from '../../../domain/task.ts';
 import { dataOf, orAsText } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf, type Slice } from '../../endpoint/page.ts';
 import { flagParameter, textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { integer, object } from '../../../domain/json-schema.ts';
@@ -37,94 +37,94 @@ interface PromptQuery {
 
 const actionBody = jsonBody('OperatorActionRequest', operatorActionSchema);
 
-export const listAllTasks = endpoint({
-  request: 'GET /admin/v1/tasks',
-  access: 'admin-read',
-  summary: 'List tasks of all accounts, newest first',
-  query: {
-    account_id: textParameter('Filters by account'),
-    status: choiceParameter(TASK_STATUSES, 'Filters by status'),
-    model: textParameter('Filters by model'),
-    ...PROMPTS,
-    ...PERIOD,
-    ...pageById('task'),
-  },
-  answers: { 200: pageOf(ADMIN_TASK.schema, 'A page of tasks') },
-  handle: ({ caller, query }, { database, temporal }) => {
-    const { account_id: accountId, status, model, from, to } = query;
-    const read = async (slice: Slice) => {
-      const tasks = await listTasks(database, { accountId, status, model, from, to, ...slice });
-      const canReadPrompt = await mayReadPrompts(database, caller, tasks.slice(0, query.limit), query);
-      const all = await listSubmissionsOf(
-        database,
-        tasks.map(({ id }) => id),
-      );
-      return tasks.map((task) => {
-        const submissions = all.filter(({ taskId }) => taskId === task.id);
-        return { ...task, submissions, temporal, canReadPrompt };
-      });
-    };
-    return listPage(query, read, ADMIN_TASK.present);
-  },
-});
-
-export const getAnyTask = endpoint({
-  request: 'GET /admin/v1/tasks/{task_id}',
-  access: 'admin-read',
-  summary: 'Get a task of any account, with a link to its history',
-  query: PROMPTS,
-  answers: { 200: dataOf(ADMIN_TASK.schema, 'The task') },
-  handle: async ({ params, caller, query }, { database, temporal }) => {
-    const task = await existingTask(database, params.task_id);
-    const prompt = await mayReadPrompts(database, caller, [task], query);
-    const submissions = await listSubmissions(database, task.id);
-    return { data: ADMIN_TASK.present({ ...task, submissions, temporal, canReadPrompt: prompt }) };
-  },
-});
-
-export const cancelTask = endpoint({
-  request: 'POST /admin/v1/tasks/{task_id}/cancel',
-  access: 'admin',
-  summary: 'Cancel and refund a running task',
-  body: actionBody,
-  answers: { 202: dataOf(object({ ...OPERATOR_ACTION.schemas, task: ADMIN_TASK.schema }), 'The task and the action') },
-  refusals: ['processing_unavailable'],
-  handle: async ({ params, caller, body }, services) => {
-    const { database, temporal } = services;
-    const found = await existingTask(database, params.task_id);
-    const action = await cancel(services, found, authorshipOf(caller, body));
-    const task = await readAdminTask(database, params.task_id, temporal);
-    return { data: { ...OPERATOR_ACTION.present(action), task } };
-  },
-});
-
-export const redeliverTask = endpoint({
-  request: 'POST /admin/v1/tasks/{task_id}/redeliver',
-  access: 'admin',
-  summary: 'Redeliver the events of a task',
-  body: actionBody,
-  answers: {
-    202: dataOf(object({ ...OPERATOR_ACTION.schemas, count: integer() }), 'The number of pending deliveries'),
-  },
-  handle: async ({ params, caller, body }, { database }) => {
-    const { id: taskId } = await existingTask(database, params.task_id);
-    const { action, count } = await redeliver(database, taskId, authorshipOf(caller, body));
-    return { data: { ...OPERATOR_ACTION.present(action), count } };
-  },
-});
-
-export const explainTask = endpoint({
-  request: 'GET /admin/v1/tasks/{task_id}/explanation',
-  access: 'admin-read',
-  summary: 'Get the timeline of a task',
-  description:
-    'Collects the events of the task from the database, the ledger, the workflow, the deliveries and operators’ actions. `Accept: text/plain` returns text.',
-  answers: { 200: orAsText(dataOf(EXPLANATION.schema, 'The state and the events of the task')) },
-  handle: async ({ params, context }, services) => {
-    const explanation = await explain(services, await existingTask(services.database, params.task_id));
-    if (context.accepts('json', 'text') === 'text') return `${renderExplanation(explanation).join('\n')}\n`;
-    return { data: EXPLANATION.present({ ...explanation, temporal: services.temporal }) };
-  },
+export const adminTaskEndpoints = endpoints('Administration', {
+  listAllTasks: endpoint({
+    request: 'GET /admin/v1/tasks',
+    access: 'admin-read',
+    summary: 'List tasks of all accounts, newest first',
+    query: {
+      account_id: textParameter('Filters by account'),
+      status: choiceParameter(TASK_STATUSES, 'Filters by status'),
+      model: textParameter('Filters by model'),
+      ...PROMPTS,
+      ...PERIOD,
+      ...pageById('task'),
+    },
+    answers: { 200: pageOf(ADMIN_TASK.schema, 'A page of tasks') },
+    handle: ({ caller, query }, { database, temporal }) => {
+      const { account_id: accountId, status, model, from, to } = query;
+      const read = async (slice: Slice) => {
+        const tasks = await listTasks(database, { accountId, status, model, from, to, ...slice });
+        const canReadPrompt = await mayReadPrompts(database, caller, tasks.slice(0, query.limit), query);
+        const all = await listSubmissionsOf(
+          database,
+          tasks.map(({ id }) => id),
+        );
+        return tasks.map((task) => {
+          const submissions = all.filter(({ taskId }) => taskId === task.id);
+          return { ...task, submissions, temporal, canReadPrompt };
+        });
+      };
+      return listPage(query, read, ADMIN_TASK.present);
+    },
+  }),
+  getAnyTask: endpoint({
+    request: 'GET /admin/v1/tasks/{task_id}',
+    access: 'admin-read',
+    summary: 'Get a task of any account, with a link to its history',
+    query: PROMPTS,
+    answers: { 200: dataOf(ADMIN_TASK.schema, 'The task') },
+    handle: async ({ params, caller, query }, { database, temporal }) => {
+      const task = await existingTask(database, params.task_id);
+      const prompt = await mayReadPrompts(database, caller, [task], query);
+      const submissions = await listSubmissions(database, task.id);
+      return { data: ADMIN_TASK.present({ ...task, submissions, temporal, canReadPrompt: prompt }) };
+    },
+  }),
+  cancelTask: endpoint({
+    request: 'POST /admin/v1/tasks/{task_id}/cancel',
+    access: 'admin',
+    summary: 'Cancel and refund a running task',
+    body: actionBody,
+    answers: {
+      202: dataOf(object({ ...OPERATOR_ACTION.schemas, task: ADMIN_TASK.schema }), 'The task and the action'),
+    },
+    refusals: ['processing_unavailable'],
+    handle: async ({ params, caller, body }, services) => {
+      const { database, temporal } = services;
+      const found = await existingTask(database, params.task_id);
+      const action = await cancel(services, found, authorshipOf(caller, body));
+      const task = await readAdminTask(database, params.task_id, temporal);
+      return { data: { ...OPERATOR_ACTION.present(action), task } };
+    },
+  }),
+  redeliverTask: endpoint({
+    request: 'POST /admin/v1/tasks/{task_id}/redeliver',
+    access: 'admin',
+    summary: 'Redeliver the events of a task',
+    body: actionBody,
+    answers: {
+      202: dataOf(object({ ...OPERATOR_ACTION.schemas, count: integer() }), 'The number of pending deliveries'),
+    },
+    handle: async ({ params, caller, body }, { database }) => {
+      const { id: taskId } = await existingTask(database, params.task_id);
+      const { action, count } = await redeliver(database, taskId, authorshipOf(caller, body));
+      return { data: { ...OPERATOR_ACTION.present(action), count } };
+    },
+  }),
+  explainTask: endpoint({
+    request: 'GET /admin/v1/tasks/{task_id}/explanation',
+    access: 'admin-read',
+    summary: 'Get the timeline of a task',
+    description:
+      'Collects the events of the task from the database, the ledger, the workflow, the deliveries and operators’ actions. `Accept: text/plain` returns text.',
+    answers: { 200: orAsText(dataOf(EXPLANATION.schema, 'The state and the events of the task')) },
+    handle: async ({ params, context }, services) => {
+      const explanation = await explain(services, await existingTask(services.database, params.task_id));
+      if (context.accepts('json', 'text') === 'text') return `${renderExplanation(explanation).join('\n')}\n`;
+      return { data: EXPLANATION.present({ ...explanation, temporal: services.temporal }) };
+    },
+  }),
 });
 
 /**

@@ -9,7 +9,7 @@ import { UPSTREAM_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { CIRCUIT_CAUSES } from '../../../providers/text/circuit-state.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../../services/people/administrator.ts';
 import type { UpstreamHealth } from '../../../services/operations/fleet-health.ts';
 import { overrideUpstream } from '../../../services/operations/override-upstream.ts';
@@ -76,40 +76,40 @@ const UPSTREAM_OVERRIDE = resource<UpstreamOverride>('UpstreamOrder', {
   created_at: field.isoTime('createdAt', 'When the order was created'),
 });
 
-export const listUpstreams = endpoint({
-  request: 'GET /admin/v1/upstreams',
-  access: 'admin-read',
-  summary: 'List upstreams with their health',
-  description:
-    'Lists a row for each model of an upstream and, for text, each of its keys. The figures cover all processes, and are at most a few seconds old.',
-  answers: { 200: dataOf(arrayOf(UPSTREAM.schema), 'The upstreams') },
-  handle: async (_call, { upstreams }) => ({
-    data: (await upstreams.list()).map(UPSTREAM.present),
+export const upstreamEndpoints = endpoints('Administration', {
+  listUpstreams: endpoint({
+    request: 'GET /admin/v1/upstreams',
+    access: 'admin-read',
+    summary: 'List upstreams with their health',
+    description:
+      'Lists a row for each model of an upstream and, for text, each of its keys. The figures cover all processes, and are at most a few seconds old.',
+    answers: { 200: dataOf(arrayOf(UPSTREAM.schema), 'The upstreams') },
+    handle: async (_call, { upstreams }) => ({
+      data: (await upstreams.list()).map(UPSTREAM.present),
+    }),
   }),
-});
-
-export const restUpstream = endpoint({
-  request: 'POST /admin/v1/upstreams/{upstream}/rest',
-  access: 'admin',
-  summary: 'Take an upstream out of service for a while',
-  description:
-    'Takes effect in all processes within seconds. Running requests continue. New requests never use the upstream, even if no other is left.',
-  body: jsonBody('RestUpstream', restUpstreamSchema),
-  answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
-  refusals: ['not_found'],
-  handle: ({ params, caller, body }, services) =>
-    change(services, params.upstream, body.seconds, authorshipOf(caller, body)),
-});
-
-export const resumeUpstream = endpoint({
-  request: 'POST /admin/v1/upstreams/{upstream}/resume',
-  access: 'admin',
-  summary: 'Put an upstream back into service',
-  description: 'Takes effect in all processes within seconds, and clears the upstream’s record of failures.',
-  body: optionalJsonBody('ResumeUpstream', optionalReasonSchema),
-  answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
-  refusals: ['not_found'],
-  handle: ({ params, caller, body }, services) => change(services, params.upstream, null, authorshipOf(caller, body)),
+  restUpstream: endpoint({
+    request: 'POST /admin/v1/upstreams/{upstream}/rest',
+    access: 'admin',
+    summary: 'Take an upstream out of service for a while',
+    description:
+      'Takes effect in all processes within seconds. Running requests continue. New requests never use the upstream, even if no other is left.',
+    body: jsonBody('RestUpstream', restUpstreamSchema),
+    answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
+    refusals: ['not_found'],
+    handle: ({ params, caller, body }, services) =>
+      change(services, params.upstream, body.seconds, authorshipOf(caller, body)),
+  }),
+  resumeUpstream: endpoint({
+    request: 'POST /admin/v1/upstreams/{upstream}/resume',
+    access: 'admin',
+    summary: 'Put an upstream back into service',
+    description: 'Takes effect in all processes within seconds, and clears the upstream’s record of failures.',
+    body: optionalJsonBody('ResumeUpstream', optionalReasonSchema),
+    answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
+    refusals: ['not_found'],
+    handle: ({ params, caller, body }, services) => change(services, params.upstream, null, authorshipOf(caller, body)),
+  }),
 });
 
 async function change(

@@ -9,7 +9,7 @@ import { isObject } from '../../../domain/json.ts';
 import { ANY_OBJECT } from '../../../domain/json-schema.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import { toJsonSchema } from '../../openapi/joi-schema.ts';
 import type { ApiServices } from '../../services.ts';
@@ -103,30 +103,31 @@ function createServer(call: ToolCall): Server {
   return server;
 }
 
-export const serveMcp = endpoint({
-  tag: 'Capabilities',
-  request: 'POST /mcp',
-  access: 'key',
-  summary: 'Use the capabilities as Model Context Protocol tools',
-  description: 'Streamable HTTP without sessions. Each request contains one message.',
-  body: {
-    description: { required: true, content: json({ ...ANY_OBJECT, description: 'A JSON-RPC message' }) },
-    read: async (request) => (await readJsonBody(request, BODIES.common)).value,
-  },
-  answers: {
-    200: { description: 'A JSON-RPC message', content: json(ANY_OBJECT) },
-    202: { description: 'No body' },
-    406: { description: 'The client does not accept JSON and `text/event-stream`', content: json(ANY_OBJECT) },
-  },
-  refusals: ['bad_request'],
-  handle: async ({ caller, context, body }, services) => {
-    // The request limit would count a batch of messages as one call.
-    if (Array.isArray(body)) throw badRequest('The body must be one message: send each in a request of its own');
-    const server = createServer({ caller, context, services });
-    const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
-    context.res.once('close', () => void server.close());
-    await server.connect(transport);
-    context.respond = false;
-    await transport.handleRequest(context.req, context.res, body);
-  },
+export const mcpEndpoints = endpoints('Capabilities', {
+  serveMcp: endpoint({
+    request: 'POST /mcp',
+    access: 'key',
+    summary: 'Use the capabilities as Model Context Protocol tools',
+    description: 'Streamable HTTP without sessions. Each request contains one message.',
+    body: {
+      description: { required: true, content: json({ ...ANY_OBJECT, description: 'A JSON-RPC message' }) },
+      read: async (request) => (await readJsonBody(request, BODIES.common)).value,
+    },
+    answers: {
+      200: { description: 'A JSON-RPC message', content: json(ANY_OBJECT) },
+      202: { description: 'No body' },
+      406: { description: 'The client does not accept JSON and `text/event-stream`', content: json(ANY_OBJECT) },
+    },
+    refusals: ['bad_request'],
+    handle: async ({ caller, context, body }, services) => {
+      // The request limit would count a batch of messages as one call.
+      if (Array.isArray(body)) throw badRequest('The body must be one message: send each in a request of its own');
+      const server = createServer({ caller, context, services });
+      const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+      context.res.once('close', () => void server.close());
+      await server.connect(transport);
+      context.respond = false;
+      await transport.handleRequest(context.req, context.res, body);
+    },
+  }),
 });

@@ -5,7 +5,7 @@ import type Router from '@koa/router';
 import { ServiceError } from '../../../domain/errors.ts';
 import { ANY_OBJECT } from '../../../domain/json-schema.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import type { Descriptions } from '../../openapi/descriptions.ts';
 import type { Context, RequestState } from '../../state.ts';
 import type { DescriptionPart } from '../../openapi/parts.ts';
@@ -30,18 +30,19 @@ const ASSETS: ReadonlyMap<
 
 const { resolve } = createRequire(import.meta.url);
 
-export const getDescription = endpoint({
-  tag: 'Service',
-  request: `GET ${DESCRIPTION_PATH}`,
-  access: 'open',
-  summary: 'Get the API description',
-  answers: { 200: { description: 'An OpenAPI 3.1 document', content: json(ANY_OBJECT) } },
-  handle: ({ context }, { descriptions }) => {
-    // Tools in browsers may read it from any origin.
-    context.set('Access-Control-Allow-Origin', '*');
-    context.type = 'application/json';
-    return descriptions.whole();
-  },
+export const docsEndpoints = endpoints('Service', {
+  getDescription: endpoint({
+    request: `GET ${DESCRIPTION_PATH}`,
+    access: 'open',
+    summary: 'Get the API description',
+    answers: { 200: { description: 'An OpenAPI 3.1 document', content: json(ANY_OBJECT) } },
+    handle: ({ context }, { descriptions }) => {
+      // Tools in browsers may read it from any origin.
+      context.set('Access-Control-Allow-Origin', '*');
+      context.type = 'application/json';
+      return descriptions.whole();
+    },
+  }),
 });
 
 /** The pages for people and their assets, which are not part of the API that they describe. */

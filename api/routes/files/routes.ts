@@ -4,7 +4,7 @@ import type { Caller } from '../../../db/queries/api-keys.ts';
 import { FILE_TYPES } from '../../../storage/file-type.ts';
 import { arrayOf, boolean, exactly, object } from '../../../domain/json-schema.ts';
 import { dataAndFieldsOf, json } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, NEXT_CURSOR, pageById } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { idParameter } from '../../endpoint/query.ts';
@@ -14,84 +14,82 @@ import { uploadBody } from './receive-upload.ts';
 
 const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
 
-export const uploadFile = endpoint({
-  request: 'POST /v1/files',
-  access: 'key',
-  summary: 'Upload a local input',
-  description:
-    `Takes up to 50 MB, videos up to 100 MB. The content determines the type: ${FILE_EXTENSIONS}. An account may keep a limited ` +
-    'number of files and bytes, more after a top-up. Above the limit, uploads answer 403. A file that no task uses expires.',
-  body: uploadBody,
-  answers: { 201: dataAndFieldsOf(FILE, 'The stored file') },
-  handle: async ({ caller, body: receive }, services) => {
-    const upload = await receive((file) => services.uploads.store(caller, file));
-    return withFields(present(upload, services));
-  },
-});
-
-export const listFiles = endpoint({
-  request: 'GET /v1/files',
-  access: 'key',
-  summary: 'List uploaded files',
-  description: 'Newest first. The OpenAI SDKs page with `after` and `has_more`.',
-  query: {
-    ...pageById('file'),
-    after: idParameter('file', 'The id of the last file of the previous page, instead of `cursor`'),
-  },
-  isQueryClosed: true,
-  answers: {
-    200: {
-      description: 'A page of files',
-      content: json(
-        object({
-          object: exactly('list'),
-          data: arrayOf(FILE.schema),
-          has_more: boolean(),
-          next_cursor: NEXT_CURSOR,
-        }),
-      ),
+export const fileEndpoints = endpoints('Files', {
+  uploadFile: endpoint({
+    request: 'POST /v1/files',
+    access: 'key',
+    summary: 'Upload a local input',
+    description:
+      `Takes up to 50 MB, videos up to 100 MB. The content determines the type: ${FILE_EXTENSIONS}. An account may keep a limited ` +
+      'number of files and bytes, more after a top-up. Above the limit, uploads answer 403. A file that no task uses expires.',
+    body: uploadBody,
+    answers: { 201: dataAndFieldsOf(FILE, 'The stored file') },
+    handle: async ({ caller, body: receive }, services) => {
+      const upload = await receive((file) => services.uploads.store(caller, file));
+      return withFields(present(upload, services));
     },
-  },
-  handle: async ({ caller: { account }, query: { after, cursor = after, limit } }, services) => {
-    const page = await listPage(
-      { cursor, limit },
-      (slice) => listUploads(services.database, { accountId: account.id, ...slice }),
-      (upload) => present(upload, services),
-    );
-    return { object: 'list', data: page.data, has_more: page.next_cursor !== null, next_cursor: page.next_cursor };
-  },
-});
-
-export const getFile = endpoint({
-  request: 'GET /v1/files/{file_id}',
-  access: 'key',
-  summary: 'Get an uploaded file',
-  answers: { 200: dataAndFieldsOf(FILE, 'The file') },
-  handle: async ({ caller, params }, services) =>
-    withFields(present(await findFile(caller, params.file_id, services), services)),
-});
-
-export const downloadFile = endpoint({
-  request: 'GET /v1/files/{file_id}/content',
-  access: 'key',
-  summary: 'Download an uploaded file',
-  answers: { 302: { description: 'Redirects to the stored file' } },
-  handle: async ({ caller, params, context }, services) => {
-    const { storageKey } = await findFile(caller, params.file_id, services);
-    context.redirect(services.storage.urlOf(storageKey));
-  },
-});
-
-export const deleteFile = endpoint({
-  request: 'DELETE /v1/files/{file_id}',
-  access: 'key',
-  summary: 'Delete an uploaded file',
-  description: 'The file’s link stops working at once, even for running tasks.',
-  answers: { 200: dataAndFieldsOf(DELETED_FILE, 'The deleted file') },
-  handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
-    if (!(await uploads.remove(caller.account.id, [id]))) throw notFoundError('file', caller);
-    return withFields(DELETED_FILE.present({ id }));
-  },
+  }),
+  listFiles: endpoint({
+    request: 'GET /v1/files',
+    access: 'key',
+    summary: 'List uploaded files',
+    description: 'Newest first. The OpenAI SDKs page with `after` and `has_more`.',
+    query: {
+      ...pageById('file'),
+      after: idParameter('file', 'The id of the last file of the previous page, instead of `cursor`'),
+    },
+    isQueryClosed: true,
+    answers: {
+      200: {
+        description: 'A page of files',
+        content: json(
+          object({
+            object: exactly('list'),
+            data: arrayOf(FILE.schema),
+            has_more: boolean(),
+            next_cursor: NEXT_CURSOR,
+          }),
+        ),
+      },
+    },
+    handle: async ({ caller: { account }, query: { after, cursor = after, limit } }, services) => {
+      const page = await listPage(
+        { cursor, limit },
+        (slice) => listUploads(services.database, { accountId: account.id, ...slice }),
+        (upload) => present(upload, services),
+      );
+      return { object: 'list', data: page.data, has_more: page.next_cursor !== null, next_cursor: page.next_cursor };
+    },
+  }),
+  getFile: endpoint({
+    request: 'GET /v1/files/{file_id}',
+    access: 'key',
+    summary: 'Get an uploaded file',
+    answers: { 200: dataAndFieldsOf(FILE, 'The file') },
+    handle: async ({ caller, params }, services) =>
+      withFields(present(await findFile(caller, params.file_id, services), services)),
+  }),
+  deleteFile: endpoint({
+    request: 'DELETE /v1/files/{file_id}',
+    access: 'key',
+    summary: 'Delete an uploaded file',
+    description: 'The file’s link stops working at once, even for running tasks.',
+    answers: { 200: dataAndFieldsOf(DELETED_FILE, 'The deleted file') },
+    handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
+      if (!(await uploads.remove(caller.account.id, [id]))) throw notFoundError('file', caller);
+      return withFields(DELETED_FILE.present({ id }));
+    },
+  }),
+  downloadFile: endpoint({
+    request: 'GET /v1/files/{file_id}/content',
+    access: 'key',
+    summary: 'Download an uploaded file',
+    answers: { 302: { description: 'Redirects to the stored file' } },
+    handle: async ({ caller, params, context }, services) => {
+      const { storageKey } = await findFile(caller, params.file_id, services);
+      context.redirect(services.storage.urlOf(storageKey));
+    },
+  }),
 });
 
 /** @throws ServiceError `not_found` */

@@ -1,21 +1,8 @@
 /** For load balancers and orchestrators: contract 4.12. */
 import type { Readiness } from '../../../telemetry/health.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { exactly, object, objectOf, oneOfTexts } from '../../../domain/json-schema.ts';
-
-/** Whether the process runs. Checks no dependency, because a restart would not mend one. */
-export const isAlive = endpoint({
-  tag: 'Service',
-  request: 'GET /healthz',
-  access: 'open',
-  summary: 'Check that the process runs',
-  answers: { 200: { description: 'The process runs', content: json(object({ status: exactly('ok') })) } },
-  handle: ({ context }) => {
-    context.set('Cache-Control', 'no-store');
-    return { status: 'ok' };
-  },
-});
 
 const READINESS = json(
   objectOf<Readiness>({
@@ -25,19 +12,31 @@ const READINESS = json(
   }),
 );
 
-export const isReady = endpoint({
-  tag: 'Service',
-  request: 'GET /readyz',
-  access: 'open',
-  summary: 'Check that the process accepts requests',
-  answers: {
-    200: { description: 'The process is ready', content: READINESS },
-    503: { description: 'The process is not ready', content: READINESS },
-  },
-  handle: async ({ context }, { checkHealth }) => {
-    const health = await checkHealth();
-    context.set('Cache-Control', 'no-store');
-    if (health.status === 'not_ready') context.status = 503;
-    return health;
-  },
+export const healthEndpoints = endpoints('Service', {
+  /** Whether the process runs. Checks no dependency, because a restart would not mend one. */
+  isAlive: endpoint({
+    request: 'GET /healthz',
+    access: 'open',
+    summary: 'Check that the process runs',
+    answers: { 200: { description: 'The process runs', content: json(object({ status: exactly('ok') })) } },
+    handle: ({ context }) => {
+      context.set('Cache-Control', 'no-store');
+      return { status: 'ok' };
+    },
+  }),
+  isReady: endpoint({
+    request: 'GET /readyz',
+    access: 'open',
+    summary: 'Check that the process accepts requests',
+    answers: {
+      200: { description: 'The process is ready', content: READINESS },
+      503: { description: 'The process is not ready', content: READINESS },
+    },
+    handle: async ({ context }, { checkHealth }) => {
+      const health = await checkHealth();
+      context.set('Cache-Control', 'no-store');
+      if (health.status === 'not_ready') context.status = 503;
+      return health;
+    },
+  }),
 });

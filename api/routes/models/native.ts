@@ -6,7 +6,7 @@ import { arrayOf, object, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import type { ApiServices } from '../../services.ts';
 import { findUnavailableReason } from '../../../services/operations/unavailable-model.ts';
 import type { Context } from '../../state.ts';
@@ -22,22 +22,23 @@ const NATIVE_MODEL = resource<TextModel>('NativeModel', {
   thinking: field.boolean('reasoning', 'Whether the model reasons before the answer'),
 });
 
-export const listNativeModels = endpoint({
-  request: 'GET /v1beta/models',
-  access: 'any-key',
-  summary: 'List the callable models of the native format',
-  answers: {
-    200: { description: 'The models', content: json(object({ models: arrayOf(NATIVE_MODEL.schema) })) },
-  },
-  handle: ({ caller }, services) => presentNativeModels(caller, services),
-});
-
-export const getNativeModel = endpoint({
-  request: 'GET /v1beta/models/{model}',
-  access: 'any-key',
-  summary: 'Get one model of the native format',
-  answers: { 200: { description: 'The model', content: json(NATIVE_MODEL.schema) } },
-  handle: ({ caller, params }, services) => presentNativeModel(params.model, caller, services),
+export const nativeModelEndpoints = endpoints('Models', {
+  listNativeModels: endpoint({
+    request: 'GET /v1beta/models',
+    access: 'any-key',
+    summary: 'List the callable models of the native format',
+    answers: {
+      200: { description: 'The models', content: json(object({ models: arrayOf(NATIVE_MODEL.schema) })) },
+    },
+    handle: ({ caller }, services) => presentNativeModels(caller, services),
+  }),
+  getNativeModel: endpoint({
+    request: 'GET /v1beta/models/{model}',
+    access: 'any-key',
+    summary: 'Get one model of the native format',
+    answers: { 200: { description: 'The model', content: json(NATIVE_MODEL.schema) } },
+    handle: ({ caller, params }, services) => presentNativeModel(params.model, caller, services),
+  }),
 });
 
 /** Whether the key comes in the header of the SDKs of the native format, and not as a placeholder next to a bearer token. */

@@ -3,7 +3,7 @@ import { allModels, type MediaModel, type TextModel } from '../../../catalogue/t
 import { isAllowedModel } from '../../../domain/api-key.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { choiceParameter, flagParameter, textParameter } from '../../endpoint/query.ts';
 import { arrayOf, exactly, object } from '../../../domain/json-schema.ts';
 import { withPrices } from '../../../services/money/customer-prices.ts';
@@ -12,40 +12,62 @@ import { isNativeClient, presentNativeModel, presentNativeModels } from './nativ
 import { isMessagesClient, presentMessagesModel, presentMessagesModels } from './messages.ts';
 import { MODEL_SCHEMA, presentModel } from './present.ts';
 
-export const listModels = endpoint({
-  request: 'GET /v1/models',
-  access: 'any-key',
-  summary: 'List the callable models, at the prices of the account',
-  description:
-    'The text address serves this call too. Send the key in the header of any format. With `x-goog-api-key` and no bearer token, ' +
-    'the answer is that of `/v1beta/models`; with `anthropic-version`, the list of that API.',
-  query: {
-    all: flagParameter('True: also models that the key cannot call, each with the reason'),
-    kind: choiceParameter(['text', 'video', 'image'], 'Only models of this kind'),
-    limit: textParameter('With `anthropic-version`: the number of models in a page, 1 to 1,000'),
-    after_id: textParameter('With `anthropic-version`: only models after this one'),
-    before_id: textParameter('With `anthropic-version`: only models before this one'),
-  },
-  answers: {
-    200: {
-      description: 'The models, as a list that common SDKs can read',
-      content: json(object({ object: exactly('list'), data: arrayOf(MODEL_SCHEMA) })),
+export const modelEndpoints = endpoints('Models', {
+  listModels: endpoint({
+    request: 'GET /v1/models',
+    access: 'any-key',
+    summary: 'List the callable models, at the prices of the account',
+    description:
+      'The text address serves this call too. Send the key in the header of any format. With `x-goog-api-key` and no bearer token, ' +
+      'the answer is that of `/v1beta/models`; with `anthropic-version`, the list of that API.',
+    query: {
+      all: flagParameter('True: also models that the key cannot call, each with the reason'),
+      kind: choiceParameter(['text', 'video', 'image'], 'Only models of this kind'),
+      limit: textParameter('With `anthropic-version`: the number of models in a page, 1 to 1,000'),
+      after_id: textParameter('With `anthropic-version`: only models after this one'),
+      before_id: textParameter('With `anthropic-version`: only models before this one'),
     },
-  },
-  handle: async ({ caller, query: { all = false, kind, ...page }, context }, services) => {
-    if (isNativeClient(context)) return presentNativeModels(caller, services);
-    if (isMessagesClient(context)) return presentMessagesModels(caller, page, services);
-    const { catalogue, clock } = services;
-    const prices = await services.findPrices(caller.account, clock.nowMs());
-    const judged = textFirst(allModels(catalogue)).map((model) => ({
-      model,
-      reason: findUnavailableReason(model, caller, services),
-    }));
-    const listed = judged.filter(({ reason }) => all || reason === null);
-    const shown = listed.filter(({ model }) => kind === undefined || kindOf(model) === kind);
-    const data = shown.map(({ model, reason }) => presentModel(withPrices(model, prices), catalogue, reason));
-    return { object: 'list', data };
-  },
+    answers: {
+      200: {
+        description: 'The models, as a list that common SDKs can read',
+        content: json(object({ object: exactly('list'), data: arrayOf(MODEL_SCHEMA) })),
+      },
+    },
+    handle: async ({ caller, query: { all = false, kind, ...page }, context }, services) => {
+      if (isNativeClient(context)) return presentNativeModels(caller, services);
+      if (isMessagesClient(context)) return presentMessagesModels(caller, page, services);
+      const { catalogue, clock } = services;
+      const prices = await services.findPrices(caller.account, clock.nowMs());
+      const judged = textFirst(allModels(catalogue)).map((model) => ({
+        model,
+        reason: findUnavailableReason(model, caller, services),
+      }));
+      const listed = judged.filter(({ reason }) => all || reason === null);
+      const shown = listed.filter(({ model }) => kind === undefined || kindOf(model) === kind);
+      const data = shown.map(({ model, reason }) => presentModel(withPrices(model, prices), catalogue, reason));
+      return { object: 'list', data };
+    },
+  }),
+  getModel: endpoint({
+    request: 'GET /v1/models/{model_id}',
+    access: 'any-key',
+    summary: 'Get one model',
+    answers: { 200: { description: 'The model', content: json(MODEL_SCHEMA) } },
+    handle: async ({ caller, params, context }, services) => {
+      if (isNativeClient(context)) return presentNativeModel(params.model_id, caller, services);
+      if (isMessagesClient(context)) return presentMessagesModel(params.model_id, caller, services);
+      const { catalogue, clock } = services;
+      const model = allModels(catalogue).find(({ id }) => id === params.model_id);
+      if (!model || !isAllowedModel(caller.key, model.id)) {
+        throw new ServiceError(
+          'not_found',
+          'There is no such model for this API key. GET /v1/models lists its models.',
+        );
+      }
+      const prices = await services.findPrices(caller.account, clock.nowMs());
+      return presentModel(withPrices(model, prices), catalogue, findUnavailableReason(model, caller, services));
+    },
+  }),
 });
 
 function kindOf(model: MediaModel | TextModel): 'text' | MediaModel['kind'] {
@@ -56,21 +78,3 @@ function kindOf(model: MediaModel | TextModel): 'text' | MediaModel['kind'] {
 function textFirst(models: readonly (MediaModel | TextModel)[]): readonly (MediaModel | TextModel)[] {
   return models.toSorted((a, b) => Number(kindOf(a) !== 'text') - Number(kindOf(b) !== 'text'));
 }
-
-export const getModel = endpoint({
-  request: 'GET /v1/models/{model_id}',
-  access: 'any-key',
-  summary: 'Get one model',
-  answers: { 200: { description: 'The model', content: json(MODEL_SCHEMA) } },
-  handle: async ({ caller, params, context }, services) => {
-    if (isNativeClient(context)) return presentNativeModel(params.model_id, caller, services);
-    if (isMessagesClient(context)) return presentMessagesModel(params.model_id, caller, services);
-    const { catalogue, clock } = services;
-    const model = allModels(catalogue).find(({ id }) => id === params.model_id);
-    if (!model || !isAllowedModel(caller.key, model.id)) {
-      throw new ServiceError('not_found', 'There is no such model for this API key. GET /v1/models lists its models.');
-    }
-    const prices = await services.findPrices(caller.account, clock.nowMs());
-    return presentModel(withPrices(model, prices), catalogue, findUnavailableReason(model, caller, services));
-  },
-});

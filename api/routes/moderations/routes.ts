@@ -5,7 +5,7 @@ import { arrayOf, boolean, component, object, text } from '../../../domain/json-
 import type { ModerationContent, ModerationPart, ModerationResult } from '../../../providers/moderation.ts';
 import { json } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { list } from '../../validation.ts';
 
 const MAX_TEXTS = 100;
@@ -67,23 +67,24 @@ const RESULT = component(
 
 const MODERATION = component('Moderation', object({ id: text(), model: text(), results: arrayOf(RESULT) }));
 
-export const createModeration = endpoint({
-  tag: 'Moderation',
-  request: 'POST /v1/moderations',
-  access: 'key',
-  summary: 'Judge texts and images',
-  description: 'Free of charge. Errors also contain `type`, and a `param` that is always null.',
-  body,
-  answers: { 200: { description: 'A result for each text, or one result for all parts', content: json(MODERATION) } },
-  refusals: ['not_found', 'processing_unavailable'],
-  presentError: presentTypedError,
-  handle: async ({ body: { input, model = 'moderation' }, context }, { judge, checkPublicAddress: checkAddress }) => {
-    // The operator's service may follow links within the operator's network.
-    for (const url of linksOf(input)) await checkAddress(url);
-    const results = await judge(input);
-    const id = `modr-${context.state.requestId.slice('req_'.length)}`;
-    return { id, model, results: results.map((result) => present(result, input)) };
-  },
+export const moderationEndpoints = endpoints('Moderation', {
+  createModeration: endpoint({
+    request: 'POST /v1/moderations',
+    access: 'key',
+    summary: 'Judge texts and images',
+    description: 'Free of charge. Errors also contain `type`, and a `param` that is always null.',
+    body,
+    answers: { 200: { description: 'A result for each text, or one result for all parts', content: json(MODERATION) } },
+    refusals: ['not_found', 'processing_unavailable'],
+    presentError: presentTypedError,
+    handle: async ({ body: { input, model = 'moderation' }, context }, { judge, checkPublicAddress: checkAddress }) => {
+      // The operator's service may follow links within the operator's network.
+      for (const url of linksOf(input)) await checkAddress(url);
+      const results = await judge(input);
+      const id = `modr-${context.state.requestId.slice('req_'.length)}`;
+      return { id, model, results: results.map((result) => present(result, input)) };
+    },
+  }),
 });
 
 function present({ flagged, categories, scores }: ModerationResult, input: ModerationContent): object {

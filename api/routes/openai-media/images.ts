@@ -8,7 +8,7 @@ import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, component, integer, object, text } from '../../../domain/json-schema.ts';
 import { MEDIA_WAIT_MS } from '../../../domain/policy.ts';
 import { EVENT_STREAM, json } from '../../endpoint/answers.ts';
-import { endpoint, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
 import { sendPictures } from './send-pictures.ts';
@@ -130,17 +130,18 @@ function noMask(): Error {
   return badRequest('"mask" is not supported by this model: describe in the prompt what to change');
 }
 
-export const generateImages = imageEndpoint({
-  request: 'POST /v1/images/generations',
-  summary: 'Create pictures and wait for the result',
-  completedEvent: 'image_generation.completed',
-  reader: mediaBody<ImageFields>('OpenAiImageGeneration', FIELDS, { unused: UNUSED }),
-});
-
-export const editImages = imageEndpoint({
-  request: 'POST /v1/images/edits',
-  summary: 'Edit pictures and wait for the result',
-  completedEvent: 'image_edit.completed',
-  reader: mediaBody<ImageFields>('OpenAiImageEdit', FIELDS, { unused: UNUSED, fileFields: ['image', 'mask'] }),
-  requiresPicture: true,
+export const openAiImageEndpoints = endpoints('OpenAI media', {
+  generateImages: imageEndpoint({
+    request: 'POST /v1/images/generations',
+    summary: 'Create pictures and wait for the result',
+    completedEvent: 'image_generation.completed',
+    reader: mediaBody<ImageFields>('OpenAiImageGeneration', FIELDS, { unused: UNUSED }),
+  }),
+  editImages: imageEndpoint({
+    request: 'POST /v1/images/edits',
+    summary: 'Edit pictures and wait for the result',
+    completedEvent: 'image_edit.completed',
+    reader: mediaBody<ImageFields>('OpenAiImageEdit', FIELDS, { unused: UNUSED, fileFields: ['image', 'mask'] }),
+    requiresPicture: true,
+  }),
 });

@@ -13,7 +13,7 @@ import { deletionOf, nested, resource } from '../../../domain/resource/resource.
 import { isFinal, type Task, type TaskFailure, type TaskStatus } from '../../../domain/task.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { pageById, readPage } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { idParameter, choiceParameter } from '../../endpoint/query.ts';
@@ -85,35 +85,124 @@ const reader = mediaBody<VideoFields>(
   { fileFields: ['input_reference'] },
 );
 
-export const createVideo = endpoint({
-  request: 'POST /v1/videos',
-  access: 'key',
-  summary: 'Create a video',
-  description: 'Creates a video task, with the same prices, reservations and refunds.',
-  body: reader.body,
-  answers: { 200: { description: 'The queued video', content: json(VIDEO.schema) } },
-  refusals: ['bad_request', 'insufficient_credits', 'idempotency_conflict'],
-  presentError: presentTypedError,
-  handle: (request, services) =>
-    reader.receive(request, services, async ({ fields, parameters, files, unused, identity }) => {
-      const { caller, context } = request;
-      reportUnused(context, unused);
-      const images = [
-        ...files.map(({ url }) => url),
-        ...(fields.input_reference ? [fields.input_reference.image_url] : []),
-      ];
-      const order = {
-        ...parameters,
-        model: fields.model,
-        prompt: fields.prompt,
-        ...(images.length > 0 && { images }),
-        ...(fields.seconds !== undefined && { duration: Number(fields.seconds) }),
-        ...(fields.size !== undefined && frameOf(fields.model, fields.size, services)),
-        ...(fields.user !== undefined && { user: fields.user }),
+const MAX_LISTED_PROMPT_LENGTH = 200;
+
+const DELETED = deletionOf('task', 'video.deleted');
+
+export const openAiVideoEndpoints = endpoints('OpenAI media', {
+  createVideo: endpoint({
+    request: 'POST /v1/videos',
+    access: 'key',
+    summary: 'Create a video',
+    description: 'Creates a video task, with the same prices, reservations and refunds.',
+    body: reader.body,
+    answers: { 200: { description: 'The queued video', content: json(VIDEO.schema) } },
+    refusals: ['bad_request', 'insufficient_credits', 'idempotency_conflict'],
+    presentError: presentTypedError,
+    handle: (request, services) =>
+      reader.receive(request, services, async ({ fields, parameters, files, unused, identity }) => {
+        const { caller, context } = request;
+        reportUnused(context, unused);
+        const images = [
+          ...files.map(({ url }) => url),
+          ...(fields.input_reference ? [fields.input_reference.image_url] : []),
+        ];
+        const order = {
+          ...parameters,
+          model: fields.model,
+          prompt: fields.prompt,
+          ...(images.length > 0 && { images }),
+          ...(fields.seconds !== undefined && { duration: Number(fields.seconds) }),
+          ...(fields.size !== undefined && frameOf(fields.model, fields.size, services)),
+          ...(fields.user !== undefined && { user: fields.user }),
+        };
+        const parse = () => services.parseVideoRequest(order);
+        return VIDEO.present(await taskOfRequest({ caller, context, body: identity, parse }, services));
+      }),
+  }),
+  listVideos: endpoint({
+    request: 'GET /v1/videos',
+    access: 'key',
+    summary: 'List videos, newest first',
+    query: {
+      after: idParameter('task', 'The id of the last video of the previous page'),
+      limit: pageById('task').limit,
+      order: choiceParameter(['desc'], 'The order. Only newest first is available'),
+    },
+    answers: {
+      200: {
+        description: 'A page of videos',
+        content: json(
+          object({
+            object: { const: 'list' },
+            data: arrayOf(VIDEO.schema),
+            first_id: nullable(text()),
+            last_id: nullable(text()),
+            has_more: boolean(),
+          }),
+        ),
+      },
+    },
+    presentError: presentTypedError,
+    handle: async ({ caller, query: { after: before, limit } }, { database }) => {
+      const accountId = caller.account.id;
+      const { rows, last } = await readPage({ before, limit }, (slice) =>
+        listTasks(database, { accountId, kind: 'video', ...slice }),
+      );
+      const [first_id, last_id] = [rows[0]?.id ?? null, rows.at(-1)?.id ?? null];
+      return {
+        object: 'list',
+        data: rows.map((row) => VIDEO.present(withShortPrompt(row))),
+        first_id,
+        last_id,
+        has_more: last !== undefined,
       };
-      const parse = () => services.parseVideoRequest(order);
-      return VIDEO.present(await taskOfRequest({ caller, context, body: identity, parse }, services));
-    }),
+    },
+  }),
+  getVideo: endpoint({
+    request: 'GET /v1/videos/{task_id}',
+    access: 'key',
+    summary: 'Get a video',
+    answers: { 200: { description: 'The video', content: json(VIDEO.schema) } },
+    presentError: presentTypedError,
+    handle: async ({ caller, params }, services) => VIDEO.present(await videoOf(caller, params.task_id, services)),
+  }),
+  getVideoContent: endpoint({
+    request: 'GET /v1/videos/{task_id}/content',
+    access: 'key',
+    summary: 'Download a video',
+    query: { variant: choiceParameter(['video'], 'The variant. Only the video is available') },
+    answers: { 302: { description: 'Redirects to the stored file' } },
+    presentError: presentTypedError,
+    handle: async ({ caller, params, context }, services) => {
+      const { status, output } = await videoOf(caller, params.task_id, services);
+      const url = output?.[0]?.url;
+      if (url === undefined)
+        throw new ServiceError(
+          'not_found',
+          `The video is ${STATUSES[status]} and has no content. GET /v1/videos/{video_id} returns its status.`,
+        );
+      context.redirect(url);
+    },
+  }),
+  deleteVideo: endpoint({
+    request: 'DELETE /v1/videos/{task_id}',
+    access: 'key',
+    summary: 'Delete a video',
+    description:
+      'Deletes the stored file. Cancels an unfinished video, or answers 409 if cancelling is too late. Charges stay recorded.',
+    answers: { 200: { description: 'The deleted video', content: json(DELETED.schema) } },
+    refusals: ['idempotency_conflict', 'processing_unavailable'],
+    presentError: presentTypedError,
+    handle: async ({ caller, params }, services) => {
+      const task = await videoOf(caller, params.task_id, services);
+      if (!isFinal(task.status)) await cancelOwnTask(services, task);
+      const keys = (task.output ?? []).flatMap(({ url }) => services.storage.keyOf(url) ?? []);
+      if (keys.length > 0) await retryOnLostConnection(() => recordDeletedResults(services.database, task.id));
+      await Promise.all(keys.map((key) => services.storage.delete(key)));
+      return DELETED.present(task);
+    },
+  }),
 });
 
 /** The resolution and aspect ratio of a size. @throws ServiceError `bad_request` that lists the sizes of the model */
@@ -132,103 +221,12 @@ function frameOf(modelId: string, size: string, { catalogue }: ApiServices): obj
   return frame;
 }
 
-const MAX_LISTED_PROMPT_LENGTH = 200;
-
-export const listVideos = endpoint({
-  request: 'GET /v1/videos',
-  access: 'key',
-  summary: 'List videos, newest first',
-  query: {
-    after: idParameter('task', 'The id of the last video of the previous page'),
-    limit: pageById('task').limit,
-    order: choiceParameter(['desc'], 'The order. Only newest first is available'),
-  },
-  answers: {
-    200: {
-      description: 'A page of videos',
-      content: json(
-        object({
-          object: { const: 'list' },
-          data: arrayOf(VIDEO.schema),
-          first_id: nullable(text()),
-          last_id: nullable(text()),
-          has_more: boolean(),
-        }),
-      ),
-    },
-  },
-  presentError: presentTypedError,
-  handle: async ({ caller, query: { after: before, limit } }, { database }) => {
-    const accountId = caller.account.id;
-    const { rows, last } = await readPage({ before, limit }, (slice) =>
-      listTasks(database, { accountId, kind: 'video', ...slice }),
-    );
-    const [first_id, last_id] = [rows[0]?.id ?? null, rows.at(-1)?.id ?? null];
-    return {
-      object: 'list',
-      data: rows.map((row) => VIDEO.present(withShortPrompt(row))),
-      first_id,
-      last_id,
-      has_more: last !== undefined,
-    };
-  },
-});
-
 /** Keeps pages small: 500 prompts may be 8 MB. */
 function withShortPrompt(task: Task): Task {
   const { prompt } = task.request;
   if (prompt.length <= MAX_LISTED_PROMPT_LENGTH) return task;
   return { ...task, request: { ...task.request, prompt: `${cutText(prompt, MAX_LISTED_PROMPT_LENGTH)}…` } };
 }
-
-export const getVideo = endpoint({
-  request: 'GET /v1/videos/{task_id}',
-  access: 'key',
-  summary: 'Get a video',
-  answers: { 200: { description: 'The video', content: json(VIDEO.schema) } },
-  presentError: presentTypedError,
-  handle: async ({ caller, params }, services) => VIDEO.present(await videoOf(caller, params.task_id, services)),
-});
-
-export const getVideoContent = endpoint({
-  request: 'GET /v1/videos/{task_id}/content',
-  access: 'key',
-  summary: 'Download a video',
-  query: { variant: choiceParameter(['video'], 'The variant. Only the video is available') },
-  answers: { 302: { description: 'Redirects to the stored file' } },
-  presentError: presentTypedError,
-  handle: async ({ caller, params, context }, services) => {
-    const { status, output } = await videoOf(caller, params.task_id, services);
-    const url = output?.[0]?.url;
-    if (url === undefined)
-      throw new ServiceError(
-        'not_found',
-        `The video is ${STATUSES[status]} and has no content. GET /v1/videos/{video_id} returns its status.`,
-      );
-    context.redirect(url);
-  },
-});
-
-const DELETED = deletionOf('task', 'video.deleted');
-
-export const deleteVideo = endpoint({
-  request: 'DELETE /v1/videos/{task_id}',
-  access: 'key',
-  summary: 'Delete a video',
-  description:
-    'Deletes the stored file. Cancels an unfinished video, or answers 409 if cancelling is too late. Charges stay recorded.',
-  answers: { 200: { description: 'The deleted video', content: json(DELETED.schema) } },
-  refusals: ['idempotency_conflict', 'processing_unavailable'],
-  presentError: presentTypedError,
-  handle: async ({ caller, params }, services) => {
-    const task = await videoOf(caller, params.task_id, services);
-    if (!isFinal(task.status)) await cancelOwnTask(services, task);
-    const keys = (task.output ?? []).flatMap(({ url }) => services.storage.keyOf(url) ?? []);
-    if (keys.length > 0) await retryOnLostConnection(() => recordDeletedResults(services.database, task.id));
-    await Promise.all(keys.map((key) => services.storage.delete(key)));
-    return DELETED.present(task);
-  },
-});
 
 async function videoOf(caller: Caller, id: string, { database }: Pick<ApiServices, 'database'>): Promise<Task> {
   const task = await retryOnLostConnection(() => findAccountTask(database, caller.account.id, id));

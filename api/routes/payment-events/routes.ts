@@ -15,7 +15,7 @@ import {
 } from '../../../providers/payment-events.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { signedBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { creditPayment, referenceOfPayment, suspendForDispute } from '../../../services/money/credit-once.ts';
 import type { ApiServices } from '../../services.ts';
@@ -25,37 +25,38 @@ import { PAYMENT_EVENT } from './present.ts';
 /** Generous: events are far smaller. */
 const MAX_BODY_BYTES = 256 * 1024;
 
-/** Served only where the payment provider's secret is configured. */
-export const announcePayment = endpoint({
-  tag: 'Service',
-  request: 'POST /v1/payment-events',
-  access: 'open',
-  summary: 'Announce a payment (for the payment provider)',
-  description:
-    'Takes Stripe’s events and signatures. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
-    'account in `metadata.account_id`, once for each payment. `charge.refunded` and `charge.dispute.*` deduct the money that the ' +
-    'payer got back, and a new dispute suspends the account. Other events are ignored.',
-  headers: [
-    {
-      name: 'stripe-signature',
-      in: 'header',
-      description: '`t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`; at most 5 minutes old',
-      schema: text(),
+export const paymentEventEndpoints = endpoints('Service', {
+  /** Served only where the payment provider's secret is configured. */
+  announcePayment: endpoint({
+    request: 'POST /v1/payment-events',
+    access: 'open',
+    summary: 'Announce a payment (for the payment provider)',
+    description:
+      'Takes Stripe’s events and signatures. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
+      'account in `metadata.account_id`, once for each payment. `charge.refunded` and `charge.dispute.*` deduct the money that the ' +
+      'payer got back, and a new dispute suspends the account. Other events are ignored.',
+    headers: [
+      {
+        name: 'stripe-signature',
+        in: 'header',
+        description: '`t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`; at most 5 minutes old',
+        schema: text(),
+      },
+    ],
+    body: signedBody(MAX_BODY_BYTES),
+    answers: { 200: dataOf(PAYMENT_EVENT.schema, 'The outcome') },
+    refusals: ['not_found', 'internal_error'],
+    handle: async ({ body: readBody, context }, services) => {
+      const { paymentWebhookSecret: secret } = services;
+      if (secret === null) throw new Error('payment events are served without a secret');
+      const rawBody = await readBody();
+      const signatureHeader = context.get('stripe-signature');
+      const event = read({ signatureHeader, rawBody }, secret, services.clock.nowMs());
+      if ('ignored' in event) return { data: PAYMENT_EVENT.present({ outcome: 'ignored', reason: event.ignored }) };
+      if ('returned' in event) return { data: await takeBack(event.returned, services) };
+      return { data: await credit(event.payment, services) };
     },
-  ],
-  body: signedBody(MAX_BODY_BYTES),
-  answers: { 200: dataOf(PAYMENT_EVENT.schema, 'The outcome') },
-  refusals: ['not_found', 'internal_error'],
-  handle: async ({ body: readBody, context }, services) => {
-    const { paymentWebhookSecret: secret } = services;
-    if (secret === null) throw new Error('payment events are served without a secret');
-    const rawBody = await readBody();
-    const signatureHeader = context.get('stripe-signature');
-    const event = read({ signatureHeader, rawBody }, secret, services.clock.nowMs());
-    if ('ignored' in event) return { data: PAYMENT_EVENT.present({ outcome: 'ignored', reason: event.ignored }) };
-    if ('returned' in event) return { data: await takeBack(event.returned, services) };
-    return { data: await credit(event.payment, services) };
-  },
+  }),
 });
 
 async function credit(payment: Payment, { database, log }: ApiServices) {

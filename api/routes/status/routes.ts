@@ -12,7 +12,7 @@ import {
 } from '../../../domain/json-schema.ts';
 import { SERVICE_STATUSES, statusOf } from '../../../domain/service-status.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import type { PublicStatus, ServiceReport } from '../../../services/operations/public-status.ts';
 
 const STATUS_SCHEMA = oneOfTexts(
@@ -34,32 +34,33 @@ const SERVICE_SCHEMA = object({
   ),
 });
 
-export const getStatus = endpoint({
-  tag: 'Service',
-  request: 'GET /status.json',
-  access: 'open',
-  summary: 'Show the availability of each service',
-  answers: {
-    200: {
-      description: `The status, at most ${STATUS.freshSeconds} seconds old`,
-      content: json(
-        object({
-          object: exactly('status'),
-          status: STATUS_SCHEMA,
-          updated_at: unixSeconds('When Genway read the status'),
-          services: arrayOf(SERVICE_SCHEMA),
-        }),
-      ),
+export const statusEndpoints = endpoints('Service', {
+  getStatus: endpoint({
+    request: 'GET /status.json',
+    access: 'open',
+    summary: 'Show the availability of each service',
+    answers: {
+      200: {
+        description: `The status, at most ${STATUS.freshSeconds} seconds old`,
+        content: json(
+          object({
+            object: exactly('status'),
+            status: STATUS_SCHEMA,
+            updated_at: unixSeconds('When Genway read the status'),
+            services: arrayOf(SERVICE_SCHEMA),
+          }),
+        ),
+      },
     },
-  },
-  handle: async ({ context }, { readStatus }) => {
-    const status = await readStatus();
-    const body = BODIES.get(status) ?? JSON.stringify(present(status));
-    BODIES.set(status, body);
-    context.set({ 'Cache-Control': `public, max-age=${STATUS.freshSeconds}`, 'Access-Control-Allow-Origin': '*' });
-    context.type = 'application/json';
-    return body;
-  },
+    handle: async ({ context }, { readStatus }) => {
+      const status = await readStatus();
+      const body = BODIES.get(status) ?? JSON.stringify(present(status));
+      BODIES.set(status, body);
+      context.set({ 'Cache-Control': `public, max-age=${STATUS.freshSeconds}`, 'Access-Control-Allow-Origin': '*' });
+      context.type = 'application/json';
+      return body;
+    },
+  }),
 });
 
 /** The JSON of each status, written once for all readers. */

@@ -11,7 +11,7 @@ import type { ParseContext, WireFormat } from '../../../text/wire-format.ts';
 import type { ApiServices } from '../../services.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import type { Context } from '../../state.ts';
@@ -66,8 +66,7 @@ async function countIn(
 /** Defines a call that counts tokens: free, limited like reads, with the body of the format. */
 function countEndpoint({ request, format, schema, defaults, object: kind }: CountDefinition): UnnamedEndpoint {
   const own = kind === undefined ? {} : { object: kind };
-  const defined = endpoint({
-    tag: 'Text',
+  return endpoint({
     request,
     access: 'any-key',
     isRead: true,
@@ -81,12 +80,12 @@ function countEndpoint({ request, format, schema, defaults, object: kind }: Coun
       },
     },
     refusals: ['bad_request', 'not_found'],
+    refusalsInFormat: refusalsIn(format.name),
     presentError: presentErrorIn(format),
     handle: async ({ body, ...request }, services) => {
       return { ...own, input_tokens: await countIn(format, { ...defaults, ...body }, {}, request, services) };
     },
   });
-  return (id) => ({ ...defined(id), refusalsInFormat: refusalsIn(format.name) });
 }
 
 /** The request in the native format, or the contents alone, as Google's SDKs send them. */
@@ -95,10 +94,25 @@ function nativeRequestOf(body: JsonObject): JsonObject {
   return request;
 }
 
-/** Counts for models with full compatibility; for other models, the specification has no such call. */
-export const countContentTokens: UnnamedEndpoint = (id) => ({
-  ...endpoint({
-    tag: 'Text',
+const OTHER_COUNTS =
+  'This model has no countTokens. Use POST /v1/messages/count_tokens or /v1/responses/input_tokens to count tokens.';
+
+export const countTokensEndpoints = endpoints('Text', {
+  countMessageTokens: countEndpoint({
+    request: 'POST /v1/messages/count_tokens',
+    format: FORMATS.messages,
+    schema: 'MessagesCount',
+    defaults: { max_tokens: 1 },
+  }),
+  countResponseTokens: countEndpoint({
+    request: 'POST /v1/responses/input_tokens',
+    format: FORMATS.responses,
+    schema: 'ResponsesRequest',
+    defaults: {},
+    object: 'response.input_tokens',
+  }),
+  /** Counts for models with full compatibility; for other models, the specification has no such call. */
+  countContentTokens: endpoint({
     request: 'POST /v1beta/models/{model}:countTokens',
     alias: '/v1/models/{model}:countTokens',
     access: 'any-key',
@@ -110,6 +124,7 @@ export const countContentTokens: UnnamedEndpoint = (id) => ({
       200: { description: 'The number of input tokens', content: json(object({ totalTokens: integer() })) },
     },
     refusals: ['bad_request', 'not_found'],
+    refusalsInFormat: refusalsIn('generate-content'),
     presentError: presentErrorIn(FORMATS['generate-content']),
     handle: async ({ body: sent, params: { model }, ...request }, services) => {
       if (compatibilityOf(model, services.catalogue) !== 'full') throw new ServiceError('not_found', OTHER_COUNTS);
@@ -117,24 +132,5 @@ export const countContentTokens: UnnamedEndpoint = (id) => ({
       const body = nativeRequestOf(sent);
       return { totalTokens: await countIn(FORMATS['generate-content'], body, { address }, request, services) };
     },
-  })(id),
-  refusalsInFormat: refusalsIn('generate-content'),
-});
-
-const OTHER_COUNTS =
-  'This model has no countTokens. Use POST /v1/messages/count_tokens or /v1/responses/input_tokens to count tokens.';
-
-export const countMessageTokens = countEndpoint({
-  request: 'POST /v1/messages/count_tokens',
-  format: FORMATS.messages,
-  schema: 'MessagesCount',
-  defaults: { max_tokens: 1 },
-});
-
-export const countResponseTokens = countEndpoint({
-  request: 'POST /v1/responses/input_tokens',
-  format: FORMATS.responses,
-  schema: 'ResponsesRequest',
-  defaults: {},
-  object: 'response.input_tokens',
+  }),
 });

@@ -1,8 +1,8 @@
 /** The endpoints of the text formats: contract 4.8. */
+import { endpoints } from '../../endpoint/endpoint.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, ref, text } from '../../../domain/json-schema.ts';
 import { embeddings } from '../../../text/embeddings/index.ts';
-import { batchEmbedContentsFormat, embedContentFormat } from '../../../text/embeddings/native.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { type Answers, EVENT_STREAM, json } from '../../endpoint/answers.ts';
 import { textParameter } from '../../endpoint/query.ts';
@@ -19,144 +19,113 @@ function wholeOrStreamed(schema: string): Answers {
   };
 }
 
-export const createChatCompletion = textEndpoint({
-  request: 'POST /v1/chat/completions',
-  access: 'text-key',
-  format: FORMATS['chat-completions'],
-  summary: 'Create a chat completion',
-  description:
-    'With `stream: true`: `chat.completion.chunk` objects as `data:` lines, reasoning in `delta.reasoning_content` before the ' +
-    'text in `delta.content`, a last object with `finish_reason`, then `data: [DONE]`.',
-  body: textBody('ChatCompletionRequest', {
-    model: 'textc-M3',
-    messages: [{ role: 'user', content: 'Name three lighthouses.' }],
-  }),
-  answers: wholeOrStreamed('ChatCompletion'),
-});
-
-export const createResponse = textEndpoint({
-  request: 'POST /v1/responses',
-  access: 'text-key',
-  format: FORMATS.responses,
-  summary: 'Create a response',
-  description:
-    'Genway stores no conversations: send the whole conversation in `input`. With `stream: true`: `response.created`, ' +
-    '`response.output_text.delta`, `response.function_call_arguments.delta`, …, `response.completed`.',
-  body: textBody('ResponsesRequest', { model: 'textg-6-luna', input: 'Name three lighthouses.' }),
-  answers: wholeOrStreamed('ResponsesResponse'),
-});
-
 /** One of these headers is required: contract 9. The vendor's own clients send the second. */
 const VERSION_HEADERS = ['msgfmt-version', 'anthropic-version'];
 
-export const createMessage = textEndpoint({
-  request: 'POST /v1/messages',
-  access: 'messages-key',
-  format: FORMATS.messages,
-  summary: 'Create a message',
-  description:
-    'With `stream: true`: `message_start`, then `content_block_start`, `content_block_delta` and `content_block_stop` for each ' +
-    'block, `message_delta` with the stop reason, `message_stop`.',
-  headers: [
-    {
-      name: 'msgfmt-version',
-      in: 'header',
-      required: true,
-      description: 'The version of the format',
-      schema: text(undefined, { minLength: 1 }),
-      example: '2023-06-01',
-    },
-  ],
-  body: textBody('MessagesRequest', {
-    model: 'textl-v4.1-flash',
-    max_tokens: 1_000,
-    messages: [{ role: 'user', content: 'Name three lighthouses.' }],
+const NATIVE_BODY = textBody('GenerateContentRequest', {
+  contents: [{ role: 'user', parts: [{ text: 'Name three lighthouses.' }] }],
+});
+
+export const textEndpoints = endpoints('Text', {
+  createChatCompletion: textEndpoint({
+    request: 'POST /v1/chat/completions',
+    access: 'text-key',
+    format: FORMATS['chat-completions'],
+    summary: 'Create a chat completion',
+    description:
+      'With `stream: true`: `chat.completion.chunk` objects as `data:` lines, reasoning in `delta.reasoning_content` before the ' +
+      'text in `delta.content`, a last object with `finish_reason`, then `data: [DONE]`.',
+    body: textBody('ChatCompletionRequest', {
+      model: 'textc-M3',
+      messages: [{ role: 'user', content: 'Name three lighthouses.' }],
+    }),
+    answers: wholeOrStreamed('ChatCompletion'),
   }),
-  answers: wholeOrStreamed('Message'),
-  read: ({ context }) => {
-    requireVersion(context);
-    return { parseContext: { betas: context.headers['anthropic-beta'] } };
-  },
+  createResponse: textEndpoint({
+    request: 'POST /v1/responses',
+    access: 'text-key',
+    format: FORMATS.responses,
+    summary: 'Create a response',
+    description:
+      'Genway stores no conversations: send the whole conversation in `input`. With `stream: true`: `response.created`, ' +
+      '`response.output_text.delta`, `response.function_call_arguments.delta`, …, `response.completed`.',
+    body: textBody('ResponsesRequest', { model: 'textg-6-luna', input: 'Name three lighthouses.' }),
+    answers: wholeOrStreamed('ResponsesResponse'),
+  }),
+  createMessage: textEndpoint({
+    request: 'POST /v1/messages',
+    access: 'messages-key',
+    format: FORMATS.messages,
+    summary: 'Create a message',
+    description:
+      'With `stream: true`: `message_start`, then `content_block_start`, `content_block_delta` and `content_block_stop` for each ' +
+      'block, `message_delta` with the stop reason, `message_stop`.',
+    headers: [
+      {
+        name: 'msgfmt-version',
+        in: 'header',
+        required: true,
+        description: 'The version of the format',
+        schema: text(undefined, { minLength: 1 }),
+        example: '2023-06-01',
+      },
+    ],
+    body: textBody('MessagesRequest', {
+      model: 'textl-v4.1-flash',
+      max_tokens: 1_000,
+      messages: [{ role: 'user', content: 'Name three lighthouses.' }],
+    }),
+    answers: wholeOrStreamed('Message'),
+    read: ({ context }) => {
+      requireVersion(context);
+      return { parseContext: { betas: context.headers['anthropic-beta'] } };
+    },
+  }),
+  generateContent: textEndpoint({
+    request: 'POST /v1beta/models/{model}:generateContent',
+    alias: '/v1/models/{model}:generateContent',
+    access: 'native-key',
+    format: FORMATS['generate-content'],
+    summary: 'Generate content in the native format of the texth family',
+    description: 'Reasoning precedes the answer and counts towards `maxOutputTokens`: set a limit with room for both.',
+    body: NATIVE_BODY,
+    answers: { 200: { description: 'The answer', content: json(ref('GenerateContentResponse')) } },
+    read: ({ params: { model } }) => ({ parseContext: { address: { model, stream: false } } }),
+  }),
+  streamGenerateContent: textEndpoint({
+    request: 'POST /v1beta/models/{model}:streamGenerateContent',
+    alias: '/v1/models/{model}:streamGenerateContent',
+    access: 'native-key',
+    format: FORMATS['generate-content'],
+    summary: 'Stream content in the native format of the texth family',
+    description:
+      'With `alt=sse`, each event is a `data:` line with an object like the answer of `:generateContent`. Without `alt=sse`, the objects ' +
+      'arrive as items of one JSON array. The last object has `finishReason`.',
+    query: { alt: textParameter('`sse` for server-sent events') },
+    body: NATIVE_BODY,
+    answers: {
+      200: {
+        description: 'The answer as a stream',
+        content: { ...json(arrayOf(ref('GenerateContentResponse'))), ...EVENT_STREAM },
+      },
+    },
+    read: ({ params: { model }, query: { alt } }) => ({
+      parseContext: { address: { model, stream: true } },
+      streamsArray: alt !== 'sse',
+    }),
+  }),
+  createEmbeddings: textEndpoint({
+    request: 'POST /v1/embeddings',
+    access: 'text-key',
+    format: embeddings,
+    summary: 'Create embeddings',
+    description: 'Takes up to 2,048 inputs, and a model whose `formats` are `embeddings`.',
+    body: textBody('EmbeddingsRequest', { model: 'textm-embed', input: 'Name three lighthouses.' }),
+    answers: { 200: { description: 'The vectors, one for each input', content: json(ref('EmbeddingsResponse')) } },
+  }),
 });
 
 function requireVersion({ headers }: Context): void {
   if (VERSION_HEADERS.some((name) => headers[name])) return;
   throw badRequest('the header "msgfmt-version" is required, for example "msgfmt-version: 2023-06-01"');
 }
-
-const NATIVE_BODY = textBody('GenerateContentRequest', {
-  contents: [{ role: 'user', parts: [{ text: 'Name three lighthouses.' }] }],
-});
-
-export const generateContent = textEndpoint({
-  request: 'POST /v1beta/models/{model}:generateContent',
-  alias: '/v1/models/{model}:generateContent',
-  access: 'native-key',
-  format: FORMATS['generate-content'],
-  summary: 'Generate content in the native format of the texth family',
-  description: 'Reasoning precedes the answer and counts towards `maxOutputTokens`: set a limit with room for both.',
-  body: NATIVE_BODY,
-  answers: { 200: { description: 'The answer', content: json(ref('GenerateContentResponse')) } },
-  read: ({ params: { model } }) => ({ parseContext: { address: { model, stream: false } } }),
-});
-
-export const streamGenerateContent = textEndpoint({
-  request: 'POST /v1beta/models/{model}:streamGenerateContent',
-  alias: '/v1/models/{model}:streamGenerateContent',
-  access: 'native-key',
-  format: FORMATS['generate-content'],
-  summary: 'Stream content in the native format of the texth family',
-  description:
-    'With `alt=sse`, each event is a `data:` line with an object like the answer of `:generateContent`. Without `alt=sse`, the objects ' +
-    'arrive as items of one JSON array. The last object has `finishReason`.',
-  query: { alt: textParameter('`sse` for server-sent events') },
-  body: NATIVE_BODY,
-  answers: {
-    200: {
-      description: 'The answer as a stream',
-      content: { ...json(arrayOf(ref('GenerateContentResponse'))), ...EVENT_STREAM },
-    },
-  },
-  read: ({ params: { model }, query: { alt } }) => ({
-    parseContext: { address: { model, stream: true } },
-    streamsArray: alt !== 'sse',
-  }),
-});
-
-export const createEmbeddings = textEndpoint({
-  request: 'POST /v1/embeddings',
-  access: 'text-key',
-  format: embeddings,
-  summary: 'Create embeddings',
-  description: 'Takes up to 2,048 inputs, and a model whose `formats` are `embeddings`.',
-  body: textBody('EmbeddingsRequest', { model: 'textm-embed', input: 'Name three lighthouses.' }),
-  answers: { 200: { description: 'The vectors, one for each input', content: json(ref('EmbeddingsResponse')) } },
-});
-
-const NATIVE_EMBEDDINGS = 'Takes a model whose `formats` are `embeddings`. `taskType` and `title` have no effect.';
-
-export const embedContent = textEndpoint({
-  request: 'POST /v1beta/models/{model}:embedContent',
-  alias: '/v1/models/{model}:embedContent',
-  access: 'native-key',
-  format: embedContentFormat,
-  summary: 'Create an embedding in the native format',
-  description: NATIVE_EMBEDDINGS,
-  body: textBody('EmbedContentRequest', { content: { parts: [{ text: 'Name three lighthouses.' }] } }),
-  answers: { 200: { description: 'The vector', content: json(ref('EmbedContentResponse')) } },
-  read: ({ params: { model } }) => ({ parseContext: { address: { model, stream: false } } }),
-});
-
-export const batchEmbedContents = textEndpoint({
-  request: 'POST /v1beta/models/{model}:batchEmbedContents',
-  alias: '/v1/models/{model}:batchEmbedContents',
-  access: 'native-key',
-  format: batchEmbedContentsFormat,
-  summary: 'Create several embeddings in the native format',
-  description: NATIVE_EMBEDDINGS,
-  body: textBody('BatchEmbedContentsRequest', {
-    requests: [{ content: { parts: [{ text: 'Name three lighthouses.' }] } }],
-  }),
-  answers: { 200: { description: 'The vectors, in order', content: json(ref('BatchEmbedContentsResponse')) } },
-  read: ({ params: { model } }) => ({ parseContext: { address: { model, stream: false } } }),
-});

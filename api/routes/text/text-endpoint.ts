@@ -43,7 +43,7 @@ export function textEndpoint<const Path extends RequestLine, Query extends objec
 }: TextDefinition<Path, Query>): UnnamedEndpoint {
   const unnamed = endpoint({
     ...definition,
-    tag: 'Text',
+    refusalsInFormat: refusalsIn(format.name),
     refusals: ['insufficient_credits', 'not_found', 'processing_unavailable'],
     handle: (request, { text }) => {
       const { caller, context } = request;
@@ -52,11 +52,10 @@ export function textEndpoint<const Path extends RequestLine, Query extends objec
       return text.serve({ caller, context, format, parseContext, streamsArray, body });
     },
   });
-  return (id) => {
-    const named = unnamed(id);
+  return (id, tag) => {
+    const named = unnamed(id, tag);
     return {
       ...named,
-      refusalsInFormat: refusalsIn(format.name),
       serve: (context, services) => {
         context.state.presentError = (error, requestId) =>
           error.code === 'bad_request'

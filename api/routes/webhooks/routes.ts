@@ -7,7 +7,7 @@ import {
 } from '../../../db/queries/webhook-endpoints.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
-import { endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { type CreateRequest, idempotentEndpoint } from '../../endpoint/idempotent.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
@@ -19,91 +19,88 @@ import { DELETED_ENDPOINT, DELIVERY, ENDPOINT } from './present.ts';
 import { registerEndpoint } from './register.ts';
 import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } from './schema.ts';
 
-export const createWebhook = idempotentEndpoint({
-  request: 'POST /v1/webhooks',
-  summary: 'Create an endpoint',
-  description: 'Only this answer shows the secret that signs deliveries.',
-  body: jsonBody('CreateWebhook', createEndpointSchema, {
-    both: { value: { url: 'https://example.com/hooks/genway', description: 'Production' } },
-    failures: { value: { url: 'https://example.com/hooks/genway', events: ['task.failed'] } },
+export const webhookEndpoints = endpoints('Webhooks', {
+  createWebhook: idempotentEndpoint({
+    request: 'POST /v1/webhooks',
+    summary: 'Create an endpoint',
+    description: 'Only this answer shows the secret that signs deliveries.',
+    body: jsonBody('CreateWebhook', createEndpointSchema, {
+      both: { value: { url: 'https://example.com/hooks/genway', description: 'Production' } },
+      failures: { value: { url: 'https://example.com/hooks/genway', events: ['task.failed'] } },
+    }),
+    created: dataOf(ENDPOINT.schema, 'The endpoint with its secret'),
+    handle: async (request, services) => {
+      await services.checkPublicAddress(request.body.url);
+      return create(request, services);
+    },
   }),
-  created: dataOf(ENDPOINT.schema, 'The endpoint with its secret'),
-  handle: async (request, services) => {
-    await services.checkPublicAddress(request.body.url);
-    return create(request, services);
-  },
-});
-
-export const listWebhooks = endpoint({
-  request: 'GET /v1/webhooks',
-  access: 'key',
-  summary: 'List endpoints, newest first',
-  query: pageById('webhookEndpoint'),
-  answers: { 200: pageOf(ENDPOINT.schema, 'A page of endpoints') },
-  handle: ({ caller: { account }, query }, { database }) =>
-    listPage(query, (slice) => listWebhookEndpoints(database, { accountId: account.id, ...slice }), ENDPOINT.present),
-});
-
-export const getWebhook = endpoint({
-  request: 'GET /v1/webhooks/{webhook_id}',
-  access: 'key',
-  summary: 'Get one endpoint',
-  answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint') },
-  handle: async ({ caller, params }, { database }) => {
-    return { data: ENDPOINT.present(await findOwnEndpoint(database, caller, params.webhook_id)) };
-  },
-});
-
-export const updateWebhook = endpoint({
-  request: 'PATCH /v1/webhooks/{webhook_id}',
-  access: 'key',
-  summary: 'Change an endpoint',
-  description: 'Omitted fields stay unchanged.',
-  body: jsonBody('UpdateWebhook', updateEndpointSchema, { pause: { value: { enabled: false } } }),
-  answers: { 200: dataOf(ENDPOINT.schema, 'The changed endpoint') },
-  handle: async ({ caller, params, body: changes }, { database, checkPublicAddress }) => {
-    if (changes.url !== undefined) await checkPublicAddress(changes.url);
-    const updated = await updateWebhookEndpoint(database, caller.account.id, params.webhook_id, changes);
-    if (!updated) throw notFoundError('webhookEndpoint', caller);
-    return { data: ENDPOINT.present(updated) };
-  },
-});
-
-export const deleteWebhook = endpoint({
-  request: 'DELETE /v1/webhooks/{webhook_id}',
-  access: 'key',
-  summary: 'Delete an endpoint',
-  answers: { 200: dataOf(DELETED_ENDPOINT.schema, 'The deleted endpoint') },
-  handle: async ({ caller, params: { webhook_id: id } }, { database }) => {
-    if (!(await deleteWebhookEndpoint(database, caller.account.id, id))) throw notFoundError('webhookEndpoint', caller);
-    return { data: DELETED_ENDPOINT.present({ id }) };
-  },
-});
-
-export const rotateWebhookSecret = endpoint({
-  request: 'POST /v1/webhooks/{webhook_id}/rotate-secret',
-  access: 'key',
-  summary: 'Replace the secret of an endpoint',
-  description: 'For 24 hours, the old secret also signs deliveries, for receivers that accept several signatures.',
-  body: ignoredJsonBody,
-  answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint with its new secret') },
-  handle: async ({ caller, params: { webhook_id: endpointId } }, services) => {
-    const rotated = await rotateSecret(services, { accountId: caller.account.id, endpointId });
-    if (!rotated) throw notFoundError('webhookEndpoint', caller);
-    return { data: ENDPOINT.present({ ...rotated.updated, secret: rotated.secret }) };
-  },
-});
-
-export const testWebhook = endpoint({
-  request: 'POST /v1/webhooks/{webhook_id}/test',
-  access: 'key',
-  summary: 'Send a test event',
-  body: ignoredJsonBody,
-  answers: { 202: dataOf(DELIVERY.schema, 'The delivery. The list of deliveries shows its outcome') },
-  handle: async ({ caller, params }, { database }) => {
-    const tested = await findOwnEndpoint(database, caller, params.webhook_id);
-    return { data: DELIVERY.present(await sendTestEvent(database, tested)) };
-  },
+  listWebhooks: endpoint({
+    request: 'GET /v1/webhooks',
+    access: 'key',
+    summary: 'List endpoints, newest first',
+    query: pageById('webhookEndpoint'),
+    answers: { 200: pageOf(ENDPOINT.schema, 'A page of endpoints') },
+    handle: ({ caller: { account }, query }, { database }) =>
+      listPage(query, (slice) => listWebhookEndpoints(database, { accountId: account.id, ...slice }), ENDPOINT.present),
+  }),
+  getWebhook: endpoint({
+    request: 'GET /v1/webhooks/{webhook_id}',
+    access: 'key',
+    summary: 'Get one endpoint',
+    answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint') },
+    handle: async ({ caller, params }, { database }) => {
+      return { data: ENDPOINT.present(await findOwnEndpoint(database, caller, params.webhook_id)) };
+    },
+  }),
+  updateWebhook: endpoint({
+    request: 'PATCH /v1/webhooks/{webhook_id}',
+    access: 'key',
+    summary: 'Change an endpoint',
+    description: 'Omitted fields stay unchanged.',
+    body: jsonBody('UpdateWebhook', updateEndpointSchema, { pause: { value: { enabled: false } } }),
+    answers: { 200: dataOf(ENDPOINT.schema, 'The changed endpoint') },
+    handle: async ({ caller, params, body: changes }, { database, checkPublicAddress }) => {
+      if (changes.url !== undefined) await checkPublicAddress(changes.url);
+      const updated = await updateWebhookEndpoint(database, caller.account.id, params.webhook_id, changes);
+      if (!updated) throw notFoundError('webhookEndpoint', caller);
+      return { data: ENDPOINT.present(updated) };
+    },
+  }),
+  deleteWebhook: endpoint({
+    request: 'DELETE /v1/webhooks/{webhook_id}',
+    access: 'key',
+    summary: 'Delete an endpoint',
+    answers: { 200: dataOf(DELETED_ENDPOINT.schema, 'The deleted endpoint') },
+    handle: async ({ caller, params: { webhook_id: id } }, { database }) => {
+      if (!(await deleteWebhookEndpoint(database, caller.account.id, id)))
+        throw notFoundError('webhookEndpoint', caller);
+      return { data: DELETED_ENDPOINT.present({ id }) };
+    },
+  }),
+  rotateWebhookSecret: endpoint({
+    request: 'POST /v1/webhooks/{webhook_id}/rotate-secret',
+    access: 'key',
+    summary: 'Replace the secret of an endpoint',
+    description: 'For 24 hours, the old secret also signs deliveries, for receivers that accept several signatures.',
+    body: ignoredJsonBody,
+    answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint with its new secret') },
+    handle: async ({ caller, params: { webhook_id: endpointId } }, services) => {
+      const rotated = await rotateSecret(services, { accountId: caller.account.id, endpointId });
+      if (!rotated) throw notFoundError('webhookEndpoint', caller);
+      return { data: ENDPOINT.present({ ...rotated.updated, secret: rotated.secret }) };
+    },
+  }),
+  testWebhook: endpoint({
+    request: 'POST /v1/webhooks/{webhook_id}/test',
+    access: 'key',
+    summary: 'Send a test event',
+    body: ignoredJsonBody,
+    answers: { 202: dataOf(DELIVERY.schema, 'The delivery. The list of deliveries shows its outcome') },
+    handle: async ({ caller, params }, { database }) => {
+      const tested = await findOwnEndpoint(database, caller, params.webhook_id);
+      return { data: DELIVERY.present(await sendTestEvent(database, tested)) };
+    },
+  }),
 });
 
 async function create(
