@@ -5,6 +5,7 @@ import type { ChosenValues } from './image-choices.ts';
 import type { JsonObject } from './json.ts';
 import type { MediaRoute, ResultCheck } from './media-route.ts';
 import type { PicoUsd } from './money.ts';
+import { TASK_MESSAGES } from './task-messages.ts';
 
 export const TASK_KINDS = ['image', 'video'] as const;
 export type TaskKind = (typeof TASK_KINDS)[number];
@@ -84,16 +85,33 @@ export function reasonOf({ code, cancelledBy }: TaskFailure): FailureReason {
 /** The failure of a task that an operator cancelled. */
 export const CANCELLED_BY_OPERATOR: TaskFailure = {
   code: 'processing_failed',
-  message: 'The task was cancelled by an operator. Nothing was charged.',
+  message: TASK_MESSAGES.cancelledByOperator,
   cancelledBy: 'operator',
 };
 
 /** The failure of a task that its customer cancelled. */
 export const CANCELLED_BY_CUSTOMER: TaskFailure = {
   code: 'processing_failed',
-  message: 'The task was cancelled at your request. Nothing was charged.',
+  message: TASK_MESSAGES.cancelledByCustomer,
   cancelledBy: 'customer',
 };
+
+/** The outcome of a task. */
+export type TaskEnding =
+  | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
+  | { readonly status: 'failed'; readonly failure: TaskFailure };
+
+/** The ending of a task as the memo of its workflow records it, for a database that was restored to an earlier moment. */
+export interface RecordedEnding {
+  readonly ending: TaskEnding;
+  /** The id of the settlement or refund, which contains the time at which the task ended. */
+  readonly resolutionId: string;
+  /** The deliveries that announced it. */
+  readonly deliveryIds: readonly string[];
+}
+
+/** The field of the memo. */
+export const ENDING_MEMO = 'ending';
 
 /** The failures of tasks that are no failures of the upstream with the job. */
 const OWN_CODES: ReadonlySet<TaskErrorCode> = new Set(['content_policy_violation', 'bad_request']);

@@ -1,8 +1,8 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { createBatcher } from '../../db/batcher.ts';
-import { eventOf, type Finish, type FinishedTask, finishTasks, type TaskEnding } from '../../db/queries/finish-task.ts';
+import { eventOf, type Finish, type FinishedTask, finishTasks } from '../../db/queries/finish-task.ts';
 import type { TaskErrorCode } from '../../domain/errors.ts';
-import type { Canceller, GeneratedMedia } from '../../domain/task.ts';
+import type { Canceller, GeneratedMedia, TaskEnding } from '../../domain/task.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { createJobRecorder } from './record-outcome.ts';
 
@@ -10,8 +10,6 @@ export interface Resolution {
   readonly transferId: string;
   readonly taskStatus: string;
   readonly deliveryIds: readonly string[];
-  /** The input of the step. Histories hold the results of local activities, but not their inputs. */
-  readonly ending: TaskEnding;
 }
 
 /** Ends a task. */
@@ -51,10 +49,6 @@ export function createFinish(dependencies: Pick<MediaTaskDependencies, 'database
       // The task has ended: a count that the database does not answer must not repeat the step.
       await recordJob(finished.task).catch(() => undefined);
     }
-    return toResolution(finished, ending);
+    return { transferId: finished.resolutionId, taskStatus: finished.task.status, deliveryIds: finished.deliveryIds };
   };
-}
-
-function toResolution({ resolutionId, task, deliveryIds }: FinishedTask, ending: TaskEnding): Resolution {
-  return { transferId: resolutionId, taskStatus: task.status, deliveryIds, ending };
 }

@@ -1,7 +1,7 @@
 /**
  * Runs every path through the workflows on a real stack and saves the histories in test/histories, which
- * test/workflows/replay.test.ts replays. Run this tool after adding a path; a change that breaks existing
- * histories needs `patched`, not new histories.
+ * test/workflows/replay.test.ts replays. Run this tool after adding a path. Once a version is released, a change
+ * that breaks existing histories needs `patched`, not new histories.
  *
  * Usage: npm run histories [name…] (default: all)
  */

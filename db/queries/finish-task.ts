@@ -1,16 +1,11 @@
 import { createdAtMsOf, isId, newId } from '../../domain/ids.ts';
-import { type GeneratedMedia, isFinal, type Task, type TaskFailure } from '../../domain/task.ts';
+import { isFinal, type Task, type TaskEnding } from '../../domain/task.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { renderEvent } from '../../domain/webhook-event.ts';
 import { retryOnLostConnection } from '../connections.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { findTask, type TaskRow, tasksById, toTask } from './tasks.ts';
-
-/** The outcome of a task. */
-export type TaskEnding =
-  | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
-  | { readonly status: 'failed'; readonly failure: TaskFailure };
 
 /** The event of an outcome. Its payload shows the final task. */
 export interface EventOfEnding {

@@ -5,6 +5,7 @@ import { findCancellation, type OperatorAction, recordOperatorAction } from '../
 import { findAccountTask, mayStillRender } from '../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, isFinal, type Task } from '../../domain/task.ts';
+import { TASK_MESSAGES } from '../../domain/task-messages.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { TaskStarter } from './task-starter.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
@@ -67,7 +68,7 @@ export async function cancelOwnTask(cancelling: Cancelling, task: Task): Promise
 /** Ends a task without a running workflow. No upstream has it, unless Temporal lost its history. */
 async function cancelUnstarted(cancelling: Cancelling, task: Task): Promise<Task> {
   const { database, metrics } = cancelling;
-  if (await mayStillRender(database, task.id)) throw tooLate('The task is being recovered. Try again in a minute.');
+  if (await mayStillRender(database, task.id)) throw tooLate(TASK_MESSAGES.recovering);
   const ending = { status: 'failed', failure: CANCELLED_BY_CUSTOMER } as const;
   const { applied, task: ended } = await finishTask(database, task.id, ending, eventOf(ending));
   if (applied) metrics.taskEnded(ended);

@@ -4,7 +4,7 @@
  */
 import type { Database } from '../../db/database.ts';
 import { eventOf, type FinishedTask, finishTask } from '../../db/queries/finish-task.ts';
-import type { RecordedEnding } from './recorded-ending.ts';
+import type { RecordedEnding } from '../../domain/task.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 
 /** @throws ServiceError `processing_unavailable` when Temporal does not answer; the task then stays as it is */

@@ -30,7 +30,7 @@ interface ActivityStep {
   readonly heartbeat: string | null;
 }
 
-export type HistoryEvent = NonNullable<History['events']>[number];
+type HistoryEvent = NonNullable<History['events']>[number];
 type Timestamp = HistoryEvent['eventTime'];
 export type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
 /** A failure and its cause, as stored in histories. */

@@ -8,12 +8,14 @@
 import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
-import { finishTask, type TaskEnding } from '../../db/queries/finish-task.ts';
+import { finishTask } from '../../db/queries/finish-task.ts';
 import { announceLowBalances } from '../../db/queries/low-balances.ts';
 import { expirePromoCredit } from '../../db/queries/promo-grants.ts';
 import { claimTasksToStart, findExpiredTasks, markWorkflowsStarted } from '../../db/queries/tasks.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { pause, repeat, type Repetition } from '../../domain/repeat.ts';
+import type { TaskEnding } from '../../domain/task.ts';
+import { TASK_MESSAGES } from '../../domain/task-messages.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { repairDeliveries } from '../webhooks/delivery-repair.ts';
 import type { DeliveryStarter } from '../webhooks/delivery-starter.ts';
@@ -137,10 +139,7 @@ function createPartitions({ database }: RelayDependencies): Pass {
 
 const NEVER_STARTED: TaskEnding = {
   status: 'failed',
-  failure: {
-    code: 'processing_timeout',
-    message: 'Processing could not start in time. Nothing was charged; send the request again.',
-  },
+  failure: { code: 'processing_timeout', message: TASK_MESSAGES.notStarted },
 };
 
 /** Refunds are made in time even while Temporal is down. */

@@ -6,9 +6,11 @@
  */
 import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
-import { eventOf, finishTask, type TaskEnding } from '../../db/queries/finish-task.ts';
+import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
 import { claimOverdueTasks } from '../../db/queries/recovery.ts';
 import type { TaskToStart } from '../../db/queries/tasks.ts';
+import type { TaskEnding } from '../../domain/task.ts';
+import { TASK_MESSAGES } from '../../domain/task-messages.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { endAsRecorded } from './end-as-recorded.ts';
 import type { TaskStarter } from './task-starter.ts';
@@ -19,13 +21,10 @@ const BATCH_SIZE = 32;
 const GRACE_SECONDS = 30;
 const AGAIN_SECONDS = 60;
 
-/** How a task ends whose workflow has ended without saying how. Temporal starts no second one after one that completed. */
+/** The ending of a task whose workflow completed and recorded no ending: Temporal starts no second one after it. */
 export const WORKFLOW_LOST: TaskEnding = {
   status: 'failed',
-  failure: {
-    code: 'processing_failed',
-    message: 'Processing failed on the service side. Nothing was charged; send the request again.',
-  },
+  failure: { code: 'processing_failed', message: TASK_MESSAGES.failed },
 };
 
 interface RepairDependencies {

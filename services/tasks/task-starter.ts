@@ -131,7 +131,7 @@ export async function startWorkflow(client: Client, task: TaskToStart): Promise<
       priority: toPriority(task.accountId),
       args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString(), price: formatDollars(task.price) }],
       staticSummary: `Render a${task.kind === 'image' ? 'n image' : ' video'} with ${task.model}`,
-      staticDetails: `Task \`${task.id}\` of account \`${task.accountId}\`, created by request \`${task.requestId}\`../../temporal`,
+      staticDetails: `Task \`${task.id}\` of account \`${task.accountId}\`, created by request \`${task.requestId}\`.`,
       memo: { task_id: task.id, account_id: task.accountId, request_id: task.requestId },
       typedSearchAttributes: new TypedSearchAttributes([
         { key: SEARCH_ATTRIBUTES.account, value: task.accountId },

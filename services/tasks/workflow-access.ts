@@ -1,12 +1,18 @@
 /** Operators' and probes' access to Temporal. Every call ends within seconds, even when Temporal is down. */
-import { type Client, type WorkflowExecutionDescription, type WorkflowExecutionStatusName } from '@temporalio/client';
+import type {
+  Client,
+  WorkflowExecutionDescription,
+  WorkflowExecutionInfo,
+  WorkflowExecutionStatusName,
+} from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
 import { ServiceError } from '../../domain/errors.ts';
 import { WITHDRAW_LIMIT_MS } from '../../domain/step-limits.ts';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
+import { ENDING_MEMO, type RecordedEnding } from '../../domain/task.ts';
 import { isNotFound } from './workflow-not-found.ts';
 import { type HistoryStep, readHistorySteps, readPendingStep } from './history-steps.ts';
 import type { CancelAnswer } from '../../workflows/customer-cancellation.ts';
-import { readRecordedEnding, type RecordedEnding } from './recorded-ending.ts';
 
 /** The state of a workflow's latest run. */
 export interface WorkflowState {
@@ -38,7 +44,7 @@ export interface WorkflowAccess {
   /** Like {@link describe}, with everything that happened. */
   read(workflowId: string): Promise<WorkflowHistory | null>;
   /**
-   * How a task ended, according to the histories of its workflow's runs; null when they do not say.
+   * The ending of a task that the runs of its workflow record; null if they record none.
    *
    * @throws ServiceError `processing_unavailable` when Temporal does not answer
    */
@@ -83,13 +89,13 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
     return found ? toState(found) : null;
   }
 
-  /** All runs that Temporal has, newest first. */
-  async function runsOf(workflowId: string): Promise<readonly string[]> {
-    return soon(async () => {
-      const runIds: string[] = [];
-      for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) runIds.push(runId);
-      return runIds;
-    });
+  /** The ending that the newest run with one records; null for none. */
+  async function findRecordedEnding(workflowId: string): Promise<RecordedEnding | null> {
+    for await (const { raw } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+      const recorded = recordedEndingIn(raw.memo);
+      if (recorded) return recorded;
+    }
+    return null;
   }
 
   return {
@@ -111,17 +117,10 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
       };
     },
     readEnding: async (taskId) => {
-      const latest = await ifKnown(() => client.workflow.getHandle(taskId).fetchHistory());
+      const latest = await ifKnown(() => client.workflow.getHandle(taskId).describe());
       if (!latest) return null;
-      const ending = readRecordedEnding(latest);
-      if (ending) return ending;
-      // If a workflow was reset after its task had ended, the ending is in an earlier run.
-      for (const runId of await runsOf(taskId)) {
-        const history = await ifKnown(() => client.workflow.getHandle(taskId, runId).fetchHistory());
-        const earlier = history && readRecordedEnding(history);
-        if (earlier) return earlier;
-      }
-      return null;
+      // If a workflow was reset after its task had ended, an earlier run records the ending.
+      return recordedEndingIn(latest.raw.workflowExecutionInfo?.memo) ?? soon(() => findRecordedEnding(taskId));
     },
     cancel: async (workflowId) => {
       const accepted = await ifKnown(() => client.workflow.getHandle(workflowId).cancel());
@@ -154,6 +153,11 @@ async function cancelByCustomer(client: Client, taskId: string): Promise<CancelA
     const advice = 'Whether the task was cancelled is not known yet. Try again.';
     throw new ServiceError('processing_unavailable', advice, { cause: error });
   }
+}
+
+function recordedEndingIn(memo: WorkflowExecutionInfo['raw']['memo']): RecordedEnding | null {
+  const payload = memo?.fields?.[ENDING_MEMO];
+  return payload ? defaultPayloadConverter.fromPayload<RecordedEnding>(payload) : null;
 }
 
 function toState(description: WorkflowExecutionDescription): WorkflowState {

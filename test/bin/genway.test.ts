@@ -17,7 +17,7 @@ describe('the genway command', function () {
 
   it('replays a saved history', async () => {
     const { stdout } = await genway('replay', 'test/histories/task-succeeded.json');
-    expect(stdout).to.match(/^mediaTask task_\w+ replays: 26 events\n$/);
+    expect(stdout).to.match(/^mediaTask task_\w+ replays: 27 events\n$/);
   });
 
   it('writes an export to its output, to the last line', async () => {

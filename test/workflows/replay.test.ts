@@ -95,7 +95,7 @@ describe('the workflows', function () {
       const replay = await replayHistoryFile(file, current);
       expect(replay, form).to.deep.include({ workflowType: 'mediaTask', difference: null });
       expect(replay.workflowId, form).to.match(/^task_/);
-      expect(replay.events, form).to.equal(26);
+      expect(replay.events, form).to.equal(27);
     }
   });
 

@@ -1,32 +1,34 @@
 /** How a media task ends: what a failed step, the deadline or a cancellation means for the task. */
-import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  isCancellation,
+  TimeoutFailure,
+  upsertMemo,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { Resolution } from '../../activities/media-task/media-task.ts';
 import { isTaskErrorCode, type TaskErrorCode } from '../../domain/errors.ts';
+import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
 import { MAY_STILL_RENDER, STORE_UNAVAILABLE } from '../../domain/step-limits.ts';
 import {
   CANCELLED_BY_CUSTOMER,
   CANCELLED_BY_OPERATOR,
-  type GeneratedMedia,
+  ENDING_MEMO,
   reasonOf,
+  type RecordedEnding,
+  type TaskEnding,
   type TaskFailure,
 } from '../../domain/task.ts';
+import { TASK_MESSAGES } from '../../domain/task-messages.ts';
 import { CancelledByCustomerError } from '../customer-cancellation.ts';
 
+/** The outcome of a task, and whether its provider may still work on a job of a failed one. */
 export type Ending =
-  | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
-  | { readonly status: 'failed'; readonly failure: TaskFailure; readonly hasJobToCancel: boolean };
+  | Extract<TaskEnding, { status: 'succeeded' }>
+  | (Extract<TaskEnding, { status: 'failed' }> & { readonly hasJobToCancel: boolean });
 
-/** Sentences for customers. */
-export const MESSAGES = {
-  timedOut: 'Processing did not finish in time. Nothing was charged; send the request again.',
-  notStored: 'The result was generated but could not be stored. Nothing was charged; send the request again.',
-  failed: 'Processing failed on the service side. Nothing was charged; send the request again.',
-  ended: 'The task has ended.',
-  rendered: 'The task has been rendered, and will be charged.',
-  unstoppable: 'The task is being rendered, and this model cannot be stopped. It will be charged when it succeeds.',
-  silent: 'The task is being rendered, and the model did not confirm that it stopped. Try again.',
-} as const;
-
-const TIMED_OUT = { code: 'processing_timeout', message: MESSAGES.timedOut } as const;
+const TIMED_OUT = { code: 'processing_timeout', message: TASK_MESSAGES.timedOut } as const;
 
 /** The time until the deadline. @throws ApplicationFailure `processing_timeout` if there is none */
 export function timeLeftMs(deadlineMs: number): number {
@@ -62,7 +64,11 @@ export function toEnding(error: unknown): Ending {
   const verdict = verdictOf(error);
   if (verdict) return { status: 'failed', failure: verdict, hasJobToCancel: mayStillRender(error, verdict) };
   if (ranOutOfTime(error)) return { status: 'failed', failure: TIMED_OUT, hasJobToCancel: true };
-  return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.failed }, hasJobToCancel: true };
+  return {
+    status: 'failed',
+    failure: { code: 'processing_failed', message: TASK_MESSAGES.failed },
+    hasJobToCancel: true,
+  };
 }
 
 /** If the provider gave the verdict, or has a result, its job is over; if the task was given up, it may not be. */
@@ -100,7 +106,17 @@ export function hasTimedOut(ending: Ending): boolean {
   return ending.status === 'failed' && ending.failure.code === TIMED_OUT.code;
 }
 
-/** The outcome by which operators find the workflow. */
-export function outcomeOf(ending: Ending): string {
-  return ending.status === 'succeeded' ? 'succeeded' : reasonOf(ending.failure);
+/** Records the ending for operators, and for the recovery of a database that has lost it. */
+export function recordEnding(ending: Ending, { taskStatus, transferId, deliveryIds }: Resolution): void {
+  const isSuccess = ending.status === 'succeeded';
+  const outcome = isSuccess ? 'succeeded' : reasonOf(ending.failure);
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]);
+  // A task that had already ended in another way keeps that ending.
+  if (taskStatus !== ending.status) return;
+  const recorded: RecordedEnding = {
+    ending: isSuccess ? ending : { status: 'failed', failure: ending.failure },
+    resolutionId: transferId,
+    deliveryIds,
+  };
+  upsertMemo({ [ENDING_MEMO]: recorded });
 }

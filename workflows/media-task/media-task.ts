@@ -4,16 +4,9 @@
  *
  * `steps.ts` has the options of the steps, `endings.ts` the meaning of their failures.
  */
-import {
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-  setCurrentDetails,
-  upsertSearchAttributes,
-} from '@temporalio/workflow';
-import type { Resolution } from '../../activities/media-task/media-task.ts';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
+import { allHandlersFinished, CancellationScope, condition, setCurrentDetails } from '@temporalio/workflow';
 import type { TaskFailure } from '../../domain/task.ts';
+import { TASK_MESSAGES } from '../../domain/task-messages.ts';
 import { CustomerCancellation } from '../customer-cancellation.ts';
 import { awaitLateResult, startDeliveries } from './children.ts';
 import {
@@ -21,8 +14,7 @@ import {
   hasTimedOut,
   isCancelledByCustomer,
   isLate,
-  MESSAGES,
-  outcomeOf,
+  recordEnding,
   timedOut,
   toEnding,
 } from './endings.ts';
@@ -38,7 +30,6 @@ import {
 import { confirmReservation, settleOrRefund } from './steps.ts';
 
 export { jobEnded } from './rendering.ts';
-export type { Resolution };
 
 export interface MediaTaskInput {
   readonly taskId: string;
@@ -84,7 +75,7 @@ async function produce(run: Run): Promise<Ending> {
         () => withdrawJob(run),
       );
       if (isLate(endedAt, deadlineMs)) throw timedOut();
-      cancellation.refuse(MESSAGES.rendered);
+      cancellation.refuse(TASK_MESSAGES.rendered);
       return { status: 'succeeded', output: await storeResult(taskId, submitted, route.steps) };
     }
     if (!('nextRoute' in submitted)) return { status: 'succeeded', output: submitted };
@@ -98,21 +89,21 @@ async function end(
   reservationId: string,
   ending: Ending,
 ): Promise<MediaTaskOutcome> {
-  const { taskStatus, transferId, deliveryIds } = await settleOrRefund(taskId, price, ending);
+  const resolution = await settleOrRefund(taskId, price, ending);
+  recordEnding(ending, resolution);
   cancellation.answer(
-    isCancelledByCustomer(ending) ? { isCancelled: true } : { isCancelled: false, reason: MESSAGES.ended },
+    isCancelledByCustomer(ending) ? { isCancelled: true } : { isCancelled: false, reason: TASK_MESSAGES.ended },
   );
-  cancellation.refuse(MESSAGES.ended);
-  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
-  await startDeliveries(taskId, `task.${ending.status}`, deliveryIds);
+  cancellation.refuse(TASK_MESSAGES.ended);
+  await startDeliveries(taskId, `task.${ending.status}`, resolution.deliveryIds);
   if (ending.status === 'failed' && ending.hasJobToCancel) await cancelJob(taskId, route);
   if (hasTimedOut(ending) && route.jobId !== undefined) await awaitLateResult(taskId, route.jobId, route.steps);
   await condition(allHandlersFinished);
-  setCurrentDetails(`Ended: the task is ${taskStatus}. Ledger row: ${transferId}.`);
+  setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
   return {
-    status: taskStatus,
+    status: resolution.taskStatus,
     reservationId,
-    resolutionId: transferId,
+    resolutionId: resolution.transferId,
     failure: ending.status === 'failed' ? ending.failure : null,
   };
 }
@@ -123,7 +114,7 @@ async function endAgain(
   { reservationId, hasJobToCancel }: { readonly reservationId: string; readonly hasJobToCancel: boolean },
   cancellation: CustomerCancellation,
 ): Promise<MediaTaskOutcome> {
-  cancellation.refuse(MESSAGES.ended);
+  cancellation.refuse(TASK_MESSAGES.ended);
   if (hasJobToCancel) await cancelJob(taskId, { steps: { answers: 'job' } });
   await condition(allHandlersFinished);
   setCurrentDetails('Ended: the task was already final when this workflow started.');

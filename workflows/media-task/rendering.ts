@@ -11,8 +11,9 @@ import {
 import type { RenderedJob, RouteSteps } from '../../activities/media-task/media-task.ts';
 import { STORE_UNAVAILABLE_PAUSE_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
+import { TASK_MESSAGES } from '../../domain/task-messages.ts';
 import type { CustomerCancellation } from '../customer-cancellation.ts';
-import { type Ending, failAs, isStoreUnavailable, MESSAGES, ranOutOfTime, timeLeftMs, verdictOf } from './endings.ts';
+import { type Ending, failAs, isStoreUnavailable, ranOutOfTime, timeLeftMs, verdictOf } from './endings.ts';
 import { type ProviderQueue, step } from './steps.ts';
 
 /** The route that is being tried, and the provider's job once there is one. */
@@ -48,7 +49,7 @@ export async function submit(run: Run) {
     const attempt = () => attemptSubmission(taskId, route.steps, timeLeftMs(deadlineMs));
     try {
       if (route.steps.answers === 'job') return await cancellation.runUnlessCancelled(attempt, () => withdrawJob(run));
-      cancellation.refuse(MESSAGES.unstoppable);
+      cancellation.refuse(TASK_MESSAGES.unstoppable);
       const submitted = await attempt();
       cancellation.allow();
       return submitted;
@@ -110,7 +111,7 @@ export async function storeResult(
     `The provider has finished job ${jobId}. Storing and checking the result. ` +
       'If this keeps failing, the pending activity shows its last failure.',
   );
-  return step('storeResult', queue)(taskId, jobId).catch(failAs('result_transfer_failed', MESSAGES.notStored));
+  return step('storeResult', queue)(taskId, jobId).catch(failAs('result_transfer_failed', TASK_MESSAGES.notStored));
 }
 
 /**
@@ -125,7 +126,7 @@ export async function recheckAfterDeadline(
   error: unknown,
 ): Promise<Ending> {
   if (!ranOutOfTime(error)) throw error;
-  cancellation.refuse(MESSAGES.ended);
+  cancellation.refuse(TASK_MESSAGES.ended);
   setCurrentDetails('The deadline has passed. Looking once more whether the render ended before it.');
   const found = await step('recheckJob', steps)(taskId, jobId).catch((failure: unknown) => {
     throw isCancellation(failure) || verdictOf(failure) ? failure : error;
@@ -143,7 +144,7 @@ export async function withdrawJob({ taskId, route: { steps } }: Run): Promise<st
     steps,
   )(taskId).catch((error: unknown) => {
     if (isCancellation(error)) throw error;
-    return MESSAGES.silent;
+    return TASK_MESSAGES.unconfirmed;
   });
 }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { finishTask, type TaskEnding } from '../../../db/queries/finish-task.ts';
+import { finishTask } from '../../../db/queries/finish-task.ts';
+import type { TaskEnding } from '../../../domain/task.ts';
 import { newId } from '../../../domain/ids.ts';
 import { renderEvent } from '../../../domain/webhook-event.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { findApiKey } from '../../../db/queries/api-keys.ts';
-import { finishTask, finishTasks, type TaskEnding } from '../../../db/queries/finish-task.ts';
+import { finishTask, finishTasks } from '../../../db/queries/finish-task.ts';
+import type { TaskEnding } from '../../../domain/task.ts';
 import { findTransfer } from '../../../db/queries/transfers.ts';
 import { deleteWebhookEndpoint, updateWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { TASK_ERROR_CODES } from '../../../domain/errors.ts';

@@ -8,7 +8,7 @@ import { createTaskStarter } from '../../../services/tasks/task-starter.ts';
 import { createWorkflowAccess } from '../../../services/tasks/workflow-access.ts';
 import { markWorkflowsStarted } from '../../../db/queries/tasks.ts';
 import { newId } from '../../../domain/ids.ts';
-import type { Task } from '../../../domain/task.ts';
+import { ENDING_MEMO, type RecordedEnding, type Task } from '../../../domain/task.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
 import { useTestDatabase } from '../../support/database.ts';
@@ -41,8 +41,8 @@ describe('the repair of abandoned tasks', function () {
   }
 
   /** No worker executes the workflow, so it runs until it is ended from outside. */
-  async function startWorkflow({ id }: Task): Promise<void> {
-    await client.workflow.start('mediaTask', { workflowId: id, taskQueue: 'nobody' });
+  async function startWorkflow({ id }: Task, memo: Record<string, unknown> = {}): Promise<void> {
+    await client.workflow.start('mediaTask', { workflowId: id, taskQueue: 'nobody', memo });
   }
 
   function repair({ at = client, graceSeconds }: { graceSeconds?: number; at?: Client } = {}) {
@@ -131,25 +131,23 @@ describe('the repair of abandoned tasks', function () {
     expect(await stand(task)).to.equal('queued');
   });
 
-  it('completes a task whose workflow is still running, if its history records a refund', async () => {
+  it('completes a task whose workflow is still running, if the workflow recorded a refund', async () => {
     const { database } = testDatabase;
     const task = await overdueTask();
-    await startWorkflow(task);
     const failure = { code: 'processing_failed', message: 'It failed. Try again.' } as const;
-    const recorded = {
+    const recorded: RecordedEnding = {
       ending: { status: 'failed', failure },
       resolutionId: newId('transfer'),
       deliveryIds: [],
-    } as const;
-    const workflows = {
-      ...createWorkflowAccess(client),
-      readEnding: async (id: string) => (id === task.id ? recorded : null),
     };
+    await startWorkflow(task, { [ENDING_MEMO]: recorded });
     const decisions = new Map<string, string>();
+    const workflows = createWorkflowAccess(client);
     for await (const { taskId, decision } of recoverTasks({ database, client, workflows }, false)) {
       decisions.set(taskId, decision);
     }
     expect(decisions.get(task.id)).to.equal('failed');
-    expect(await stand(task)).to.equal('failed: processing_failed');
+    const { status, resolutionId } = await reloadTask(database, task);
+    expect({ status, resolutionId }).to.deep.equal({ status: 'failed', resolutionId: recorded.resolutionId });
   });
 });

@@ -1,7 +1,16 @@
 import { expect } from 'chai';
 import { createWorkflowAccess, type WorkflowAccess } from '../../../services/tasks/workflow-access.ts';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { newId } from '../../../domain/ids.ts';
+import { ENDING_MEMO, type RecordedEnding } from '../../../domain/task.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { useTestTemporal } from '../../support/temporal.ts';
+
+const RECORDED: RecordedEnding = {
+  ending: { status: 'failed', failure: { code: 'processing_timeout', message: 'Too late.' } },
+  resolutionId: newId('transfer'),
+  deliveryIds: [newId('delivery')],
+};
 
 describe('access to workflows', function () {
   this.timeout(180_000);
@@ -15,8 +24,8 @@ describe('access to workflows', function () {
   });
 
   /** No worker executes the workflow, so it runs until it is ended from outside. */
-  async function startWorkflow(workflowId: string): Promise<void> {
-    await temporal.client.workflow.start('anything', { workflowId, taskQueue: 'nobody' });
+  async function startWorkflow(workflowId: string, memo: Record<string, unknown> = {}): Promise<void> {
+    await temporal.client.workflow.start('anything', { workflowId, taskQueue: 'nobody', memo });
   }
 
   it('reports that Temporal answers', async () => {
@@ -46,8 +55,27 @@ describe('access to workflows', function () {
     expect(await access.cancel('missing')).to.equal(false);
   });
 
+  it('reads the ending that the latest run of a workflow records, or else an earlier run', async () => {
+    await startWorkflow('recorded');
+    expect(await access.readEnding('recorded')).to.equal(null);
+    await temporal.client.workflow.getHandle('recorded').terminate();
+    await startWorkflow('recorded', { [ENDING_MEMO]: RECORDED });
+    expect(await access.readEnding('recorded')).to.deep.equal(RECORDED);
+    await temporal.client.workflow.getHandle('recorded').terminate();
+    await startWorkflow('recorded');
+    // Temporal lists a run shortly after its start.
+    await waitUntil(async () => expect(await access.readEnding('recorded')).to.deep.equal(RECORDED), {
+      timeoutMs: 30_000,
+    });
+    expect(await access.readEnding('missing')).to.equal(null);
+  });
+
   it('reports an error when Temporal does not answer', async () => {
-    for (const call of [accessToNothing.describe('any'), accessToNothing.cancel('any')]) {
+    for (const call of [
+      accessToNothing.readEnding('any'),
+      accessToNothing.describe('any'),
+      accessToNothing.cancel('any'),
+    ]) {
       expect(await rejectionOf(call)).to.include({ code: 'processing_unavailable', status: 503 });
     }
   });
