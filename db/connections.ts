@@ -158,8 +158,8 @@ const UNAVAILABLE_STATES: ReadonlySet<string> = new Set([
   '25006', // read_only_sql_transaction, on a standby
 ]);
 const UNREACHABLE_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND']);
-/** The messages of the pools and the driver for an unreachable server. */
-const UNREACHABLE_MESSAGES = ['timeout expired', 'timeout exceeded when trying to connect', 'Knex: Timeout acquiring'];
+/** The messages of the driver and the pool for an unreachable server. */
+const UNREACHABLE_MESSAGES = ['timeout expired', 'Knex: Timeout acquiring'];
 
 /** Whether the message starts with one of the prefixes. The query builder puts the statement before the message. */
 function hasMessage({ message }: Error, prefixes: readonly string[]): boolean {

@@ -16,13 +16,19 @@ export type Database = Knex;
  *
  * @param url a PostgreSQL connection URL
  * @param poolSize the most connections
+ * @param name of the connections in PostgreSQL; `min` of them stay open once they are
  */
-export function createDatabase(url: string, poolSize: number, limits: ConnectionLimits = SERVING_LIMITS): Database {
+export function createDatabase(
+  url: string,
+  poolSize: number,
+  limits: ConnectionLimits = SERVING_LIMITS,
+  { name = 'genway', min = 0 } = {},
+): Database {
   return knex({
     client: 'pg',
-    connection: connectionConfig(url, 'genway', limits),
+    connection: connectionConfig(url, name, limits),
     pool: {
-      min: 0,
+      min,
       max: poolSize,
       createTimeoutMillis: CONNECT_TIMEOUT_MS,
       afterCreate: (client: Client, done: (error: null, client: Client) => void) => {
@@ -46,7 +52,7 @@ export function picoUsd(column: string): bigint {
 
 /** SQL for the database's time in so many seconds from now, for an insert or an update. */
 export function secondsFromNow(database: Database, seconds: number): Knex.Raw {
-  return database.raw(`now() + ? * interval '1 second'`, [seconds]);
+  return database.raw(`now() + :seconds * interval '1 second'`, { seconds });
 }
 
 /** Returns the row of a statement that always returns one row, such as an insert or a sum. */

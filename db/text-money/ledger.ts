@@ -1,15 +1,16 @@
 /**
  * Runs the statement that takes allowances, returns them and charges completed requests: see
- * `db/functions/write-text.sql`. The ledger has its own connections, and uses them without a query builder.
+ * `db/functions/write-text.sql`. The ledger has its own connections, whose name shows other processes that this process
+ * is alive, even while it sends no heartbeats.
  */
-import { Pool } from 'pg';
 import type { Credit } from '../../domain/allowance.ts';
 import type { EndUserBudget } from '../../domain/end-user.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { HoldAmounts } from '../../domain/text-price.ts';
 import type { HoldRefusal } from '../../domain/text-refusal.ts';
-import { connectionConfig, SERVING_LIMITS, watchConnection } from '../connections.ts';
+import { SERVING_LIMITS } from '../connections.ts';
+import { createDatabase, onlyRow } from '../database.ts';
 import { settlementsLiteral, type TextRequestRow, type TextSettlement } from './settlement.ts';
 
 /** A hold to make before a model is called. */
@@ -148,7 +149,8 @@ const SHORTAGES: ReadonlySet<HoldRefusal> = new Set([
   'insufficient_funds',
 ]);
 
-const WRITE = { name: 'write_text', text: 'SELECT write_text($1, $2, $3, $4, $5, $6, $7, $8) AS written' };
+const WRITE = /* sql */ `SELECT write_text(:processId, :number, :asks, :settlements, :mayBeRecorded, :wantsAll,
+  :neverToppedUp, :toppedUp) AS written`;
 
 /** The result of `write_text`. */
 interface WrittenJson {
@@ -191,37 +193,23 @@ interface AllowanceJson {
 /** Connects on demand. */
 export function createTextLedger(options: TextLedgerOptions): TextLedger {
   const { url, poolSize, processId, freeRequestsPerMinute } = options;
-  // The connections' name shows other processes that this process is alive, even while it sends no heartbeats.
-  const pool = new Pool({
-    ...connectionConfig(url, connectionName(processId), SERVING_LIMITS),
-    max: poolSize,
-    min: 1,
-  });
-  pool.on('connect', (client) => watchConnection(client, SERVING_LIMITS.silenceMs));
-  // The pool replaces a broken idle connection on demand.
-  pool.on('error', () => {});
-  const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
+  const database = createDatabase(url, poolSize, SERVING_LIMITS, { name: connectionName(processId), min: 1 });
 
   return {
     async write({ number, allowanceRequests, settlements, mayBeRecorded = false, wantsAll = false }) {
-      const { rows } = await pool.query<{ written: WrittenJson }>({
-        ...WRITE,
-        values: [
-          processId,
-          number,
-          allowanceRequestsJson(allowanceRequests),
-          settlementsLiteral(settlements),
-          mayBeRecorded,
-          wantsAll,
-          neverToppedUp,
-          toppedUp,
-        ],
+      const { rows } = await database.raw<{ rows: { written: WrittenJson }[] }>(WRITE, {
+        processId,
+        number,
+        asks: allowanceRequestsJson(allowanceRequests),
+        settlements: settlementsLiteral(settlements),
+        mayBeRecorded,
+        wantsAll,
+        ...freeRequestsPerMinute,
       });
-      if (!rows[0]) throw new Error('a SELECT without FROM always has a row');
-      return toWritten(rows[0].written);
+      return toWritten(onlyRow(rows).written);
     },
-    ping: () => pool.query('SELECT 1'),
-    close: () => pool.end(),
+    ping: async () => database.raw('SELECT 1'),
+    close: () => database.destroy(),
   };
 }
 
