@@ -46,7 +46,7 @@ export async function migrate(databaseUrl: string): Promise<readonly string[]> {
   const database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 3 } });
   try {
     return await database.transaction(async (lock) => {
-      await lock.raw('SELECT pg_advisory_xact_lock(?)', [MIGRATION_LOCK]);
+      await lock.raw('SELECT pg_advisory_xact_lock(:lock)', { lock: MIGRATION_LOCK });
       // No other process migrates now, so a lock of knex can only remain from a killed run.
       await database.migrate.forceFreeMigrationsLock({ migrationSource });
       const [, applied]: [number, string[]] = await database.migrate.latest({ migrationSource });

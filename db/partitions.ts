@@ -26,11 +26,11 @@ export async function ensurePartitions(database: Knex, at?: Date): Promise<void>
   const now = at ?? (await databaseTime(database));
   const previousMonth = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
   for (const table of PARTITIONED_TABLES) {
-    await database.raw('SELECT ensure_month_partitions(?, ?::date, ?)', [
+    await database.raw('SELECT ensure_month_partitions(:table, :month::date, :months)', {
       table,
-      previousMonth.toISOString().slice(0, 10),
-      PARTITION_MONTHS,
-    ]);
+      month: previousMonth.toISOString().slice(0, 10),
+      months: PARTITION_MONTHS,
+    });
   }
 }
 
@@ -48,9 +48,9 @@ export async function withPartitions<Result>(database: Knex, work: () => Promise
 /** Whether the current month, by the database's time, lacks a partition. */
 export async function isMissingPartitions(database: Knex): Promise<boolean> {
   const { rows } = await database.raw<{ rows: unknown[] }>(
-    `SELECT 1 FROM unnest(?::text[]) AS parent
+    `SELECT 1 FROM unnest(:tables::text[]) AS parent
     WHERE to_regclass(parent || to_char(now() AT TIME ZONE 'UTC', '_YYYY_MM')) IS NULL`,
-    [[...PARTITIONED_TABLES]],
+    { tables: [...PARTITIONED_TABLES] },
   );
   return rows.length > 0;
 }
@@ -72,8 +72,8 @@ export async function listMonths(database: Knex): Promise<readonly Month[]> {
     /* sql */ `
     SELECT replace(right(inhrelid::regclass::text, 7), '_', '-') AS month,
       sum(pg_total_relation_size(inhrelid)) AS bytes
-    FROM pg_inherits WHERE inhparent = ANY (?::regclass[]) GROUP BY 1 ORDER BY 1`,
-    [[...PARTITIONED_TABLES]],
+    FROM pg_inherits WHERE inhparent = ANY (:tables::regclass[]) GROUP BY 1 ORDER BY 1`,
+    { tables: [...PARTITIONED_TABLES] },
   );
   return rows.map(({ month, bytes }) => ({ month, bytes: Number(bytes) }));
 }
@@ -91,7 +91,7 @@ export async function detachMonth(database: Knex, month: string): Promise<void> 
     await database.transaction(async (transaction) => {
       // While this lock waits for a long query, all other statements wait behind the lock.
       await transaction.raw(`SET LOCAL lock_timeout = '5s'`);
-      await transaction.raw('SELECT detach_month(?::date)', [`${month}-01`]);
+      await transaction.raw('SELECT detach_month(:month::date)', { month: `${month}-01` });
     });
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;

@@ -76,9 +76,9 @@ async function readPage(
     /* sql */ `
     SELECT ARRAY[${key.join(', ')}] AS key, ${context ?? 'NULL'} AS context, ARRAY[${columns.join(', ')}] AS encrypted
     FROM ${table}
-    WHERE (${key.join(', ')}) > (${placeholders(key)}) AND num_nonnulls(${columns.join(', ')}) > 0
-    ORDER BY ${key.join(', ')} LIMIT ?`,
-    [...after, PAGE_SIZE],
+    WHERE (${key.join(', ')}) > (:${key.join(', :')}) AND num_nonnulls(${columns.join(', ')}) > 0
+    ORDER BY ${key.join(', ')} LIMIT :limit`,
+    { ...named(key, after), limit: PAGE_SIZE },
   );
   return rows;
 }
@@ -90,16 +90,16 @@ async function replace(
   row: EncryptedRow,
   reencrypted: readonly (Buffer | null)[],
 ): Promise<number> {
-  const { rowCount } = await database.raw<{ rowCount: number }>(
-    /* sql */ `
-    UPDATE ${table} SET ${columns.map((column) => `${column} = coalesce(?, ${column})`).join(', ')}
-    WHERE (${key.join(', ')}) = (${placeholders(key)})
-      AND ${columns.map((column) => `${column} IS NOT DISTINCT FROM ?::bytea`).join(' AND ')}`,
-    [...reencrypted, ...row.key, ...row.encrypted],
+  const stored = named(columns, row.encrypted);
+  const changed = named(
+    columns,
+    reencrypted.map((value, index) => value ?? row.encrypted[index] ?? null),
   );
-  return rowCount;
+  return database(table)
+    .where({ ...named(key, row.key), ...stored })
+    .update(changed);
 }
 
-function placeholders(values: readonly unknown[]): string {
-  return values.map(() => '?').join(', ');
+function named<Value>(names: readonly string[], values: readonly Value[]): Record<string, Value | null> {
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? null]));
 }

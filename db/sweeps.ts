@@ -79,8 +79,8 @@ function rowsWhere(table: string, condition: string): Sweep {
     const { rowCount } = await database.raw<{ rowCount: number }>(
       /* sql */ `
       DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${table} WHERE ${condition} LIMIT ? FOR UPDATE SKIP LOCKED))`,
-      [limit],
+        SELECT ctid FROM ${table} WHERE ${condition} LIMIT :limit FOR UPDATE SKIP LOCKED))`,
+      { limit },
     );
     return rowCount;
   };

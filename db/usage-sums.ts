@@ -53,8 +53,8 @@ async function findSettled(database: Database, patienceMs: number): Promise<Date
   const untilMs = performance.now() + patienceMs;
   for (;;) {
     const ended = await database.raw<{ rows: unknown[] }>(
-      'SELECT 1 WHERE pg_snapshot_xmin(pg_current_snapshot()) > CAST(? AS xid8)',
-      [found.last],
+      'SELECT 1 WHERE pg_snapshot_xmin(pg_current_snapshot()) > CAST(:last AS xid8)',
+      { last: found.last },
     );
     if (ended.rows.length > 0) return found.before;
     if (performance.now() >= untilMs) return null;
@@ -82,7 +82,7 @@ async function sumNextHour(database: Database, settled: Date): Promise<boolean> 
         available = summed.available + EXCLUDED.available, reserved = summed.reserved + EXCLUDED.reserved`,
       part,
     );
-    await transaction.raw('UPDATE daily_usage_summed SET before = ?', [part.ends]);
+    await transaction('daily_usage_summed').update({ before: part.ends });
     return true;
   });
 }
@@ -93,8 +93,8 @@ async function lockSummed(
   settled: Date,
 ): Promise<{ readonly begins: Date; readonly ends: Date } | null> {
   const { rows } = await transaction.raw<{ rows: { begins: Date; ends: Date }[] }>(
-    `SELECT before AS begins, least(before + interval '${STEP}', ?) AS ends FROM daily_usage_summed FOR UPDATE`,
-    [settled],
+    `SELECT before AS begins, least(before + interval '${STEP}', :settled) AS ends FROM daily_usage_summed FOR UPDATE`,
+    { settled },
   );
   const [part] = rows;
   return part && part.begins < part.ends ? part : null;

@@ -120,13 +120,13 @@ export async function listAccounts(
 ): Promise<readonly Account[]> {
   const query = database<AccountRow>('accounts').where(columnsOf({ externalId }));
   if (search !== undefined) {
-    void query.whereRaw('(id = ? OR concat_ws(?, name, email, external_id) ILIKE ?)', [
+    const pattern = containsPattern(search);
+    void query.whereRaw('(id = :search OR concat_ws(chr(10), name, email, external_id) ILIKE :pattern)', {
       search,
-      '\n',
-      containsPattern(search),
-    ]);
+      pattern,
+    });
   }
-  if (email !== undefined) void query.whereRaw('lower(email) = lower(?)', [email]);
+  if (email !== undefined) void query.whereRaw('lower(email) = lower(:email)', { email });
   if (suspended !== undefined) void (suspended ? query.whereNotNull('suspended_at') : query.whereNull('suspended_at'));
   return (await newestFirst(query, page)).map(toAccount);
 }
@@ -165,8 +165,8 @@ export async function sumAccountTotals(database: Database, accountId: string): P
       coalesce(sum(amount) FILTER (WHERE kind IN ${CHARGES}), 0) AS charged,
       coalesce(sum(amount) FILTER (WHERE kind = 'refund'), 0) AS refunded,
       coalesce(sum(${CHANGE.available}) FILTER (WHERE kind = 'adjustment'), 0) AS adjusted
-    FROM transfers WHERE account_id = ?`,
-    [accountId],
+    FROM transfers WHERE account_id = :accountId`,
+    { accountId },
   );
   return readRow(onlyRow(rows), {
     amounts: ['topped_up', 'signup_granted', 'promo_granted', 'promo_expired', 'charged', 'refunded', 'adjusted'],

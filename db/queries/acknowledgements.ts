@@ -69,8 +69,8 @@ export async function listAcknowledgements(
     FROM reconciliations AS report CROSS JOIN LATERAL jsonb_array_elements(report.findings) AS finding
     JOIN acknowledgements AS acknowledgement
       ON ${SAME_FINDING} AND (acknowledgement.outcome IS NULL OR acknowledgement.outcome = 'confirmed')
-    WHERE report.id = ? ORDER BY acknowledgement.id`,
-    [reconciliationId],
+    WHERE report.id = :reconciliationId ORDER BY acknowledgement.id`,
+    { reconciliationId },
   );
   return rows.map(camelCased);
 }

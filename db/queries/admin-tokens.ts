@@ -44,8 +44,8 @@ export async function useAdminToken(database: Database, digest: Buffer): Promise
   const { rows } = await database.raw<{ rows: (AdminTokenRow & { is_noted: boolean })[] }>(
     /* sql */ `
     SELECT *, coalesce(last_used_at > now() - interval '1 minute', false) AS is_noted FROM admin_tokens
-    WHERE digest = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
-    [digest],
+    WHERE digest = :digest AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    { digest },
   );
   const [row] = rows;
   if (!row) return null;

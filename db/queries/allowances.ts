@@ -35,9 +35,9 @@ export async function recallAllowances(database: Database, owner: Owner): Promis
       /* sql */ `
       SELECT EXISTS (
         SELECT FROM text_allowances AS allowance JOIN processes ON processes.id = allowance.process_id
-        WHERE allowance.id = ANY (?) AND (answered_at >= recalled_at) IS NOT TRUE
+        WHERE allowance.id = ANY (:ids) AND (answered_at >= recalled_at) IS NOT TRUE
           AND ${isLeaseValid('clock_timestamp()')}) AS waits`,
-      [recalled.map(({ id }) => id)],
+      { ids: recalled.map(({ id }) => id) },
     );
     if (rows[0]?.waits !== true) break;
     await sleep(POLL_MS);

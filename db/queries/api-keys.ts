@@ -76,16 +76,12 @@ export async function insertApiKey(
 
 /** Finds keys by their digests, deleted ones included, with their accounts, in order; null where there is no key. */
 export async function findCallers(database: Database, digests: readonly Buffer[]): Promise<readonly (Caller | null)[]> {
-  const rows = await database<CallerRow & { digest: Buffer }>('api_keys')
-    .join('accounts', 'accounts.id', 'api_keys.account_id')
-    .whereIn('api_keys.digest', digests)
-    .select(
-      'api_keys.*',
-      'accounts.topped_up_at',
-      'accounts.suspended_at',
-      'accounts.budgets_version',
-      database.raw(`${PLANNED_VERSIONS} AS planned`),
-    );
+  const { rows } = await database.raw<{ rows: (CallerRow & { readonly digest: Buffer })[] }>(
+    /* sql */ `
+    SELECT api_keys.*, topped_up_at, suspended_at, budgets_version, ${PLANNED_VERSIONS} AS planned
+    FROM api_keys JOIN accounts ON accounts.id = account_id WHERE digest = ANY (:digests)`,
+    { digests: [...digests] },
+  );
   const callers = new Map(rows.map((row) => [row.digest.toString('hex'), toCaller(row)]));
   return digests.map((digest) => callers.get(digest.toString('hex')) ?? null);
 }

@@ -34,8 +34,8 @@ export async function acceptAutoTopUp(
 ): Promise<void> {
   await database.transaction(async (transaction) => {
     const { rowCount } = await transaction.raw<{ rowCount: number }>(
-      'INSERT INTO agreed_checkouts (checkout_id) VALUES (?) ON CONFLICT DO NOTHING',
-      [checkoutId],
+      'INSERT INTO agreed_checkouts (checkout_id) VALUES (:checkoutId) ON CONFLICT DO NOTHING',
+      { checkoutId },
     );
     if (rowCount > 0) await setAutoTopUp(transaction, agreed);
   });
@@ -58,8 +58,8 @@ export async function setAutoTopUp(
 
 export async function findAutoTopUp(database: Database, accountId: string): Promise<AutoTopUp | null> {
   const { rows } = await database.raw<{ rows: RowOf<AutoTopUp>[] }>(
-    `SELECT ${COLUMNS} FROM auto_top_ups WHERE account_id = ?`,
-    [accountId],
+    `SELECT ${COLUMNS} FROM auto_top_ups WHERE account_id = :accountId`,
+    { accountId },
   );
   return rows[0] ? readRow(rows[0], AMOUNTS) : null;
 }

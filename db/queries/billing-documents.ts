@@ -67,9 +67,9 @@ export async function issueDocument(transaction: Database, due: DueDocument): Pr
   const { rows } = await transaction.raw<{ rows: { year: number; last_number: number }[] }>(
     /* sql */ `
     INSERT INTO billing_numbers AS known (kind, year, last_number)
-    VALUES (?, extract(year FROM now() AT TIME ZONE 'UTC'), 1)
+    VALUES (:kind, extract(year FROM now() AT TIME ZONE 'UTC'), 1)
     ON CONFLICT (kind, year) DO UPDATE SET last_number = known.last_number + 1 RETURNING year, last_number`,
-    [kind],
+    { kind },
   );
   const { year, last_number: count } = onlyRow(rows);
   await transaction('billing_documents').insert({

@@ -83,7 +83,7 @@ export async function closeMonth(
 
 /** Locks the closing of months, and the changes on which closing depends, until the transaction ends. */
 export async function lockClosing(transaction: Database): Promise<void> {
-  await transaction.raw('SELECT pg_advisory_xact_lock(?)', [CLOSING_LOCK]);
+  await transaction.raw('SELECT pg_advisory_xact_lock(:lock)', { lock: CLOSING_LOCK });
 }
 
 /** Returns why an open month cannot be closed now; null if it can. */
@@ -92,8 +92,8 @@ export async function findMonthRefusal(database: Database, month: Month): Promis
   const next = last && nextMonth(last);
   if (next !== null && next !== month.name) return { reason: 'out of turn', next };
   const { rows } = await database.raw<{ rows: { is_over: boolean }[] }>(
-    `SELECT ?::timestamptz + interval '1 day' <= now() AS is_over`,
-    [month.to],
+    `SELECT :end::timestamptz + interval '1 day' <= now() AS is_over`,
+    { end: month.to },
   );
   if (!rows[0]?.is_over) return { reason: 'not over' };
   const latest = await findLatestReport(database, month.name);
@@ -105,10 +105,10 @@ export async function findMonthRefusal(database: Database, month: Month): Promis
 async function findUncomparedBill(database: Database, month: Month): Promise<{ readonly vendor: string } | null> {
   const { rows } = await database.raw<{ rows: { vendor: string }[] }>(
     /* sql */ `
-    SELECT vendor FROM vendor_bills WHERE month = ?::date AND imported_at >=
+    SELECT vendor FROM vendor_bills WHERE month = :month::date AND imported_at >=
       coalesce((SELECT max(created_at) FROM reconciliations WHERE finished_at IS NOT NULL), '-infinity')
     ORDER BY vendor LIMIT 1`,
-    [`${month.name}-01`],
+    { month: `${month.name}-01` },
   );
   return rows[0] ?? null;
 }
@@ -136,8 +136,8 @@ export async function listAcknowledged(database: Database, month: Month): Promis
 /** Reads the current sums of a month. */
 export async function readMonthTotals(database: Database, month: Month): Promise<MonthTotals> {
   const { rows } = await database.raw<{ rows: Pick<ClosedMonthRow, 'transfers' | 'amounts'>[] }>(
-    'SELECT transfers, amounts FROM books_of_month(?::date)',
-    [`${month.name}-01`],
+    'SELECT transfers, amounts FROM books_of_month(:month::date)',
+    { month: `${month.name}-01` },
   );
   return toMonthTotals(onlyRow(rows));
 }
@@ -153,8 +153,8 @@ export async function listClosedMonths(database: Database): Promise<readonly Clo
 /** @param month such as `2026-10` @returns null if the month is open */
 export async function findClosedMonth(database: Database, month: string): Promise<ClosedMonth | null> {
   const { rows } = await database.raw<{ rows: ClosedMonthRow[] }>(
-    `SELECT ${COLUMNS} FROM closed_months WHERE closed_months.month = ?::date`,
-    [`${month}-01`],
+    `SELECT ${COLUMNS} FROM closed_months WHERE closed_months.month = :month::date`,
+    { month: `${month}-01` },
   );
   return rows[0] ? toClosedMonth(rows[0]) : null;
 }

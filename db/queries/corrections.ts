@@ -30,13 +30,17 @@ export interface Correction extends NewCorrection {
 }
 
 /** Reads corrections with the names of their accounts. @param rest SQL for the conditions, the order and a lock */
-async function readCorrections(database: Database, rest: string, binding: string | number): Promise<Correction[]> {
+async function readCorrections(
+  database: Database,
+  rest: string,
+  given: { readonly [name: string]: string | number },
+): Promise<Correction[]> {
   const { rows } = await database.raw<{ rows: RowOf<Correction>[] }>(
     /* sql */ `
     SELECT correction.*, account.name AS account_name,
       CASE WHEN outcome IS NULL AND expires_at <= now() THEN 'expired' ELSE outcome END AS outcome
     FROM corrections AS correction JOIN accounts AS account ON account.id = correction.account_id ${rest}`,
-    [binding],
+    given,
   );
   return rows.map((row) => readRow(row, { amounts: ['amount'] }));
 }
@@ -54,7 +58,7 @@ export async function insertCorrection(
   await database('corrections')
     .insert({
       ...columnsOf(correction),
-      expires_at: database.raw('now() + make_interval(days => ?)', [pendingDays]),
+      expires_at: database.raw('now() + make_interval(days => :pendingDays)', { pendingDays }),
     })
     .onConflict('id')
     .ignore();
@@ -69,13 +73,13 @@ export async function hasCorrection(database: Database, id: string): Promise<boo
 }
 
 async function findCorrection(database: Database, id: string): Promise<Correction | null> {
-  const [found] = await readCorrections(database, 'WHERE correction.id = ?', id);
+  const [found] = await readCorrections(database, 'WHERE correction.id = :id', { id });
   return found ?? null;
 }
 
 /** Locks a correction, so that nobody else decides it until the transaction ends; null if there is none. */
 export async function lockCorrection(transaction: Database, id: string): Promise<Correction | null> {
-  const [locked] = await readCorrections(transaction, 'WHERE correction.id = ? FOR UPDATE OF correction', id);
+  const [locked] = await readCorrections(transaction, 'WHERE correction.id = :id FOR UPDATE OF correction', { id });
   return locked ?? null;
 }
 
@@ -95,12 +99,12 @@ export async function decideCorrection(
 
 /** Lists the corrections that wait for a second person, oldest first. */
 export function listPendingCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
-  const rest = 'WHERE outcome IS NULL AND expires_at > now() ORDER BY correction.id LIMIT ?';
-  return readCorrections(database, rest, limit);
+  const rest = 'WHERE outcome IS NULL AND expires_at > now() ORDER BY correction.id LIMIT :limit';
+  return readCorrections(database, rest, { limit });
 }
 
 /** Lists the approved, rejected, withdrawn and expired corrections, newest first. */
 export function listDecidedCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
-  const rest = 'WHERE outcome IS NOT NULL OR expires_at <= now() ORDER BY correction.id DESC LIMIT ?';
-  return readCorrections(database, rest, limit);
+  const rest = 'WHERE outcome IS NOT NULL OR expires_at <= now() ORDER BY correction.id DESC LIMIT :limit';
+  return readCorrections(database, rest, { limit });
 }

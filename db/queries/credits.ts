@@ -141,7 +141,7 @@ export function adjustOnce(
   const { id } = adjustment;
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
-      await transaction.raw(`SELECT pg_advisory_xact_lock(hashtextextended('adjustment ' || ?, 0))`, [id]);
+      await transaction.raw(`SELECT pg_advisory_xact_lock(hashtextextended('adjustment ' || :id, 0))`, { id });
       const earlier = await findTransferById(transaction, id);
       if (earlier) return { transfer: earlier, applied: false };
       await insertAdjustment(transaction, adjustment);

@@ -195,7 +195,11 @@ export async function claimDeliveriesToStart(
 ): Promise<readonly DeliveryToStart[]> {
   const { rows } = await database.raw<{
     rows: (Omit<RowOf<DeliveryToStart>, 'first_attempt'> & { readonly attempts: number })[];
-  }>('SELECT * FROM claim_deliveries(?, ?, ?::jsonb)', [limit, retryAfterSeconds, ATTEMPT_LIMITS_JSON]);
+  }>('SELECT * FROM claim_deliveries(:limit, :retryAfterSeconds, :limits::jsonb)', {
+    limit,
+    retryAfterSeconds,
+    limits: ATTEMPT_LIMITS_JSON,
+  });
   return rows.map(({ attempts, ...row }) => ({ ...camelCased(row), firstAttempt: attempts + 1 }));
 }
 

@@ -81,12 +81,10 @@ export async function startAttempt(
   deliveryId: string,
   { number, firstDelaySeconds = 0 }: { readonly number: number; readonly firstDelaySeconds?: number },
 ): Promise<Admission | null> {
-  const { rows } = await database.raw<{ rows: AdmissionRow[] }>('SELECT * FROM begin_attempt(?, ?, ?, ?::jsonb)', [
-    deliveryId,
-    number,
-    firstDelaySeconds,
-    ATTEMPT_LIMITS_JSON,
-  ]);
+  const { rows } = await database.raw<{ rows: AdmissionRow[] }>(
+    'SELECT * FROM begin_attempt(:deliveryId, :number, :firstDelaySeconds, :limits::jsonb)',
+    { deliveryId, number, firstDelaySeconds, limits: ATTEMPT_LIMITS_JSON },
+  );
   const row = rows[0];
   if (!row) return null;
   const state = toState(row);
@@ -117,11 +115,10 @@ export async function recordAttempt(
           disabled_reason: outcome.disabledReason,
         }),
   };
-  const { rows } = await database.raw<{ rows: StateRow[] }>('SELECT * FROM end_attempt(?, ?::jsonb, ?::jsonb)', [
-    deliveryId,
-    JSON.stringify(made),
-    ATTEMPT_LIMITS_JSON,
-  ]);
+  const { rows } = await database.raw<{ rows: StateRow[] }>(
+    'SELECT * FROM end_attempt(:deliveryId, :made::jsonb, :limits::jsonb)',
+    { deliveryId, made: JSON.stringify(made), limits: ATTEMPT_LIMITS_JSON },
+  );
   if (!rows[0]) throw new Error(`there is no delivery ${deliveryId}`);
   return toState(rows[0]);
 }

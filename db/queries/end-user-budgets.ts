@@ -37,10 +37,11 @@ export async function setEndUserBudget(database: Database, wanted: NewBudget): P
     const { count } = onlyRow(await budgets().count<{ count: string }[]>('*'));
     if (!known && Number(count) >= END_USERS.maxBudgets) return null;
     const ofPeriod = (kept: string, started: string) =>
-      transaction.raw(`CASE WHEN end_user_budgets.limit_period = ? THEN end_user_budgets.${kept} ELSE ${started} END`, [
-        limitPeriod,
-      ]);
-    const used = transaction.raw('held_by_tasks(?, ?)', [accountId, endUser]);
+      transaction.raw(
+        `CASE WHEN end_user_budgets.limit_period = :limitPeriod THEN end_user_budgets.${kept} ELSE ${started} END`,
+        { limitPeriod },
+      );
+    const used = transaction.raw('held_by_tasks(:accountId, :endUser)', { accountId, endUser });
     const rows = await transaction('end_user_budgets')
       .insert({ ...columnsOf({ id: newId('endUserBudget'), ...budget }), used })
       .onConflict(['account_id', 'end_user'])

@@ -63,8 +63,8 @@ export async function listFailedAttempts(
   textRequestId: string,
 ): Promise<readonly FailedTextAttempt[]> {
   const { rows } = await database.raw<{ rows: Row[] }>(
-    `${ATTEMPTS} WHERE attempt.text_request_id = ? ORDER BY attempt.number`,
-    [textRequestId],
+    `${ATTEMPTS} WHERE attempt.text_request_id = :textRequestId ORDER BY attempt.number`,
+    { textRequestId },
   );
   return rows.map(toAttempt);
 }

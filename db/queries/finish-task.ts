@@ -97,8 +97,8 @@ async function finishRows(database: Database, items: readonly object[]): Promise
   // A refund that pays a debt writes a transfer into the current month.
   const { rows } = await withPartitions(database, () =>
     database.raw<{ rows: FinishedRow[] }>(
-      'SELECT finished.place, finished.applied, finished.delivery_ids, (finished.task).* FROM finish_tasks(?::jsonb) AS finished',
-      [JSON.stringify(items)],
+      'SELECT finished.place, finished.applied, finished.delivery_ids, (finished.task).* FROM finish_tasks(:items::jsonb) AS finished',
+      { items: JSON.stringify(items) },
     ),
   );
   return rows;

@@ -63,8 +63,8 @@ export async function claimIdempotencyKey(database: Database, claim: NewClaim): 
     /* sql */ `
     SELECT held.*, encrypted_body IS NULL OR ${isDueTask('task_id')} AS is_erased
     FROM idempotency_keys AS held JOIN accounts AS owner ON owner.id = account_id
-    WHERE account_id = ? AND key = ?`,
-    [accountId, key],
+    WHERE account_id = :accountId AND key = :key`,
+    { accountId, key },
   );
   const [row] = rows;
   // The holder failed and released the key between the two statements. The caller can retry.
@@ -123,7 +123,7 @@ export async function completeIdempotencyKey(
     .whereNull('completed_at')
     .update({
       completed_at: transaction.fn.now(),
-      expires_at: transaction.raw('now() + make_interval(hours => ?)', [IDEMPOTENCY.windowHours]),
+      expires_at: transaction.raw('now() + make_interval(hours => :hours)', { hours: IDEMPOTENCY.windowHours }),
       status,
       encrypted_body: encryptedBody,
     });

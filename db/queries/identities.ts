@@ -30,15 +30,15 @@ export async function listIdentities(database: Database, userId: string): Promis
   const { rows } = await database.raw<{ rows: ListedIdentity[] }>(
     /* sql */ `
     SELECT ${ID} AS id, issuer, subject, created_at AS "createdAt" FROM user_identities
-    WHERE user_id = ? ORDER BY created_at, id`,
-    [userId],
+    WHERE user_id = :userId ORDER BY created_at, id`,
+    { userId },
   );
   return rows;
 }
 
 /** @returns whether the user had the identity */
 export async function deleteIdentity(database: Database, userId: string, id: string): Promise<boolean> {
-  return (await database('user_identities').where({ user_id: userId }).whereRaw(`${ID} = ?`, [id]).delete()) === 1;
+  return (await database('user_identities').where({ user_id: userId }).whereRaw(`${ID} = :id`, { id }).delete()) === 1;
 }
 
 /** Whether the user has an identity at the provider. */

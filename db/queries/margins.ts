@@ -134,13 +134,13 @@ export async function listRenders(
     )
     .whereIn('task.status', status === undefined ? ['succeeded', 'failed'] : [status]);
   if (model !== undefined) void query.where('task.model', model);
-  if (upstream !== undefined) void query.whereRaw('coalesce(sent.provider, task.provider) = ?', [upstream]);
+  if (upstream !== undefined) void query.whereRaw('coalesce(sent.provider, task.provider) = :upstream', { upstream });
   createdIn(query, period, 'task.created_at');
   if (before !== undefined) {
     const createdAt = new Date(createdAtMsOf('task', before));
     void query
       .where('task.created_at', '<=', createdAt)
-      .whereRaw('(task.created_at, task.id) < (?, ?)', [createdAt, before]);
+      .whereRaw('(task.created_at, task.id) < (:createdAt, :before)', { createdAt, before });
   }
   const rows: RenderRow[] = await query
     .select('task.id', 'task.created_at', 'task.account_id', 'task.kind', 'task.model', 'task.status')

@@ -130,8 +130,8 @@ export async function listCurrentVersions(database: Database, limit: number): Pr
     /* sql */ `
     SELECT * FROM price_list_versions AS one
     WHERE version >= ${IN_FORCE} AND EXISTS (SELECT FROM accounts WHERE price_list = one.list)
-    ORDER BY list, version LIMIT ?`,
-    [limit],
+    ORDER BY list, version LIMIT :limit`,
+    { limit },
   );
   return rows.map(camelCased);
 }

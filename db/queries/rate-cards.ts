@@ -56,10 +56,10 @@ export async function recordRateCards(database: Database, cards: readonly RateCa
   const { rows: changed } = await database.raw<{ rows: { version: string; model: string }[] }>(
     /* sql */ `
     SELECT kept.version, kept.model FROM rate_cards AS kept
-    JOIN jsonb_to_recordset(?::jsonb) AS given(version text, model text, family text, pricing text)
+    JOIN jsonb_to_recordset(:rows::jsonb) AS given(version text, model text, family text, pricing text)
       USING (version, model)
     WHERE kept.pricing <> given.pricing::jsonb OR kept.family IS DISTINCT FROM given.family ORDER BY kept.model LIMIT 1`,
-    [JSON.stringify(rows)],
+    { rows: JSON.stringify(rows) },
   );
   if (changed[0]) {
     throw new RateCardChangedError(

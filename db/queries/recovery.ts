@@ -90,7 +90,7 @@ export async function findNewestTaskTime(database: Database): Promise<Date | nul
 export async function findUnknownTasks(database: Database, taskIds: readonly string[]): Promise<ReadonlySet<string>> {
   return findUnknown(
     database,
-    /* sql */ `SELECT given.id FROM unnest(?::text[]) AS given(id)
+    /* sql */ `SELECT given.id FROM unnest(:ids::text[]) AS given(id)
       LEFT JOIN tasks ON tasks.id = given.id AND tasks.created_at = id_created_at(given.id) WHERE tasks.id IS NULL`,
     taskIds,
   );
@@ -103,7 +103,7 @@ export async function findUnknownDeliveries(
 ): Promise<ReadonlySet<string>> {
   return findUnknown(
     database,
-    /* sql */ `SELECT given.id FROM unnest(?::text[]) AS given(id)
+    /* sql */ `SELECT given.id FROM unnest(:ids::text[]) AS given(id)
       WHERE NOT EXISTS (SELECT FROM deliveries WHERE deliveries.id = given.id)`,
     deliveryIds,
   );
@@ -111,7 +111,7 @@ export async function findUnknownDeliveries(
 
 async function findUnknown(database: Database, sql: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
-  const { rows } = await database.raw<{ rows: { id: string }[] }>(sql, [[...ids]]);
+  const { rows } = await database.raw<{ rows: { id: string }[] }>(sql, { ids: [...ids] });
   return new Set(rows.map(({ id }) => id));
 }
 

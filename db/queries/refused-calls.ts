@@ -37,14 +37,14 @@ export async function recordRefusedCalls(
     /* sql */ `
     INSERT INTO refused_calls AS known (api_key_id, account_id, hour, method, path, status, code, reason, calls, refused_at)
     SELECT api_key_id, account_id, date_trunc('hour', refused_at), method, path, status, code, reason, calls, refused_at
-    FROM json_to_recordset(?) AS refused (api_key_id text, account_id text, method text, path text, status integer,
+    FROM json_to_recordset(:calls) AS refused (api_key_id text, account_id text, method text, path text, status integer,
       code text, reason text, calls bigint, age_ms float8),
       LATERAL (SELECT now() - age_ms * interval '1 millisecond' AS refused_at) AS moment
     ORDER BY api_key_id, date_trunc('hour', refused_at), method, path, status, code
     ON CONFLICT ON CONSTRAINT refused_calls_pkey DO UPDATE SET
       calls = known.calls + excluded.calls,
       refused_at = greatest(known.refused_at, excluded.refused_at), reason = excluded.reason`,
-    [JSON.stringify(calls.map((call) => columnsOf(call)))],
+    { calls: JSON.stringify(calls.map((call) => columnsOf(call))) },
   );
   await removeOldest(database, 'api_key_id', REFUSED_CALLS.perKey, new Set(calls.map(({ apiKeyId }) => apiKeyId)));
   const accountIds = new Set(calls.map(({ accountId }) => accountId));
@@ -61,10 +61,10 @@ async function removeOldest(
     /* sql */ `
     DELETE FROM refused_calls WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM refused_calls WHERE ctid = ANY (ARRAY(
-        SELECT oldest.ctid FROM unnest(?::text[]) AS given(id) CROSS JOIN LATERAL (
-          SELECT ctid FROM refused_calls WHERE ${column} = given.id ORDER BY refused_at DESC OFFSET ?) AS oldest))
+        SELECT oldest.ctid FROM unnest(:ids::text[]) AS given(id) CROSS JOIN LATERAL (
+          SELECT ctid FROM refused_calls WHERE ${column} = given.id ORDER BY refused_at DESC OFFSET :kept) AS oldest))
       FOR UPDATE SKIP LOCKED))`,
-    [[...ids], kept],
+    { ids: [...ids], kept },
   );
 }
 

@@ -32,11 +32,11 @@ export async function countRequests(
     /* sql */ `
     INSERT INTO request_windows AS counted (api_key_id, window_start, reads, requests)
     SELECT id, date_trunc('minute', now()), reads, count(*)
-    FROM unnest(?::text[], ?::boolean[]) AS request(id, reads) GROUP BY id, reads ORDER BY id, reads
+    FROM unnest(:ids::text[], :reads::boolean[]) AS request(id, reads) GROUP BY id, reads ORDER BY id, reads
     ON CONFLICT (api_key_id, window_start, reads) DO UPDATE SET requests = counted.requests + EXCLUDED.requests
     RETURNING api_key_id, reads, requests,
       ceil(extract(epoch FROM window_start + interval '1 minute' - now())) AS seconds_left`,
-    [counted.map(({ apiKeyId }) => apiKeyId), counted.map(({ reads }) => reads)],
+    { ids: counted.map(({ apiKeyId }) => apiKeyId), reads: counted.map(({ reads }) => reads) },
   );
   // A named statement is planned once per connection: planning takes longer than counting.
   const { rows } = await statement.options({ name: 'count_requests' });
@@ -52,11 +52,11 @@ export async function readRequestCounts(
     /* sql */ `
     SELECT request.id AS api_key_id, request.reads, coalesce(max(requests), 0) AS requests,
       ceil(extract(epoch FROM date_trunc('minute', now()) + interval '1 minute' - now())) AS seconds_left
-    FROM unnest(?::text[], ?::boolean[]) AS request(id, reads)
+    FROM unnest(:ids::text[], :reads::boolean[]) AS request(id, reads)
     LEFT JOIN request_windows AS counted ON counted.api_key_id = request.id AND counted.reads = request.reads
       AND counted.window_start = date_trunc('minute', now())
     GROUP BY request.id, request.reads`,
-    [counted.map(({ apiKeyId }) => apiKeyId), counted.map(({ reads }) => reads)],
+    { ids: counted.map(({ apiKeyId }) => apiKeyId), reads: counted.map(({ reads }) => reads) },
   );
   return assignPositions(counted, rows);
 }

@@ -145,7 +145,10 @@ function byTransfer(left: DueCreditNoteRow, right: DueCreditNoteRow): number {
  * account, whose lock comes before that of the row. The lock is advisory, because the payment may have no row yet.
  */
 export async function lockReturns(transaction: Database, reference: string): Promise<void> {
-  await transaction.raw('SELECT pg_advisory_xact_lock(hashtextextended(?, ?))', [reference, RETURNS_LOCK]);
+  await transaction.raw('SELECT pg_advisory_xact_lock(hashtextextended(:reference, :lock))', {
+    reference,
+    lock: RETURNS_LOCK,
+  });
 }
 
 function findReturned(transaction: Database, reference: string): Promise<ReturnedPaymentRow | undefined> {

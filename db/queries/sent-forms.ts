@@ -23,9 +23,9 @@ export async function findSentForm(database: Database, formId: string): Promise<
     /* sql */ `
     SELECT request_digest AS digest, user_id AS "userId",
       CASE WHEN NOT ${isDue('sent_at')} THEN encrypted_answer END AS "encryptedAnswer",
-      sent_at > now() - ? * interval '1 second' AS "isRecent"
-    FROM sent_forms LEFT JOIN accounts AS owner ON owner.id = content_of WHERE form_id = ?`,
-    [ANSWER_SHOWN_SECONDS, formId],
+      sent_at > now() - :seconds * interval '1 second' AS "isRecent"
+    FROM sent_forms LEFT JOIN accounts AS owner ON owner.id = content_of WHERE form_id = :formId`,
+    { seconds: ANSWER_SHOWN_SECONDS, formId },
   );
   return rows[0] ?? null;
 }

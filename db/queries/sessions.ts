@@ -45,8 +45,8 @@ export async function useSession(database: Database, digest: Buffer, idleSeconds
     /* sql */ `
     SELECT users.*, second_factor_pending, by_provider, last_used_at > now() - interval '1 minute' AS is_noted
     FROM sessions JOIN users ON users.id = user_id
-    WHERE digest = ? AND expires_at > now() AND last_used_at > now() - ? * interval '1 second' AND disabled_at IS NULL`,
-    [digest, idleSeconds],
+    WHERE digest = :digest AND expires_at > now() AND last_used_at > now() - :idleSeconds * interval '1 second' AND disabled_at IS NULL`,
+    { digest, idleSeconds },
   );
   const [row] = rows;
   if (!row) return null;
@@ -87,10 +87,10 @@ export async function listSessions(
   const { rows } = await database.raw<{ rows: RowOf<ListedSession>[] }>(
     /* sql */ `
     SELECT digest, user_agent, created_at, last_used_at FROM sessions
-    WHERE user_id = ? AND NOT second_factor_pending AND expires_at > now()
-      AND last_used_at > now() - ? * interval '1 second'
+    WHERE user_id = :userId AND NOT second_factor_pending AND expires_at > now()
+      AND last_used_at > now() - :idleSeconds * interval '1 second'
     ORDER BY last_used_at DESC, digest LIMIT 100`,
-    [userId, idleSeconds],
+    { userId, idleSeconds },
   );
   return rows.map(camelCased);
 }
@@ -155,8 +155,8 @@ const WORKS = /* sql */ `used_at IS NULL AND expires_at > now() AND (account_id 
 /** Finds the user of a link; null if there is no link, or it no longer works. */
 export async function findUserLink(database: Database, digest: Buffer): Promise<User | null> {
   const { rows } = await database.raw<{ rows: { user_id: string }[] }>(
-    `SELECT user_id FROM user_links WHERE digest = ? AND ${WORKS}`,
-    [digest],
+    `SELECT user_id FROM user_links WHERE digest = :digest AND ${WORKS}`,
+    { digest },
   );
   const [row] = rows;
   return row ? findUser(database, row.user_id) : null;
@@ -168,19 +168,20 @@ export async function findUserLink(database: Database, digest: Buffer): Promise<
  * @returns the user of the link; null if there is no link, or it no longer works
  */
 export async function consumeUserLink(database: Database, digest: Buffer): Promise<User | null> {
-  await database.raw('SELECT FROM users WHERE id = (SELECT user_id FROM user_links WHERE digest = ?) FOR UPDATE', [
-    digest,
-  ]);
+  await database.raw(
+    'SELECT FROM users WHERE id = (SELECT user_id FROM user_links WHERE digest = :digest) FOR UPDATE',
+    { digest },
+  );
   const { rows } = await database.raw<{ rows: { user_id: string }[] }>(
     /* sql */ `
     WITH taken AS (
-      UPDATE user_links SET used_at = now() WHERE digest = ? AND ${WORKS} RETURNING user_id
+      UPDATE user_links SET used_at = now() WHERE digest = :digest AND ${WORKS} RETURNING user_id
     ), others AS (
       UPDATE user_links SET used_at = now() FROM taken
-      WHERE user_links.user_id = taken.user_id AND used_at IS NULL AND digest <> ?
+      WHERE user_links.user_id = taken.user_id AND used_at IS NULL AND digest <> :digest
     )
     SELECT user_id FROM taken`,
-    [digest, digest],
+    { digest },
   );
   const [row] = rows;
   return row ? findUser(database, row.user_id) : null;

@@ -181,7 +181,7 @@ export async function listRefunds(
     .joinRaw(WITH_CAUSE)
     .orderBy('refund.id', 'desc')
     .limit(limit);
-  if (filter.cause !== undefined) void query.whereRaw(`${CAUSE} = ?`, [filter.cause]);
+  if (filter.cause !== undefined) void query.whereRaw(`${CAUSE} = :cause`, { cause: filter.cause });
   const rows = await query;
   return rows.map((row) => readRow(row, { amounts: ['amount'] }));
 }

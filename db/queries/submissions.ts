@@ -154,7 +154,7 @@ export interface StoredFiles {
 }
 
 function toColumns(database: Database, { files, endedAt }: StoredFiles) {
-  return { files: database.raw('?::jsonb', [JSON.stringify(files)]), ended_at: endedAt };
+  return { files: database.raw(':files::jsonb', { files: JSON.stringify(files) }), ended_at: endedAt };
 }
 
 /** Records the known cost of an accepted or refused submission. */
@@ -167,7 +167,7 @@ export async function recordCost(
     .where({ task_id: taskId, task_created_at: createdAtOf(taskId) })
     .whereIn('outcome', ['accepted', 'refused'])
     .update({
-      vendor_cost: reported && database.raw('?::jsonb', [JSON.stringify(reported)]),
+      vendor_cost: reported && database.raw(':reported::jsonb', { reported: JSON.stringify(reported) }),
       cost: cost?.toString() ?? null,
     });
 }

@@ -63,8 +63,8 @@ export async function createTasks(
   { again = false } = {},
 ): Promise<readonly CreateOutcome[]> {
   const { rows } = await database.raw<{ rows: { id: string; outcome: string }[] }>(
-    'SELECT id, outcome FROM create_tasks(?::jsonb, ?)',
-    [JSON.stringify(tasks.map(toItem)), again],
+    'SELECT id, outcome FROM create_tasks(:tasks::jsonb, :again)',
+    { tasks: JSON.stringify(tasks.map(toItem)), again },
   );
   const outcomes = new Map(rows.map((row) => [row.id, row.outcome]));
   return tasks.map((task) => {

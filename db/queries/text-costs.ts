@@ -37,14 +37,14 @@ export async function recordTextCosts(database: Database, costs: readonly TextCo
   const { rows: changed } = await database.raw<{ rows: { version: string; model: string; upstream: string }[] }>(
     /* sql */ `
     SELECT kept.version, kept.model, kept.upstream FROM text_costs AS kept
-    JOIN jsonb_to_recordset(?::jsonb) AS given(version text, model text, upstream text, upstream_model text, input numeric,
+    JOIN jsonb_to_recordset(:rows::jsonb) AS given(version text, model text, upstream text, upstream_model text, input numeric,
       cached_input numeric, cache_write numeric, cache_write_1h numeric, output numeric, tiers text, peaks text)
       USING (version, model, upstream, upstream_model)
     WHERE (kept.input, kept.cached_input, kept.cache_write, kept.cache_write_1h, kept.output, kept.tiers, kept.peaks)
       <> (given.input, given.cached_input, given.cache_write, given.cache_write_1h, given.output, given.tiers::jsonb,
         given.peaks::jsonb)
     ORDER BY kept.model, kept.upstream LIMIT 1`,
-    [JSON.stringify(rows)],
+    { rows: JSON.stringify(rows) },
   );
   const [first] = changed;
   if (!first) return;

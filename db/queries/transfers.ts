@@ -84,7 +84,7 @@ export async function listTransfers(
   const { accountId, before, limit, ...period } = filter;
   const query = database<TransferRow>('transfers').where({ account_id: accountId });
   createdIn(query, period);
-  if (before) void query.whereRaw('(created_at, id) < (?, ?)', [before.createdAt, before.id]);
+  if (before) void query.whereRaw('(created_at, id) < (:createdAt, :id)', { ...before });
   const rows = await query
     .orderBy([
       { column: 'created_at', order: 'desc' },
@@ -108,7 +108,7 @@ export function streamTransfers(
   return streamPages(async (after: Transfer | undefined, limit) => {
     const query = database<TransferRow>('transfers').where({ account_id: accountId });
     createdIn(query, period);
-    if (after) void query.whereRaw('(created_at, id) > (?, ?)', [after.createdAt, after.id]);
+    if (after) void query.whereRaw('(created_at, id) > (:createdAt, :id)', { ...after });
     return (await query.orderBy(['created_at', 'id']).limit(limit)).map(toTransfer);
   });
 }

@@ -12,10 +12,10 @@ export async function findTypicalSeconds(database: Database, model: string): Pro
       percentile_cont(0.9) WITHIN GROUP (ORDER BY seconds) AS p90, count(*) AS samples
     FROM (
       SELECT extract(epoch FROM completed_at - created_at)::float8 AS seconds FROM tasks
-      WHERE model = ? AND status = 'succeeded' AND completed_at > now() - interval '1 day'
+      WHERE model = :model AND status = 'succeeded' AND completed_at > now() - interval '1 day'
         AND created_at > now() - interval '2 days'
-      ORDER BY completed_at DESC LIMIT ?) AS recent`,
-    [model, RECENT_TASKS],
+      ORDER BY completed_at DESC LIMIT :limit) AS recent`,
+    { model, limit: RECENT_TASKS },
   );
   const sample = rows[0];
   if (!sample || Number(sample.samples) < MIN_TASKS || sample.p50 === null || sample.p90 === null) return null;

@@ -20,7 +20,7 @@ export async function sumUnapprovedAdjustments(
 ): Promise<PicoUsd> {
   const [row] = await database('unapproved_adjustments')
     .where({ account_id: accountId })
-    .whereRaw('created_at > now() - make_interval(hours => ?)', [hours])
+    .whereRaw('created_at > now() - make_interval(hours => :hours)', { hours })
     .select<{ amount: string }[]>(database.raw('coalesce(sum(amount), 0) AS amount'));
   return picoUsd(row?.amount ?? '0');
 }

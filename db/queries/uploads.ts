@@ -53,8 +53,8 @@ export async function reserveUpload(
   quota: UploadQuota,
 ): Promise<UploadGrant> {
   const { rows } = await database.raw<{ rows: { granted: string | null; kept_bytes: string; kept_files: string }[] }>(
-    'SELECT * FROM reserve_upload(?::jsonb, ?, ?, ?, ?)',
-    [JSON.stringify(columnsOf(upload)), needed, wanted, quota.bytes, quota.files],
+    'SELECT * FROM reserve_upload(:upload::jsonb, :needed, :wanted, :maxBytes, :maxFiles)',
+    { upload: JSON.stringify(columnsOf(upload)), needed, wanted, maxBytes: quota.bytes, maxFiles: quota.files },
   );
   const row = onlyRow(rows);
   if (row.granted !== null) return { granted: Number(row.granted) };

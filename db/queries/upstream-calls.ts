@@ -175,8 +175,8 @@ export async function listOpenCircuits(
   database: Database,
 ): Promise<readonly (OpenCircuit & { readonly processId: string })[]> {
   const { rows } = await database.raw<{ rows: { process_id: string; circuits: readonly OpenCircuit[] }[] }>(
-    `SELECT process_id, circuits FROM process_circuits WHERE reported_at > now() - make_interval(secs => ?)`,
-    [REPORTING_SECONDS],
+    `SELECT process_id, circuits FROM process_circuits WHERE reported_at > now() - make_interval(secs => :seconds)`,
+    { seconds: REPORTING_SECONDS },
   );
   return rows.flatMap(({ process_id: processId, circuits }) => circuits.map((circuit) => ({ ...circuit, processId })));
 }

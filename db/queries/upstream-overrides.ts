@@ -1,5 +1,5 @@
 /** Operators' overrides for upstreams: see `db/schema/0010-operations.sql`. */
-import { type Database, onlyRow } from '../database.ts';
+import { type Database, onlyRow, secondsFromNow } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 import type { Authorship } from './operator-actions.ts';
 
@@ -28,7 +28,7 @@ export async function recordUpstreamOverride(
     .insert({
       upstream,
       kind: disabledSeconds === null ? 'resume' : 'rest',
-      until: disabledSeconds === null ? null : database.raw(`now() + make_interval(secs => ?)`, [disabledSeconds]),
+      until: disabledSeconds === null ? null : secondsFromNow(database, disabledSeconds),
       author,
       reason,
     })

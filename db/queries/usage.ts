@@ -68,7 +68,9 @@ export async function listTextUsage(
   if (before !== undefined) {
     const createdAt = new Date(createdAtMsOf('textRequest', before));
     // Repeats part of the pair's condition to exclude newer partitions.
-    void query.where('created_at', '<=', createdAt).whereRaw('(created_at, id) < (?, ?)', [createdAt, before]);
+    void query
+      .where('created_at', '<=', createdAt)
+      .whereRaw('(created_at, id) < (:createdAt, :before)', { createdAt, before });
   }
   // Ids start with the time, so both orders are the same. Each matches the index that finds the rows.
   if (accountId !== undefined) void query.orderBy('created_at', 'desc');

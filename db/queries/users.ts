@@ -82,7 +82,8 @@ export async function listUsers(
 ): Promise<readonly User[]> {
   const query = database<UserRow>('users');
   if (search !== undefined) {
-    void query.whereRaw('(id = ? OR concat_ws(?, name, email) ILIKE ?)', [search, '\n', containsPattern(search)]);
+    const pattern = containsPattern(search);
+    void query.whereRaw('(id = :search OR concat_ws(chr(10), name, email) ILIKE :pattern)', { search, pattern });
   }
   if (accountId !== undefined) {
     void query.whereIn('id', database('account_members').where({ account_id: accountId }).select('user_id'));
@@ -200,33 +201,29 @@ export async function removeSecondFactor(database: Database, userId: string): Pr
 export async function useSecondFactorStep(database: Database, userId: string, step: number): Promise<boolean> {
   const updated = await database('users')
     .where({ id: userId })
-    .whereRaw('coalesce(second_factor_step, -1) < ?', [step])
+    .whereRaw('coalesce(second_factor_step, -1) < :step', { step })
     .update({ second_factor_step: step });
   return updated === 1;
 }
 
 /** Lists the accounts of a user, ordered by name. */
 export async function listMemberships(database: Database, userId: string): Promise<readonly Membership[]> {
-  const rows = await database('account_members')
-    .join('accounts', 'accounts.id', 'account_members.account_id')
-    .where({ user_id: userId })
-    .orderBy(['accounts.name', 'accounts.id'])
-    .select<RowOf<Membership>[]>(
-      'account_id',
-      'accounts.name as account_name',
-      'role',
-      database.raw('suspended_at IS NOT NULL AS is_suspended'),
-    );
+  const { rows } = await database.raw<{ rows: RowOf<Membership>[] }>(
+    /* sql */ `
+    SELECT account_id, name AS account_name, role, suspended_at IS NOT NULL AS is_suspended
+    FROM account_members JOIN accounts ON id = account_id WHERE user_id = :userId ORDER BY name, id`,
+    { userId },
+  );
   return rows.map(camelCased);
 }
 
 /** Lists the members of an account, ordered by name. */
 export async function listMembers(database: Database, accountId: string): Promise<readonly Member[]> {
-  const rows = await database<UserRow & { role: MemberRole }>('account_members')
-    .join('users', 'users.id', 'account_members.user_id')
-    .where({ account_id: accountId })
-    .orderBy(['users.name', 'users.id'])
-    .select('users.*', 'account_members.role');
+  const { rows } = await database.raw<{ rows: (UserRow & { readonly role: MemberRole })[] }>(
+    /* sql */ `
+    SELECT users.*, role FROM account_members JOIN users ON id = user_id WHERE account_id = :accountId ORDER BY name, id`,
+    { accountId },
+  );
   return rows.map((row) => ({ ...toUser(row), role: row.role }));
 }
 
@@ -245,8 +242,8 @@ export async function lockMembers(database: Database, accountId: string): Promis
     /* sql */ `
     SELECT user_id AS "userId", email, role, staff_role IS NOT NULL AS "isStaff", disabled_at IS NOT NULL AS "isDisabled"
     FROM account_members JOIN users ON users.id = user_id
-    WHERE account_id = ? ORDER BY user_id FOR UPDATE OF account_members`,
-    [accountId],
+    WHERE account_id = :accountId ORDER BY user_id FOR UPDATE OF account_members`,
+    { accountId },
   );
   return rows;
 }

@@ -83,8 +83,8 @@ export async function storeVendorBill(
 /** Lists the bills of a month, ordered by vendor. */
 export async function listVendorBills(database: Database, month: Month): Promise<readonly VendorBill[]> {
   const { rows } = await database.raw<{ rows: VendorBillRow[] }>(
-    `SELECT ${BILL} FROM vendor_bills WHERE vendor_bills.month = ?::date ORDER BY vendor`,
-    [dayOf(month)],
+    `SELECT ${BILL} FROM vendor_bills WHERE vendor_bills.month = :month::date ORDER BY vendor`,
+    { month: dayOf(month) },
   );
   return rows.map(toBill);
 }
@@ -97,8 +97,8 @@ export async function findVendorBill(database: Database, vendor: string, month: 
 /** Finds the latest bill of a vendor; null if it has none. */
 export async function findLatestBill(database: Database, vendor: string): Promise<VendorBill | null> {
   const { rows } = await database.raw<{ rows: VendorBillRow[] }>(
-    `SELECT ${BILL} FROM vendor_bills WHERE vendor = ? ORDER BY vendor_bills.month DESC LIMIT 1`,
-    [vendor],
+    `SELECT ${BILL} FROM vendor_bills WHERE vendor = :vendor ORDER BY vendor_bills.month DESC LIMIT 1`,
+    { vendor },
   );
   return rows[0] ? toBill(rows[0]) : null;
 }
@@ -142,8 +142,8 @@ export async function listBillDifferences(
   const { rows } = await database.raw<{ rows: RowOf<BillDifference>[] }>(
     /* sql */ `
     SELECT differences.* FROM vendor_bills AS bill, bill_differences(bill) AS differences
-    WHERE bill.vendor = ? AND bill.month = ?::date`,
-    [vendor, dayOf({ name: month })],
+    WHERE bill.vendor = :vendor AND bill.month = :month::date`,
+    { vendor, month: dayOf({ name: month }) },
   );
   return rows.map((row) => readRow(row, { amounts: ['billed', 'cost'] }));
 }

@@ -50,9 +50,10 @@ export async function insertWebhookEndpoint(
   endpoint: NewWebhookEndpoint,
   maxEndpoints: number,
 ): Promise<WebhookEndpoint | null> {
-  await transaction.raw(`SELECT pg_advisory_xact_lock(hashtextextended('webhook_endpoints ' || ?, 0))`, [
-    endpoint.accountId,
-  ]);
+  const { accountId } = endpoint;
+  await transaction.raw(`SELECT pg_advisory_xact_lock(hashtextextended('webhook_endpoints ' || :accountId, 0))`, {
+    accountId,
+  });
   const existing = await endpointsOf(transaction, endpoint.accountId).limit(maxEndpoints).select('id');
   if (existing.length >= maxEndpoints) return null;
   const rows = await transaction('webhook_endpoints')
@@ -129,7 +130,7 @@ export async function updateWebhookEndpoint(
         // An endpoint that is already disabled keeps its time and reason.
         ...(enabled === false && {
           disabled_at: database.raw('coalesce(disabled_at, now())'),
-          disabled_reason: database.raw('coalesce(disabled_reason, ?)', ['disabled by its owner']),
+          disabled_reason: database.raw(`coalesce(disabled_reason, 'disabled by its owner')`),
         }),
         updated_at: now,
       })

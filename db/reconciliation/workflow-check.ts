@@ -38,7 +38,9 @@ async function* findDeliveriesWithoutWorkflow({ database, workflows }: Sources):
   const overdue = await database<{ id: string; status: string }>('deliveries')
     .where({ status: 'pending' })
     .whereNotNull('workflow_started_at')
-    .whereRaw('coalesce(next_attempt_at, workflow_started_at) < now() - make_interval(mins => ?)', [OVERDUE_MINUTES])
+    .whereRaw('coalesce(next_attempt_at, workflow_started_at) < now() - make_interval(mins => :minutes)', {
+      minutes: OVERDUE_MINUTES,
+    })
     .orderBy('id')
     .select('id');
   for (const { id } of overdue) {
@@ -58,11 +60,11 @@ async function* findUnstartedDeliveries({ database }: Sources): AsyncIterable<Di
       to_json(next_start_at) #>> '{}') AS detail
     FROM deliveries AS delivery JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
     WHERE delivery.status = 'pending' AND workflow_started_at IS NULL
-      AND next_start_at < now() - make_interval(mins => ?) AND timeouts = 0 AND paused_until IS NULL
+      AND next_start_at < now() - make_interval(mins => :minutes) AND timeouts = 0 AND paused_until IS NULL
       AND NOT EXISTS (SELECT 1 FROM deliveries AS other
         WHERE other.account_id = delivery.account_id AND other.under_way_until > now())
     ORDER BY delivery.id`,
-    [OVERDUE_MINUTES],
+    { minutes: OVERDUE_MINUTES },
   );
   yield* rows;
 }
@@ -79,10 +81,10 @@ async function* findOpenWorkflowsOfFinalTasks({ database, workflows }: Sources):
   for await (const taskIds of toBatches(workflows.listOpen('mediaTask'), PAGE_SIZE)) {
     const { rows } = await database.raw<{ rows: { id: string; status: string | null }[] }>(
       /* sql */ `
-      SELECT open.id, tasks.status FROM unnest(?::text[]) AS open(id)
+      SELECT open.id, tasks.status FROM unnest(:taskIds::text[]) AS open(id)
       LEFT JOIN tasks ON tasks.id = open.id AND tasks.created_at = id_created_at(open.id)
-      WHERE tasks.id IS NULL OR completed_at < now() - make_interval(mins => ?) ORDER BY open.id`,
-      [[...taskIds], GRACE_MINUTES],
+      WHERE tasks.id IS NULL OR completed_at < now() - make_interval(mins => :minutes) ORDER BY open.id`,
+      { taskIds: [...taskIds], minutes: GRACE_MINUTES },
     );
     for (const { id, status } of rows) {
       if (!(await workflows.isOpen(id))) continue;

@@ -70,18 +70,18 @@ export async function releaseDeadAllowances(
       WHERE process_id = ANY (:ids) OR process_id NOT IN (SELECT id FROM processes) LIMIT :limit`,
       { ids, limit: MAX_RELEASED },
     );
-    await transaction.raw('SELECT FROM accounts WHERE id = ANY (?) ORDER BY id FOR NO KEY UPDATE', [
-      left.map(({ account_id }) => account_id),
-    ]);
+    await transaction.raw('SELECT FROM accounts WHERE id = ANY (:ids) ORDER BY id FOR NO KEY UPDATE', {
+      ids: left.map(({ account_id }) => account_id),
+    });
     const { rows: released } = await transaction.raw<{ rows: AllowanceRow[] }>(
       /* sql */ `
-      WITH released AS (DELETE FROM text_allowances WHERE id = ANY (?) RETURNING *),
+      WITH released AS (DELETE FROM text_allowances WHERE id = ANY (:ids) RETURNING *),
       returned AS (
         UPDATE end_user_budgets AS budget SET used = used - sums.amount
         FROM (SELECT end_user_budget_id AS id, sum(amount) AS amount FROM released GROUP BY 1) AS sums
         WHERE budget.id = sums.id)
       SELECT * FROM released`,
-      [left.map(({ id }) => id)],
+      { ids: left.map(({ id }) => id) },
     );
     if (released.length > 0) await insertReleases(transaction, released);
     return {

@@ -102,10 +102,10 @@ async function whenNothingIsHeld(): Promise<void> {
 async function expectNothingLost(): Promise<void> {
   const { rows } = await stack.database.raw<{ rows: { accounts: string; wrong: string; requests: string }[] }>(
     `SELECT count(*) AS accounts, coalesce(sum(requests), 0) AS requests,
-      count(*) FILTER (WHERE funded_available + coalesce(charged, 0) <> ? OR funded_reserved <> 0) AS wrong
+      count(*) FILTER (WHERE funded_available + coalesce(charged, 0) <> :initial OR funded_reserved <> 0) AS wrong
     FROM accounts LEFT JOIN (SELECT account_id, sum(charge) AS charged, count(*) AS requests FROM text_requests GROUP BY account_id)
       AS used ON used.account_id = accounts.id`,
-    [parseUsd(1_000_000).toString()],
+    { initial: parseUsd(1_000_000).toString() },
   );
   const [found] = rows;
   const bytes = await bytesOf(stack.database, ['text_requests', 'transfers']);
