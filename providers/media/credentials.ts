@@ -1,5 +1,5 @@
 /** Makes the headers that carry the operator's credential to an upstream. */
-import { createHmac } from 'node:crypto';
+import { SignJWT } from 'jose';
 
 /** The operator's credential: a key, or a pair of keys. */
 export type Credential =
@@ -9,8 +9,10 @@ export type Credential =
       readonly secretKey: string;
     };
 
+type Headers = Readonly<Record<string, string>>;
+
 /** Makes the headers of a request. */
-export type Authorization = (credential: Credential, nowMs: number) => Readonly<Record<string, string>>;
+export type Authorization = (credential: Credential, nowMs: number) => Headers | Promise<Headers>;
 
 /** `Authorization: Bearer …`. */
 export const bearer: Authorization = (credential) => ({ authorization: `Bearer ${singleKey(credential)}` });
@@ -30,15 +32,12 @@ const TOKEN_SECONDS = 1_800;
 const TOKEN_SLACK_SECONDS = 5;
 
 /** Signs a new token (RFC 7519, HS256) with the secret key for each request; sends a single key unchanged. */
-export const signedToken: Authorization = (credential, nowMs) => {
+export const signedToken: Authorization = async (credential, nowMs) => {
   if ('apiKey' in credential) return bearer(credential, nowMs);
   const now = Math.floor(nowMs / 1000);
   const claims = { iss: credential.accessKey, exp: now + TOKEN_SECONDS, nbf: now - TOKEN_SLACK_SECONDS };
-  const signed = [{ alg: 'HS256', typ: 'JWT' }, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  const signature = createHmac('sha256', credential.secretKey).update(signed).digest('base64url');
-  return { authorization: `Bearer ${signed}.${signature}` };
+  const token = new SignJWT(claims).setProtectedHeader({ alg: 'HS256', typ: 'JWT' });
+  return { authorization: `Bearer ${await token.sign(Buffer.from(credential.secretKey))}` };
 };
 
 function singleKey(credential: Credential): string {

@@ -19,7 +19,7 @@ export interface Carrier {
 
 export interface DownloadOptions {
   /** Called for each link, including redirects; returns null for a link that must not be followed. */
-  readonly carrierOf: (url: URL) => Carrier | null;
+  readonly carrierOf: (url: URL) => Promise<Carrier | null>;
   /** Limits the wait for the headers, and the pauses in the body. */
   readonly idleTimeoutMs: number;
 }
@@ -50,7 +50,7 @@ export async function openDownload(
 }
 
 async function open(url: URL, options: DownloadOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-  const carrier = options.carrierOf(url);
+  const carrier = await options.carrierOf(url);
   if (!carrier) throw resultGone();
   return wrapNetworkErrors(signal, () =>
     request(url, {

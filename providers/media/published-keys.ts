@@ -1,23 +1,17 @@
 /** The keys with which a vendor signs announcements, fetched from the address where the vendor publishes them. */
+import type { JWK } from 'jose';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../domain/json.ts';
 import { PROVIDER_ANSWER_MS } from '../../domain/step-limits.ts';
 import { documentOf, exchange } from './exchange.ts';
 import { listOf, objectOf } from './json.ts';
 
-/** A key of a JSON Web Key Set: RFC 7517. */
-export interface JsonWebKey {
-  readonly kid?: string;
-  readonly kty?: string;
-  readonly [parameter: string]: unknown;
-}
-
 export interface PublishedKeys {
   /**
    * Whether one of the keys satisfies a check. If none does, fetches the keys again, since the vendor may have replaced
    * them; but not within 30 seconds of the last attempt.
    */
-  some(verifies: (key: JsonWebKey) => boolean): Promise<boolean>;
+  some(verifies: (key: JWK) => Promise<boolean>): Promise<boolean>;
 }
 
 const KEPT_MS = 3_600_000;
@@ -33,10 +27,10 @@ export function createPublishedKeys(
   url: string | undefined,
   { dispatcher, nowMs }: { readonly dispatcher: Dispatcher; readonly nowMs: () => number },
 ): PublishedKeys {
-  let kept: { readonly keys: Promise<readonly JsonWebKey[]>; readonly sinceMs: number } | null = null;
+  let kept: { readonly keys: Promise<readonly JWK[]>; readonly sinceMs: number } | null = null;
 
   /** @param maxAgeMs fetches the keys again if they are older */
-  function keysWithin(maxAgeMs: number): Promise<readonly JsonWebKey[]> {
+  function keysWithin(maxAgeMs: number): Promise<readonly JWK[]> {
     if (url === undefined) return Promise.resolve([]);
     if (kept === null || nowMs() - kept.sinceMs > maxAgeMs) {
       const previous = kept?.keys ?? [];
@@ -49,14 +43,18 @@ export function createPublishedKeys(
   return {
     async some(verifies) {
       const known = await keysWithin(KEPT_MS);
-      if (known.some(verifies)) return true;
+      if (await someOf(known, verifies)) return true;
       const fresh = await keysWithin(FETCHED_AGAIN_AFTER_MS);
-      return fresh !== known && fresh.some(verifies);
+      return fresh !== known && (await someOf(fresh, verifies));
     },
   };
 }
 
-async function fetchKeys(url: string, dispatcher: Dispatcher): Promise<readonly JsonWebKey[]> {
+async function someOf(keys: readonly JWK[], verifies: (key: JWK) => Promise<boolean>): Promise<boolean> {
+  return (await Promise.all(keys.map(verifies))).includes(true);
+}
+
+async function fetchKeys(url: string, dispatcher: Dispatcher): Promise<readonly JWK[]> {
   const call = {
     method: 'GET',
     url: new URL(url),
@@ -66,5 +64,10 @@ async function fetchKeys(url: string, dispatcher: Dispatcher): Promise<readonly 
     maxResponseBytes: MAX_BYTES,
   } as const;
   const answer = await exchange(call, new AbortController().signal);
-  return listOf(objectOf(documentOf(answer))['keys']).filter(isObject);
+  return listOf(objectOf(documentOf(answer))['keys']).filter(isKey);
+}
+
+/** RFC 7517, section 4.1. */
+function isKey(value: unknown): value is JWK {
+  return isObject(value) && typeof value['kty'] === 'string';
 }

@@ -6,6 +6,7 @@ import type { Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, DOWNLOAD_SILENCE_MS } from '../../domain/step-limits.ts';
 import type { ResultDownload, ResultFile } from './result-file.ts';
 import { type Answer, exchange, isSuccess, type Exchange, unreachableStatusError } from './exchange.ts';
+import type { Authorization } from './credentials.ts';
 import { type Carrier, openDownload } from './download.ts';
 import { encodeForm, type FormPart } from './form.ts';
 import { NotTakenError, OutcomeUnknownError, ProviderUnreachableError, type SubmissionError } from './outcomes.ts';
@@ -72,7 +73,7 @@ export interface VendorHttpOptions {
   readonly base: URL;
   readonly addresses?: Readonly<Record<string, URL>>;
   /** Makes the credential's headers for each request; sent only to the origins of `base` and `addresses`. */
-  readonly credential: () => Readonly<Record<string, string>>;
+  readonly credential: () => ReturnType<Authorization>;
   /** Carries requests to addresses that the operator configured. */
   readonly dispatcher: Dispatcher;
   /** Carries downloads from all other origins, and decides which may be reached; without it, none may. */
@@ -96,7 +97,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   const own = new Set([base, ...Object.values(addresses)].map(({ origin }) => origin));
   const resultOrigins = new Set(options.resultOrigins);
 
-  function exchangeOf(call: VendorCall): Omit<Exchange, 'timeoutMs' | 'maxResponseBytes'> {
+  async function exchangeOf(call: VendorCall): Promise<Omit<Exchange, 'timeoutMs' | 'maxResponseBytes'>> {
     const url = new URL(call.path, call.base ?? base);
     if (!own.has(url.origin)) throw new ProviderUnreachableError(`the upstream sent an address on another origin`);
     for (const [name, value] of Object.entries(call.query ?? {})) {
@@ -106,21 +107,21 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
     return {
       method: call.method ?? (call.body ? 'POST' : 'GET'),
       url,
-      headers: { ...(body && { 'content-type': body.contentType }), ...options.credential(), ...call.headers },
+      headers: { ...(body && { 'content-type': body.contentType }), ...(await options.credential()), ...call.headers },
       ...(body && { body: body.bytes }),
       dispatcher: options.dispatcher,
     };
   }
 
-  function carrierOf(url: URL): Carrier | null {
-    if (url.origin === base.origin) return { dispatcher: options.dispatcher, headers: options.credential() };
+  async function carrierOf(url: URL): Promise<Carrier | null> {
+    if (url.origin === base.origin) return { dispatcher: options.dispatcher, headers: await options.credential() };
     if (resultOrigins.has(url.origin)) return { dispatcher: options.dispatcher, headers: {} };
     return options.externalDispatcher ? { dispatcher: options.externalDispatcher, headers: {} } : null;
   }
 
   async function sendOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer> {
     const timeoutMs = options.answerTimeoutMs ?? PROVIDER_ANSWER_MS;
-    return exchange({ ...exchangeOf(call), timeoutMs, maxResponseBytes }, signal);
+    return exchange({ ...(await exchangeOf(call)), timeoutMs, maxResponseBytes }, signal);
   }
 
   return {
@@ -138,7 +139,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
       let wasSent = false;
       const onSending = (): void => void (wasSent = true);
       const answer = await exchange(
-        { ...exchangeOf(call), timeoutMs, maxResponseBytes, freshConnection: !isRepeatable, onSending },
+        { ...(await exchangeOf(call)), timeoutMs, maxResponseBytes, freshConnection: !isRepeatable, onSending },
         signal,
       ).catch((error: unknown) => {
         const reason = reasonOf(error);

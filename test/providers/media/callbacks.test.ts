@@ -81,7 +81,7 @@ describe('callbacks of upstreams', () => {
       proof: 'keys',
       keysUrl: 'https://vendor.invalid/jwks.json',
       read: async ({ rawBody }, { keys }) => {
-        if (await keys.some(({ kid }) => kid === rawBody.toString())) return { jobId: 'job_1' };
+        if (await keys.some(async ({ kid }) => kid === rawBody.toString())) return { jobId: 'job_1' };
         throw new InvalidCallbackError('it is signed with another key');
       },
     };
@@ -92,7 +92,7 @@ describe('callbacks of upstreams', () => {
       response.writeHead(status).end(JSON.stringify({ keys: published }));
     });
     beforeEach(() => {
-      [published, requests, status, nowMs] = [[{ kid: 'one' }, 'no key'], 0, 200, Date.now()];
+      [published, requests, status, nowMs] = [[{ kty: 'OKP', kid: 'one' }, 'no key'], 0, 200, Date.now()];
     });
 
     const open = (settings: Partial<MediaUpstreamSettings> = {}) =>
@@ -157,7 +157,7 @@ describe('callbacks of upstreams', () => {
     it('callbacks are accepted with a new key at once, although forgeries do not cause a fetch each time', async () => {
       const upstream = open();
       expect(await verdict(upstream, 'one')).to.equal('taken');
-      published = [{ kid: 'two' }];
+      published = [{ kty: 'OKP', kid: 'two' }];
       nowMs += 30_001;
       expect([await verdict(upstream, 'two'), requests]).to.deep.equal(['taken', 2]);
       expect(await verdict(upstream, 'one'), 'a key that was withdrawn').to.equal('refused');
