@@ -1,7 +1,7 @@
 /** The routes of a media model: its upstreams and the requests to them, as configured (docs/catalogue.md). */
+import type { UpstreamFault } from './circuit.ts';
 import type { TaskErrorCode } from './errors.ts';
 import { IMAGE_CHOICES } from './image-choices.ts';
-import type { NotTakenCause } from './media-health.ts';
 import type { JsonObject } from './json.ts';
 import type { ModelParameters } from './model-parameters.ts';
 import type { PicoUsd } from './money.ts';
@@ -128,6 +128,12 @@ export interface VendorCost {
   readonly amount: string;
   readonly unit: string;
 }
+
+/** The faults for which an upstream does not accept a job. */
+export const MEDIA_FAULTS = ['unreachable', 'access_refused', 'failed'] as const satisfies readonly UpstreamFault[];
+
+/** Why an upstream did not accept a job. `busy` means too many requests or jobs at once, which is no fault. */
+export type NotTakenCause = (typeof MEDIA_FAULTS)[number] | 'busy';
 
 /** A submission of a task to an upstream, from the moment before the first byte is sent. */
 export interface Submission {

@@ -117,7 +117,7 @@ export const ENDING_MEMO = 'ending';
 const OWN_CODES: ReadonlySet<TaskErrorCode> = new Set(['content_policy_violation', 'bad_request']);
 
 /** Whether an upstream failed that accepted the job of a task. */
-export function isFailureOfUpstream({ code, cancelledBy }: TaskFailure): boolean {
+export function isFailureOfUpstream({ code, cancelledBy }: Omit<TaskFailure, 'message'>): boolean {
   return cancelledBy === undefined && !OWN_CODES.has(code);
 }
 

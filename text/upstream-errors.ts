@@ -2,24 +2,10 @@
  * From an upstream's failure to the code that the client gets: contract 7.2. What the upstream wrote stays inside,
  * because it may name addresses and accounts that are none of the client's business.
  */
+import type { UpstreamFault } from '../domain/circuit.ts';
 import { ServiceError, type ErrorCode } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import { type ContextOverflow, readOverflow, UNCOUNTED_OVERFLOW } from './context-overflow.ts';
-
-/**
- * The fault of a failing upstream. It decides what to try next and what to pause: its address, its key, its key for
- * the model, the model, or all of it briefly; or, if the fault is only in this answer, nothing.
- */
-export const UPSTREAM_FAULTS = [
-  'unreachable',
-  'key_refused',
-  'access_refused',
-  'model_unknown',
-  'rate_limited',
-  'failed',
-  'silent',
-] as const;
-export type UpstreamFault = (typeof UPSTREAM_FAULTS)[number];
 
 interface UpstreamErrorOptions {
   readonly status?: number | null | undefined;

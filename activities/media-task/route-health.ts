@@ -1,6 +1,7 @@
 /** The health of routes as this worker sees it: from the submissions of all workers, and operators' overrides. */
-import { listMediaHealth, type ModelHealth } from '../../db/queries/media-outcomes.ts';
+import { listMediaCircuits, type ModelCircuit } from '../../db/queries/media-outcomes.ts';
 import { listUpstreamOverrides, type UpstreamOverride } from '../../db/queries/upstream-overrides.ts';
+import { circuitState, recordCall } from '../../domain/circuit.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import type { RouteHealth, Candidate } from './routes.ts';
 
@@ -28,7 +29,7 @@ export function createRouteHealth({ database, clock }: Pick<MediaTaskDependencie
 
   async function read(nowMs: number): Promise<WatchedRouteHealth> {
     const overrides = await listUpstreamOverrides(database);
-    return healthFrom(await listMediaHealth(database, nowMs, overrides), overrides, nowMs);
+    return healthFrom(await listMediaCircuits(database, nowMs, overrides), overrides, nowMs);
   }
 }
 
@@ -37,20 +38,22 @@ function nameOf(provider: string, model: string): string {
 }
 
 function healthFrom(
-  models: readonly ModelHealth[],
+  models: readonly ModelCircuit[],
   overrides: readonly UpstreamOverride[],
   nowMs: number,
 ): WatchedRouteHealth {
-  const states = new Map(models.map(({ provider, model, state }) => [nameOf(provider, model), state]));
+  const circuits = new Map(models.map(({ provider, model, circuit }) => [nameOf(provider, model), circuit]));
   const outOfServiceUntil = new Map(overrides.map(({ upstream, until }) => [upstream, until?.getTime() ?? 0]));
   return {
     isReady: ({ route, model }) => {
-      return states.get(nameOf(route.provider, model)) !== 'open';
+      const circuit = circuits.get(nameOf(route.provider, model));
+      return circuit === undefined || circuitState(circuit, nowMs) !== 'open';
     },
     outOfServiceMs: (provider) => Math.max((outOfServiceUntil.get(provider) ?? 0) - nowMs, 0),
     started: ({ route, model }) => {
       const name = nameOf(route.provider, model);
-      if (states.get(name) === 'half-open') states.set(name, 'open');
+      const circuit = circuits.get(name);
+      if (circuit !== undefined) circuits.set(name, recordCall(circuit, nowMs));
     },
   };
 }

@@ -1,49 +1,58 @@
-/** Computes the health of media upstreams from the outcomes of their latest submissions. */
+/** Computes the circuits of media upstreams from the outcomes of their latest submissions and renders. */
+import { type CallOutcome, type Circuit, circuitAfter, newCircuit, type PastCall } from '../../domain/circuit.ts';
 import { firstIdAt } from '../../domain/ids.ts';
-import {
-  MEDIA_FAULTS,
-  type MediaHealth,
-  mediaHealthOf,
-  type MediaOutcome,
-  type MediaVerdict,
-} from '../../domain/media-health.ts';
-import type { Submission } from '../../domain/media-route.ts';
+import { MEDIA_FAULTS, type Submission } from '../../domain/media-route.ts';
+import { isFailureOfUpstream, type TaskFailure } from '../../domain/task.ts';
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';
 import type { UpstreamOverride } from './upstream-overrides.ts';
 
-/** The health of one model at one upstream. */
-export interface ModelHealth extends MediaHealth {
+/** The circuit of one model at one upstream. */
+export interface ModelCircuit {
   readonly provider: string;
   /** The upstream's name for the model. */
   readonly model: string;
+  readonly circuit: Circuit;
 }
 
-type OutcomeRow = RowOf<Pick<Submission, 'provider' | 'model' | 'submittedAt' | 'settledAt' | 'outcome' | 'code'>>;
+type OutcomeRow = RowOf<Pick<Submission, 'provider' | 'model' | 'submittedAt' | 'settledAt' | 'outcome' | 'code'>> & {
+  /** The end of the task whose submission was accepted; null before. */
+  readonly completed_at: Date | null;
+  readonly error_code: TaskFailure['code'] | null;
+  readonly cancelled_by: string | null;
+};
 
 /** Submissions of older tasks are ignored. */
-const OUTCOMES_OF_MS = 15 * 60_000;
-/** The number of submissions per route: enough to decide about openings, and for submissions that came at once. */
+const WINDOW_MS = 15 * 60_000;
+/** The number of submissions and of renders per route: enough to decide about openings, and for those that came at once. */
 const LATEST = 40;
 
 /**
- * Lists the health of every upstream and model with recent submissions.
+ * Lists the circuit of every upstream and model with recent submissions. All processes read the same submissions, and
+ * so reach the same result.
  *
  * @param overrides the operators' overrides; putting an upstream back into service clears its record
  */
-export async function listMediaHealth(
+export async function listMediaCircuits(
   database: Database,
   nowMs: number,
   overrides: readonly UpstreamOverride[],
-): Promise<readonly ModelHealth[]> {
-  const since = nowMs - OUTCOMES_OF_MS;
+): Promise<readonly ModelCircuit[]> {
+  const since = nowMs - WINDOW_MS;
   const { rows } = await database.raw<{ rows: OutcomeRow[] }>(
     /* sql */ `
     SELECT * FROM (
-      SELECT provider, model, submitted_at, settled_at, outcome, code,
-        row_number() OVER (PARTITION BY provider, model ORDER BY coalesce(settled_at, submitted_at) DESC) AS place
-      FROM submissions WHERE task_id >= :firstId AND task_created_at >= :since
-    ) AS latest WHERE place <= :latest`,
+      SELECT submissions.provider, submissions.model, submitted_at, settled_at, outcome, code,
+        completed_at, error_code, cancelled_by,
+        row_number() OVER (PARTITION BY submissions.provider, submissions.model
+          ORDER BY coalesce(settled_at, submitted_at) DESC) AS place,
+        row_number() OVER (PARTITION BY submissions.provider, submissions.model
+          ORDER BY completed_at DESC NULLS LAST) AS render_place
+      FROM submissions
+      LEFT JOIN tasks ON outcome = 'accepted' AND tasks.id = task_id AND tasks.created_at = task_created_at
+        AND tasks.id >= :firstId AND tasks.created_at >= :since
+      WHERE task_id >= :firstId AND task_created_at >= :since
+    ) AS latest WHERE place <= :latest OR (render_place <= :latest AND completed_at IS NOT NULL)`,
     { firstId: firstIdAt('task', since), since: new Date(since), latest: LATEST },
   );
   const byRoute = new Map<string, OutcomeRow[]>();
@@ -54,33 +63,44 @@ export async function listMediaHealth(
   return [...byRoute.values()].flatMap((ofRoute) => {
     const [first] = ofRoute;
     if (!first) return [];
-    const resumed = overrides.find(({ upstream, until }) => upstream === first.provider && until === null);
-    const resumedAtMs = resumed?.createdAt.getTime() ?? 0;
-    const outcomes = ofRoute.map(toOutcome).filter(({ submittedAtMs }) => submittedAtMs >= resumedAtMs);
-    return { ...mediaHealthOf(outcomes, nowMs), provider: first.provider, model: first.model };
+    const { provider, model } = first;
+    const resumed = overrides.find(({ upstream, until }) => upstream === provider && until === null);
+    const unused = newCircuit(WINDOW_MS, resumed?.createdAt.getTime());
+    return { provider, model, circuit: circuitAfter(ofRoute.map(toCall), unused) };
   });
 }
 
-function toOutcome(row: OutcomeRow): MediaOutcome {
+const CERTAIN = { requestedWaitMs: null, account: null, random: 0 } as const;
+
+function toCall(row: OutcomeRow): PastCall {
   return {
-    submittedAtMs: row.submitted_at.getTime(),
-    settledAtMs: row.settled_at?.getTime() ?? null,
-    verdict: verdictOf(row),
+    startedAtMs: row.submitted_at.getTime(),
+    outcomes: [
+      ...(row.settled_at === null ? [] : [{ outcome: outcomeOf(row), atMs: row.settled_at.getTime() }]),
+      ...(row.completed_at === null ? [] : [{ outcome: renderOutcomeOf(row), atMs: row.completed_at.getTime() }]),
+    ],
   };
 }
 
-function verdictOf({ outcome, code }: OutcomeRow): MediaVerdict {
+function outcomeOf({ outcome, code }: OutcomeRow): CallOutcome {
   switch (outcome) {
-    case null:
-      return null;
     case 'accepted':
     case 'refused':
-      return 'well';
+      return 'started';
+    case null:
+      return 'unclear';
     case 'unknown':
-      return 'failed';
     case 'not_taken':
   }
   // Without a code, the upstream gave no valid response, and turned out to have no job.
-  if (code === null) return 'failed';
-  return MEDIA_FAULTS.find((fault) => fault === code) ?? 'busy';
+  const fault = code === null || outcome === 'unknown' ? 'failed' : MEDIA_FAULTS.find((one) => one === code);
+  return fault === undefined ? 'unclear' : { ...CERTAIN, fault, hadStarted: false };
+}
+
+/** An upstream that accepts jobs and then fails them is as useless as one that accepts none. */
+function renderOutcomeOf({ error_code: code, cancelled_by: cancelledBy }: OutcomeRow): CallOutcome {
+  if (code === null) return 'completed';
+  return cancelledBy === null && isFailureOfUpstream({ code })
+    ? { ...CERTAIN, fault: 'failed', hadStarted: true }
+    : 'unclear';
 }

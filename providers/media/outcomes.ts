@@ -4,8 +4,7 @@
  * repeated, so its only error is {@link ProviderUnreachableError}.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
-import type { NotTakenCause } from '../../domain/media-health.ts';
-import type { VendorCost } from '../../domain/media-route.ts';
+import type { NotTakenCause, VendorCost } from '../../domain/media-route.ts';
 import { messageFor, cleanVendorMessage } from './words.ts';
 
 /** The upstream refused the job. The same request would be refused again. */

@@ -1,12 +1,12 @@
 /** Reports finished attempts: to operators in the log, and to the client whose request an upstream refused. */
+import type { UpstreamFault } from '../../domain/circuit.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
-import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
+import { UpstreamError } from '../../text/upstream-errors.ts';
 import { codeOf } from './answer.ts';
 import type { AnswerReader, FailedAttempt, PreparedRequest } from './attempt.ts';
 import { fieldNamesOf, toLogLine, redactVendorMessage } from './vendor-words.ts';
-import { keyHint } from './circuit-state.ts';
-import type { Candidate } from './candidates.ts';
+import { type Candidate, keyHint } from './candidates.ts';
 
 /** A finished attempt. */
 export interface AttemptReport {

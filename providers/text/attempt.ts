@@ -1,10 +1,11 @@
-/** One attempt to have a request answered by an upstream, and its effect on that upstream's health. */
+/** One attempt to have a request answered by an upstream, and its effect on that upstream's circuit. */
+import type { UpstreamFault } from '../../domain/circuit.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { AnswerTooLongError, SILENT, UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
+import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../text/wire-format.ts';
 import { Answer, codeOf } from './answer.ts';
 import type { CancelSignal } from './cancel-signal.ts';
-import type { CandidateHealth, CandidateCall } from './health-board.ts';
+import type { CandidateCircuit, CircuitCall } from './circuits.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 
 /** A request prepared for a route. */
@@ -59,7 +60,7 @@ const HINT_MS = 15_000;
  */
 export async function attempt<Prepared extends PreparedRequest>(
   endpoint: UpstreamEndpoint,
-  health: CandidateHealth,
+  circuit: CandidateCircuit,
   prepared: Prepared,
   reader: AnswerReader<Prepared>,
   limitMs: number,
@@ -67,7 +68,7 @@ export async function attempt<Prepared extends PreparedRequest>(
 ): Promise<FailedAttempt | null> {
   const { signal, left } = reader;
   const startedAtMs = nowMs();
-  const call = health.start(startedAtMs, reader.account);
+  const call = circuit.start(startedAtMs, reader.account);
   const expire = (): void => {
     // Once output has arrived, the silence may be due to a slow client.
     if (!prepared.meter.heard) answer.giveUp(new UpstreamError(SILENT));
@@ -78,7 +79,7 @@ export async function attempt<Prepared extends PreparedRequest>(
   const isSilent = (): boolean => isSilentFor(SILENCE_MS[reader.streamed ? 'streamed' : 'whole']);
   const noteLeaving = (): void => {
     if (isSilent()) call.failed('silent', nowMs(), null);
-    else if (!reader.streamed && isSilentFor(HINT_MS)) call.abandoned(nowMs());
+    else if (!reader.streamed && isSilentFor(HINT_MS)) call.record('abandoned', nowMs());
   };
   left.listen(noteLeaving);
   let hadStarted = false;
@@ -86,9 +87,9 @@ export async function attempt<Prepared extends PreparedRequest>(
     await endpoint.send(prepared.upstreamRequest, answer);
     await reader.begin(answer, prepared);
     hadStarted = true;
-    call.recordStart();
+    call.record('started', nowMs());
     await reader.readOn(answer, prepared);
-    call.ended(nowMs());
+    call.record('completed', nowMs());
     return null;
   } catch (error) {
     const fault = signal.isCancelled ? (isSilent() ? 'silent' : null) : faultOf(error);
@@ -101,8 +102,8 @@ export async function attempt<Prepared extends PreparedRequest>(
   }
 }
 
-function noteFailure(call: CandidateCall, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
-  if (fault === null) return call.released();
+function noteFailure(call: CircuitCall, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
+  if (fault === null) return call.record('unclear', nowMs);
   const askedSeconds = error instanceof UpstreamError ? error.askedWaitSeconds : null;
   call.failed(fault, nowMs, askedSeconds === null ? null : askedSeconds * 1000);
 }

@@ -24,6 +24,13 @@ export interface Candidate<Route extends UpstreamRoute = UpstreamRoute> {
   readonly key: string;
 }
 
+const SHOWN_KEY_CHARACTERS = 4;
+
+/** The end of a key, which is enough to distinguish it from others. */
+export function keyHint(key: string): string {
+  return key.slice(-SHOWN_KEY_CHARACTERS);
+}
+
 /** The keys of a route that are tried before other routes; further keys come last, since a request has few attempts. */
 const KEYS_IN_A_ROW = 2;
 

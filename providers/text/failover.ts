@@ -1,19 +1,18 @@
 /** The failover of a request: which upstream to try next, and the error if none answers. */
+import { FAULT_RULES } from '../../domain/circuit.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
+import { UpstreamError } from '../../text/upstream-errors.ts';
 import type { FailedAttempt } from './attempt.ts';
-import { hasSharedFault, type CandidateHealth } from './health-board.ts';
+import { type CandidateCircuit, hasSharedFault } from './circuits.ts';
 import type { UpstreamRoute, Candidate } from './candidates.ts';
 
 const MAX_ATTEMPTS = 3;
 /** A longer wait costs the client more time than another upstream costs it for a prompt without its cache. */
 const MAX_PAUSE_SECONDS = 1;
-/** Faults that only an operator can correct. */
-const FAULTS_FOR_OPERATORS: ReadonlySet<UpstreamFault> = new Set(['key_refused', 'access_refused', 'model_unknown']);
 
 export class Failover<Route extends UpstreamRoute> {
   readonly #all: readonly Candidate<Route>[];
-  readonly #healthOf: (candidate: Candidate) => CandidateHealth;
+  readonly #circuitOf: (candidate: Candidate) => CandidateCircuit;
   readonly #deadlineMs: number;
   #left: readonly Candidate<Route>[];
   #hasAskedOpen = false;
@@ -34,13 +33,13 @@ export class Failover<Route extends UpstreamRoute> {
    */
   constructor(
     candidates: readonly Candidate<Route>[],
-    healthOf: (candidate: Candidate) => CandidateHealth,
+    circuitOf: (candidate: Candidate) => CandidateCircuit,
     deadlineMs: number,
     isCached = false,
   ) {
     this.#all = candidates;
     this.#left = candidates;
-    this.#healthOf = healthOf;
+    this.#circuitOf = circuitOf;
     this.#deadlineMs = deadlineMs;
     this.#isCached = isCached;
   }
@@ -60,7 +59,7 @@ export class Failover<Route extends UpstreamRoute> {
     const chosen = this.peek(nowMs);
     if (chosen === null) return null;
     if (chosen === this.#again) this.#hasRetried = true;
-    if (this.#healthOf(chosen).state(nowMs) === 'open') this.#hasAskedOpen = true;
+    if (this.#circuitOf(chosen).state(nowMs) === 'open') this.#hasAskedOpen = true;
     this.#left = this.#left.filter((candidate) => candidate !== chosen);
     return chosen;
   }
@@ -70,7 +69,7 @@ export class Failover<Route extends UpstreamRoute> {
     const isOver = this.#failures.length > 0 && nowMs >= this.#deadlineMs;
     if (isOver || this.#failures.length >= MAX_ATTEMPTS) return null;
     if (this.#again !== null && this.#pauseMs !== null) return this.#again;
-    const isAvailable = (candidate: Candidate<Route>): boolean => this.#healthOf(candidate).state(nowMs) !== 'open';
+    const isAvailable = (candidate: Candidate<Route>): boolean => this.#circuitOf(candidate).state(nowMs) !== 'open';
     const again = this.#again !== null && isAvailable(this.#again) ? this.#again : undefined;
     return this.#left.find(isAvailable) ?? again ?? this.#firstToReturn(nowMs) ?? null;
   }
@@ -118,7 +117,7 @@ export class Failover<Route extends UpstreamRoute> {
 
   #firstToReturn(nowMs: number): Candidate<Route> | undefined {
     if (this.#hasAskedOpen) return undefined;
-    const returns = (candidate: Candidate<Route>): number => this.#healthOf(candidate).openingAt(nowMs)?.untilMs ?? 0;
+    const returns = (candidate: Candidate<Route>): number => this.#circuitOf(candidate).openingAt(nowMs)?.untilMs ?? 0;
     return this.#left.toSorted((one, other) => returns(one) - returns(other))[0];
   }
 
@@ -133,9 +132,9 @@ export class Failover<Route extends UpstreamRoute> {
   #waitSeconds(candidate: Candidate<Route>, nowMs: number): number {
     const asked = this.#failures.find((failure) => failure.candidate === candidate)?.error.retryAfterSeconds;
     if (asked !== undefined) return asked;
-    const opening = this.#healthOf(candidate).openingAt(nowMs);
+    const opening = this.#circuitOf(candidate).openingAt(nowMs);
     if (opening === null) return 0;
-    return FAULTS_FOR_OPERATORS.has(opening.cause) ? Infinity : Math.ceil((opening.untilMs - nowMs) / 1000);
+    return FAULT_RULES[opening.cause].needsOperator ? Infinity : Math.ceil((opening.untilMs - nowMs) / 1000);
   }
 }
 

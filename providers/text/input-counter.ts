@@ -7,7 +7,7 @@ import { Answer } from './answer.ts';
 import type { PreparedRequest } from './attempt.ts';
 import { CancelSignal } from './cancel-signal.ts';
 import { orderCandidates, type UpstreamRoute } from './candidates.ts';
-import type { HealthBoard } from './health-board.ts';
+import type { CircuitBoard } from './circuits.ts';
 import type { Overrides } from './overrides.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 import type { UpstreamSnapshot } from './upstream-set.ts';
@@ -35,19 +35,19 @@ export interface CountCall<Route extends UpstreamRoute> {
 }
 
 export class InputCounter {
-  readonly #board: HealthBoard;
+  readonly #board: CircuitBoard;
   readonly #overrides: Overrides;
   readonly #nowMs: () => number;
   /** When the pause of an address ends. Weak, so that a replaced address is forgotten. */
   readonly #pausedUntilMs = new WeakMap<UpstreamEndpoint, number>();
 
-  constructor(board: HealthBoard, overrides: Overrides, nowMs: () => number) {
+  constructor(board: CircuitBoard, overrides: Overrides, nowMs: () => number) {
     this.#board = board;
     this.#overrides = overrides;
     this.#nowMs = nowMs;
   }
 
-  /** Lets the vendor of the best candidate in service count. The outcome does not affect the candidate's health. */
+  /** Lets the vendor of the best candidate in service count. The outcome does not affect the candidate's circuit. */
   async count<Route extends UpstreamRoute>(
     { routes, affinity, prepare }: CountCall<Route>,
     upstreams: UpstreamSnapshot,

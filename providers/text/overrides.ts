@@ -16,6 +16,15 @@ export interface OutOfService {
   readonly untilMs: number;
 }
 
+/** @param override an upstream's latest override, if any */
+export function outOfServiceOf(
+  override: Pick<UpstreamOverride, 'createdAt' | 'until'> | undefined,
+  nowMs: number,
+): OutOfService | null {
+  if (override === undefined || override.until === null || override.until.getTime() <= nowMs) return null;
+  return { sinceMs: override.createdAt.getTime(), untilMs: override.until.getTime() };
+}
+
 export class Overrides {
   /** The latest known override for each upstream. */
   readonly #overrides = new Map<string, UpstreamOverride>();
@@ -32,9 +41,7 @@ export class Overrides {
 
   /** The period for which an upstream is out of service; null if it is in service. */
   of(upstream: string, nowMs: number): OutOfService | null {
-    const override = this.#overrides.get(upstream);
-    if (override === undefined || override.until === null || override.until.getTime() <= nowMs) return null;
-    return { sinceMs: override.createdAt.getTime(), untilMs: override.until.getTime() };
+    return outOfServiceOf(this.#overrides.get(upstream), nowMs);
   }
 
   /**

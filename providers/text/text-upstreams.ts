@@ -8,12 +8,11 @@ import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
 import { classifyAttempt, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
 import { Overrides, type UpstreamOverride } from './overrides.ts';
 import { type CountCall, InputCounter } from './input-counter.ts';
-import { HealthBoard } from './health-board.ts';
+import { CircuitBoard, type TextCircuitState } from './circuits.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import { createUpstreamEndpoint } from './upstream-endpoint.ts';
 import { type OpenEndpoint, UpstreamSet, type UpstreamSnapshot } from './upstream-set.ts';
 import { Failover } from './failover.ts';
-import { stateOf, type TextCircuitState } from './circuit-state.ts';
 import { orderCandidates, type UpstreamRoute, type Candidate } from './candidates.ts';
 
 /** A request to a model, and the reader of its answer. */
@@ -86,7 +85,7 @@ export function createTextUpstreams(
   observer: TextUpstreamObserver,
   nowMs: () => number = Date.now,
 ): TextUpstreams {
-  const board = new HealthBoard();
+  const board = new CircuitBoard();
   const overrides = new Overrides();
   const set = new UpstreamSet(settings, opener(maxSilenceMs, observer));
   const counter = new InputCounter(board, overrides, nowMs);
@@ -134,16 +133,16 @@ export function createTextUpstreams(
 
     list: (routes) =>
       candidatesOf(routes, set.current).map((candidate) =>
-        stateOf(candidate, board.of(candidate).circuit(nowMs()), overrides.of(candidate.route.provider, nowMs())),
+        board.of(candidate).describe(overrides.of(candidate.route.provider, nowMs()), nowMs()),
       ),
 
     applyOverrides: (latest) => {
-      for (const upstream of overrides.applyOverrides(latest)) board.reset(upstream);
+      for (const upstream of overrides.applyOverrides(latest)) board.reset(upstream, nowMs());
     },
 
     replace: (upstreams) => {
       // The new settings may have repaired the upstream.
-      for (const name of set.replace(upstreams)) board.reset(name);
+      for (const name of set.replace(upstreams)) board.reset(name, nowMs());
     },
 
     close: () => set.close(),

@@ -11,16 +11,15 @@ import {
   type TargetCalls,
 } from '../../db/queries/upstream-calls.ts';
 import { NO_CALLS } from '../../domain/call-sum.ts';
-import { UPSTREAM_FAULTS } from '../../text/upstream-errors.ts';
-import type { TextCircuitState } from '../../providers/text/circuit-state.ts';
+import { UPSTREAM_FAULTS } from '../../domain/circuit.ts';
+import type { TextCircuitState } from '../../providers/text/circuits.ts';
 import type { MediaCircuitState } from './media-circuits.ts';
 
 type CircuitState = TextCircuitState | MediaCircuitState;
 
 /** A circuit with the calls of all processes. */
-export type UpstreamHealth = (Omit<TextCircuitState, 'cause'> | Omit<MediaCircuitState, 'cause'>) &
+export type UpstreamHealth = CircuitState &
   Pick<TargetCalls, 'lastFiveMinutes' | 'lastHour' | 'lastDay'> & {
-    readonly cause: CircuitState['cause'];
     /** Null if the upstream has never failed. */
     readonly lastFailure: Pick<LatestFailure, 'failedAt' | 'fault' | 'status' | 'message'> | null;
     /** The number of processes in which the circuit of a text upstream is open. */

@@ -6,9 +6,9 @@ import type { Database } from '../../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { listUpstreamOverrides } from '../../db/queries/upstream-overrides.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
-import type { TextCircuitState } from '../../providers/text/circuit-state.ts';
+import type { TextCircuitState } from '../../providers/text/circuits.ts';
 import { mergeFleetHealth, type UpstreamHealth } from './fleet-health.ts';
-import { listMediaCircuits, type MediaVendor } from './media-circuits.ts';
+import { listMediaCircuitStates, type MediaVendor } from './media-circuits.ts';
 import type { OpenCircuit } from '../../db/queries/upstream-calls.ts';
 import { repeat } from '../../domain/repeat.ts';
 
@@ -54,7 +54,7 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
   return {
     list: async () => {
       await calls.flush();
-      const circuits = await listMediaCircuits(database, catalogue(), media(), clock.nowMs());
+      const circuits = await listMediaCircuitStates(database, catalogue(), media(), clock.nowMs());
       return mergeFleetHealth(database, [...listText(), ...circuits], clock.nowMs());
     },
     listText,

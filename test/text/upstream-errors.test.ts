@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { FORMATS } from '../../text/formats.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
-import type { UpstreamFault } from '../../text/upstream-errors.ts';
+import type { UpstreamFault } from '../../domain/circuit.ts';
 
 const BY_STATUS: readonly [number, ErrorCode, UpstreamFault | null][] = [
   [400, 'bad_request', null],

@@ -3,10 +3,10 @@ import type { UpstreamOverride } from '../../../db/queries/upstream-overrides.ts
 import type { Authorship } from '../../../db/queries/operator-actions.ts';
 import { type CallSum, durationAtMs } from '../../../domain/call-sum.ts';
 import { arrayOf, nullable, text } from '../../../domain/json-schema.ts';
+import { CIRCUIT_CAUSES } from '../../../domain/circuit.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { type Fields, nested, resource } from '../../../domain/resource/resource.ts';
 import { UPSTREAM_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
-import { CIRCUIT_CAUSES } from '../../../providers/text/circuit-state.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import type { RecordedCall } from '../../../db/call-recorder.ts';
 import type { Database } from '../../../db/database.ts';
+import { listMediaCircuits } from '../../../db/queries/media-outcomes.ts';
 import { settleSubmission } from '../../../db/queries/submissions.ts';
 import type { CallTarget } from '../../../db/queries/upstream-calls.ts';
+import { circuitState } from '../../../domain/circuit.ts';
 import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, reasonOf, type TaskFailure } from '../../../domain/task.ts';
 import { createFinish, createRefund, createSettle } from '../../../activities/media-task/finish.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
@@ -23,9 +25,9 @@ describe('the calls of a media upstream', () => {
   });
   beforeEach(() => recorded.splice(0));
 
-  async function acceptedTask(): Promise<string> {
+  async function acceptedTask(provider = 'simulator'): Promise<string> {
     const task = await createTaskRow(database, key);
-    const submission = await openTaskSubmission(database, task);
+    const submission = await openTaskSubmission(database, task, { provider });
     await settleSubmission(database, submission, { outcome: 'accepted', evidence: 'x', jobId: task.id });
     return task.id;
   }
@@ -58,6 +60,20 @@ describe('the calls of a media upstream', () => {
       expect(await metrics.render()).to.match(
         new RegExp(`genway_media_jobs_ended_total\\{.*outcome="${reasonOf(failure)}"`),
       );
+    });
+  }
+
+  for (const [what, { code, message, cancelledBy }, isFault] of ENDINGS) {
+    it(`${isFault ? 'open' : 'do not open'} the circuit of their upstream when five in a row end with ${what}`, async () => {
+      const stateOf = async (provider: string) => {
+        const circuits = await listMediaCircuits(database, Date.now(), []);
+        const known = circuits.find((one) => one.provider === provider);
+        return known && circuitState(known.circuit, Date.now());
+      };
+      const taskIds = await Promise.all(Array.from({ length: 5 }, () => acceptedTask(what)));
+      expect(await stateOf(what)).to.equal('closed');
+      for (const taskId of taskIds) await createRefund(finish())(taskId, code, message, cancelledBy);
+      expect(await stateOf(what)).to.equal(isFault ? 'open' : 'closed');
     });
   }
 

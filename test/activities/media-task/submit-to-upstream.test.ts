@@ -18,8 +18,7 @@ import {
 import type { NewTask } from '../../../db/queries/tasks.ts';
 import { recordResultFile } from '../../../db/queries/result-files.ts';
 import { recordUpstreamOverride } from '../../../db/queries/upstream-overrides.ts';
-import type { NotTakenCause } from '../../../domain/media-health.ts';
-import type { MediaRoute } from '../../../domain/media-route.ts';
+import type { MediaRoute, NotTakenCause } from '../../../domain/media-route.ts';
 import type { Task } from '../../../domain/task.ts';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
 import type { KindTraits, MediaAdapter } from '../../../providers/media/adapter.ts';
