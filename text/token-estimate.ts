@@ -33,7 +33,7 @@ const SCRIPTS: readonly LanguageConfig[] = [
   // Gurmukhi, Oriya, Sinhala, Lao, Burmese, Khmer.
   language(/[\u0a00-\u0a7f\u0b00-\u0b7f\u0d80-\u0dff\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]/, 1.7),
   // Chinese; next to kana or Hangul, the same characters are Japanese or Korean.
-  language(/^[^\u3040-\u30ff\uac00-\ud7af]*[\u4e00-\u9fff][^\u3040-\u30ff\uac00-\ud7af]*$/, 1.34),
+  language(/^(?=[^\u3040-\u30ff\uac00-\ud7af]*$)[^\u4e00-\u9fff]*[\u4e00-\u9fff]/, 1.34),
   // Vietnamese.
   language(/[\u1e00-\u1eff]/, 2.9),
   // Scripts that vocabularies hardly know.

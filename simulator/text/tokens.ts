@@ -2,7 +2,7 @@
  * The simulator's own tokens. Output: one for each piece that is streamed, which is a word with the space before it, long
  * words in several pieces. Input: one for every four characters.
  */
-const PIECE = /\s*\S{1,12}|\s+$/gu;
+const PIECE = /(?<!\s)(?:\s*\S{1,12}|\s+$)/gu;
 const CHARACTERS_PER_TOKEN = 4;
 
 /** Cuts a text into its pieces; joined they are the text again. */
