@@ -45,7 +45,12 @@ const VALUES: Readonly<Record<string, string>> = {
 };
 
 function filled(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, (_parameter, name: string) => VALUES[name] ?? 'x');
+  // A model in the path that does not answer the call is refused before the body.
+  const values: Readonly<Record<string, string>> = {
+    ...VALUES,
+    ...(/embedcontent/i.test(path) && { model: 'textm-embed' }),
+  };
+  return path.replaceAll(/\{(\w+)\}/g, (_parameter, name: string) => values[name] ?? 'x');
 }
 
 describe('an answer that is sent before the body was read', function () {

@@ -67,7 +67,11 @@ describe('embeddings in the native format', () => {
     ['batchEmbedContents', { requests: [] }, '"requests" requires at least 1 item'],
     ['batchEmbedContents', { requests: [{}] }, '"requests[0].content" is required'],
     ['batchEmbedContents', { requests: [item, { ...item, outputDimensionality: 8 }] }, 'must be the same'],
-    ['batchEmbedContents', { requests: Array(EMBEDDINGS.maxInputs + 1).fill(item) }, 'at most 2048 items'],
+    [
+      'batchEmbedContents',
+      { requests: Array.from({ length: EMBEDDINGS.maxInputs + 1 }, () => item) },
+      'at most 2048 items',
+    ],
   ] as const) {
     it(`refuse ${method} with: ${message}`, async () => {
       // contract 4.8.5:13
