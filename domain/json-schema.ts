@@ -23,7 +23,7 @@ export function nullable(schema: JsonSchema): JsonSchema {
   if ('enum' in schema || 'const' in schema) {
     return { ...(description !== undefined && { description }), oneOf: [{ type, ...others }, NULL] };
   }
-  return { ...schema, type: [type, 'null'].flat() };
+  return { ...schema, type: [...new Set([type, 'null'].flat())] };
 }
 
 function acceptsAnything(schema: JsonSchema): boolean {

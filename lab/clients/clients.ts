@@ -23,7 +23,9 @@ const pypi = (...names: [string, ...string[]]) => ({ from: 'pypi', names }) as c
 const npm = (...names: [string, ...string[]]) => ({ from: 'npm', names }) as const;
 const own = { from: 'none' } as const;
 
-const CODEX = npm('@openai/codex@0.171.0');
+/** The agents that also hold long sessions: `npm run sessions`. */
+export const CODEX = npm('@openai/codex@0.171.0');
+export const CLAUDE_CODE = npm('@anthropic-ai/claude-code@2.1.332');
 
 export const CLIENTS: readonly Client[] = [
   { name: 'OpenAI SDK, Node', packages: own, program: 'openai-sdk.mjs', model: OVER.messages },
@@ -82,7 +84,7 @@ export const CLIENTS: readonly Client[] = [
     [
       ['Codex CLI', 'codex', CODEX],
       ['Gemini CLI', 'gemini', npm('@google/gemini-cli@0.61.0')],
-      ['Claude Code', 'claude', npm('@anthropic-ai/claude-code@2.1.332'), OVER.responses],
+      ['Claude Code', 'claude', CLAUDE_CODE, OVER.responses],
       ['opencode', 'opencode', npm('opencode-ai@1.18.33')],
       ['Copilot CLI', 'copilot', npm('@github/copilot@1.0.102')],
       ['Qwen Code', 'qwen', npm('@qwen-code/qwen-code@0.24.4'), OVER.native],

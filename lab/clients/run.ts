@@ -12,7 +12,7 @@ import { openAccount } from '../stack/accounts.ts';
 import { nodeWith, pythonWith } from '../stack/packages.ts';
 import { startStack } from '../stack/stack.ts';
 import { type Client, CLIENTS, CODEX_NAMES } from './clients.ts';
-import { saveDescription, tryGeneratedPython, tryGeneratedTypeScript } from './generated.ts';
+import { GENERATORS, GENERATORS_WITH_JAVA, saveDescription } from './generated.ts';
 import { type Ground, runProgram } from './tools.ts';
 
 const FUNDS_USD = 1_000;
@@ -39,11 +39,10 @@ try {
   const settings = { BASE_URL: apiUrl, API_KEY: apiKey, PICTURE: picture };
   const description = join(folder, 'openapi.json');
   await saveDescription(apiUrl, description);
-  const generated = [
-    ['Generated client, Python', () => tryGeneratedPython(description, folder, settings)],
-    ['Generated client, TypeScript', () => tryGeneratedTypeScript(description, folder, settings)],
-  ] as const;
-  for (const [name, attempt] of generated) if (name.includes(wanted)) await report(name, attempt);
+  for (const [generator, attempt] of Object.entries({ ...GENERATORS, ...GENERATORS_WITH_JAVA })) {
+    const name = `Generated client, ${generator}`;
+    if (name.includes(wanted)) await report(name, () => attempt(description, folder, settings));
+  }
 } finally {
   await stack.stop();
   await rm(folder, { recursive: true, force: true });

@@ -14,6 +14,7 @@ import { openAccount } from '../stack/accounts.ts';
 import { nodeWith } from '../stack/packages.ts';
 import { startStack } from '../stack/stack.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
+import { CLAUDE_CODE, CODEX } from './clients.ts';
 import { type AgentProcess, startClaudeCode, startCodex, type Workplace } from './agent-process.ts';
 import { startVendorFront } from './vendor-front.ts';
 
@@ -28,7 +29,7 @@ const FUNDS_USD = 1_000;
 
 interface Agent {
   readonly name: string;
-  readonly package: string;
+  readonly packages: readonly string[];
   readonly program: string;
   readonly start: (program: string, workplace: Workplace) => Promise<AgentProcess>;
   /** The tool that runs a command, and its input. */
@@ -38,14 +39,14 @@ interface Agent {
 const AGENTS: readonly Agent[] = [
   {
     name: 'Codex CLI',
-    package: '@openai/codex@0.169.0',
+    packages: CODEX.names,
     program: 'codex',
     start: startCodex,
     command: (cmd) => ['exec_command', { cmd }],
   },
   {
     name: 'Claude Code',
-    package: '@anthropic-ai/claude-code@2.1.332',
+    packages: CLAUDE_CODE.names,
     program: 'claude',
     start: startClaudeCode,
     command: (command) => ['Bash', { command, description: 'Prints a word' }],
@@ -78,7 +79,7 @@ try {
   const { apiKey } = await openAccount({ apiUrl, adminToken: stack.adminToken }, FUNDS_USD);
   const access = { baseUrl: stack.textUrls.get('text-1') ?? apiUrl, apiKey };
   for (const agent of AGENTS) {
-    const bin = join(await nodeWith([agent.package]), 'node_modules/.bin', agent.program);
+    const bin = join(await nodeWith(agent.packages), 'node_modules/.bin', agent.program);
     for (const format of WIRE_FORMAT_NAMES) {
       const name = `${agent.name}, over ${format}`;
       if (name.includes(wanted)) await report(name, () => holdSession(agent, bin, `session-${format}`, access));

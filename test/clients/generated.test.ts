@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { saveDescription, tryGeneratedPython, tryGeneratedTypeScript } from '../../lab/clients/generated.ts';
+import { GENERATORS, saveDescription } from '../../lab/clients/generated.ts';
 import { pngFile } from '../support/media-files.ts';
 import { useTestStack } from '../support/stack.ts';
 
@@ -23,10 +23,7 @@ describe('clients generated from the API description', function () {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  for (const [generator, attempt] of [
-    ['openapi-typescript, with strict types', tryGeneratedTypeScript],
-    ['openapi-python-client', tryGeneratedPython],
-  ] as const) {
+  for (const [generator, attempt] of Object.entries(GENERATORS)) {
     it(`ask for text in three formats, upload, and create a video and read it: ${generator}`, async () => {
       const printed = await attempt(join(folder, 'openapi.json'), folder, settings);
       expect(printed).to.match(/task_\w{32} video\/mp4/);

@@ -37,12 +37,19 @@ export function nativeFields<Values>(shape: Shape<Values>, options: FieldsOption
   return fields(shape, { ...options, open: readFields });
 }
 
-/** {@link nativeFields} for objects that refuse unknown fields; their schema mentions snake_case. */
+/**
+ * {@link nativeFields} for objects that refuse unknown fields. Their schema mentions snake_case, and names that begin with
+ * `_`, in a pattern: generators of clients give `_name` and `name` one name.
+ */
 export function closedNativeFields<Values>(shape: Shape<Values>, description?: string): FieldsReader<Values> {
   const read = nativeFields(shape, { unknown: 'refuse', ...(description !== undefined && { description }) });
   const names = Object.keys(shape)
-    .map((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+    .flatMap((field) => [field, field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)])
     .filter((field) => field.includes('_'));
-  const bothSpellings = constrained(read, { patternProperties: { [`^(${names.join('|')})$`]: true } });
+  const properties = Object.entries(Object(read.schema['properties'])).filter(([field]) => !field.startsWith('_'));
+  const bothSpellings = constrained(read, {
+    properties: Object.fromEntries(properties),
+    patternProperties: { [`^(${names.join('|')})$`]: true },
+  });
   return Object.assign(bothSpellings, { shape, forwarded: read.forwarded });
 }

@@ -7,7 +7,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { UPLOADS } from '../../../domain/policy.ts';
 import { detectFileType, FILE_TYPE_BYTES, FILE_TYPES } from '../../../storage/file-type.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
-import { object, text } from '../../../domain/json-schema.ts';
+import { component, object, text } from '../../../domain/json-schema.ts';
 import { receiving } from '../../receiving.ts';
 import { peek } from '../../../storage/peek.ts';
 import { ObjectTooLargeError } from '../../../storage/storage.ts';
@@ -31,7 +31,10 @@ export const uploadBody: RequestBody<ReceiveUpload> = {
   description: {
     required: true,
     content: {
-      'multipart/form-data': { schema: object({ file: text('The file, with a filename', { format: 'binary' }) }) },
+      'multipart/form-data': {
+        // Without a name, generators name it like the parameters of the call.
+        schema: component('UploadForm', object({ file: text('The file, with a filename', { format: 'binary' }) })),
+      },
     },
   },
   read: async (request) => (store) => receiveUpload(request, store),

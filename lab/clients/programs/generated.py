@@ -10,7 +10,7 @@ from genway_client.api.files import upload_file
 from genway_client.api.media_tasks import create_video_task, get_task
 from genway_client.api.text import create_chat_completion, create_message, create_response
 from genway_client.models import ChatCompletionRequest, CommonError, MessagesError, MessagesRequest, ResponsesRequest
-from genway_client.models import CreateVideoTaskVidtwo11, SvcError, UploadFileBody
+from genway_client.models import CreateVideoTaskVidtwo11, SvcError, UploadForm
 from genway_client.types import File
 
 
@@ -38,7 +38,7 @@ if said != ["hello"] * 3:
 
 with open(os.environ["PICTURE"], "rb") as picture:
     content = File(payload=io.BytesIO(picture.read()), file_name="picture.png", mime_type="image/png")
-file = expect(upload_file.sync(client=client, body=UploadFileBody(file=content))).data
+file = expect(upload_file.sync(client=client, body=UploadForm(file=content))).data
 body = CreateVideoTaskVidtwo11(model="vidtwo-1.1", prompt="The camera circles it", images=[file.url])
 task = expect(create_video_task.sync(client=client, body=body)).data
 while task.status not in ("succeeded", "failed"):

@@ -64,6 +64,17 @@ describe('the API description', () => {
     expect(new Set(names).size).to.equal(names.length);
     // The name of a class in every generated TypeScript client.
     expect(names).not.to.include('configuration');
+    const collisions = [...objectsIn(document)].filter((one) => {
+      const fields = Object.keys(Object(Object(one).properties)).map((field) =>
+        field.toLowerCase().replaceAll(/[\W_]/g, ''),
+      );
+      return new Set(fields).size < fields.length;
+    });
+    expect(collisions).to.deep.equal([]);
+    const types = [...objectsIn(document)].flatMap((one) =>
+      'type' in one && Array.isArray(one.type) ? [one.type] : [],
+    );
+    expect(types.filter((listed) => new Set(listed).size < listed.length)).to.deep.equal([]);
     const tagsOf = (paths: object): unknown[] => [...objectsIn(paths)].flatMap((one) => Object(one).tags ?? []);
     const tags = tagsOf(document.paths);
     expect(tagsOf(Object(document.webhooks)).filter((tag) => tags.includes(tag))).to.deep.equal([]);

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { CLIENTS } from '../../../lab/clients/clients.ts';
 import { findDocumented } from '../../../lab/clients/documented.ts';
-import { PYTHON_PACKAGES, TYPESCRIPT_PACKAGES } from '../../../lab/clients/generated.ts';
+import { OPENAPI_GENERATOR_PACKAGES, PYTHON_PACKAGES, TYPESCRIPT_PACKAGES } from '../../../lab/clients/generated.ts';
 
 const PLACE = { apiUrl: 'http://api', textUrl: 'http://text', apiKey: 'sk-1', model: 'demo-chat' };
 
@@ -16,8 +16,10 @@ describe('docs/clients.md', () => {
   }
 
   it('names the tested versions of the generators of clients', () => {
-    const versions = [PYTHON_PACKAGES[0], TYPESCRIPT_PACKAGES[0]].map((one = '') => one.split(/==|@/)[1]);
+    const versionOf = ([generator = '']: readonly string[]) => generator.split(/==|@/)[1];
+    const versions = [PYTHON_PACKAGES, TYPESCRIPT_PACKAGES].map(versionOf);
     expect(findDocumented('openapi-python-client', PLACE).versions).to.deep.equal(versions);
+    expect(findDocumented('OpenAPI Generator', PLACE).versions).to.deep.equal([versionOf(OPENAPI_GENERATOR_PACKAGES)]);
   });
 
   it('gives each client the address that serves its requests', () => {
