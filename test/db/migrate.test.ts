@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { array, assert, asyncProperty, integer } from 'fast-check';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,6 +10,8 @@ import { ensurePartitions } from '../../db/partitions.ts';
 import { newId } from '../../domain/ids.ts';
 import { createAccount, createFundedKey, createTaskRow, finishAsSucceeded } from '../support/factories.ts';
 import { testDatabaseUrl } from '../support/services.ts';
+
+const root = join(import.meta.dirname, '../..');
 
 describe('db/migrate', () => {
   let server: Database;
@@ -56,6 +59,14 @@ describe('db/migrate', () => {
   async function schemaNames(): Promise<readonly string[]> {
     return (await migrationSource.getMigrations([])).map((file) => migrationSource.getMigrationName(file));
   }
+
+  it('finds every file of the schema as each version since 1.0 released it', () => {
+    const git = (...words: readonly string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
+    const changes = git('tag', '--list', 'v[1-9]*')
+      .split('\n')
+      .map((tag) => tag && git('diff', '--no-renames', '--diff-filter=MD', '--stat', tag, '--', 'db/schema'));
+    expect(changes.filter((change) => change !== '')).to.deep.equal([]);
+  });
 
   it('numbers the migrations from 0001 without gaps', async () => {
     const names = await schemaNames();
