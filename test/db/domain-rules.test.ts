@@ -80,7 +80,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     for (const table of ['text_requests', 'failed_text_attempts'])
       expect(await columnsOf(table), table).to.include.members(counts);
     expect(await columnsOf('daily_usage')).to.include.members(SUMMED_TOKEN_COUNTS.map(({ column }) => column));
-    const body = await bodyOf('write_text');
+    const body = await bodyOf('settle_text');
     expect(counts.filter((column) => !body.includes(`(attempt.used->>'${column}')::bigint`))).to.deep.equal([]);
   });
 
@@ -90,7 +90,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
         .map((field) => field.split(' ')[0])
         .join(', '),
     );
-    const flat = (await bodyOf('write_text')).replace(/\s+/g, ' ');
+    const flat = (await bodyOf('settle_text')).replace(/\s+/g, ' ');
     expect(flat).to.include(`INSERT INTO text_requests (${RECORDED_COLUMNS}, held, excess, absorbed)`);
     expect(flat).to.include(`SELECT ${RECORDED_COLUMNS}, amount_held, 0, 0`);
   });
@@ -115,9 +115,8 @@ describe('the domain rules that PostgreSQL also enforces', () => {
   });
 
   it('fence text processes by the same lease and the same silence', async () => {
-    const body = await bodyOf('write_text');
-    expect(body).to.include(isLeaseValid('moment'));
-    expect(body).to.include(`interval '${HEARTBEAT_TIMEOUT_SECONDS} seconds'`);
+    expect(await bodyOf('recall_text_money')).to.include(isLeaseValid('moment'));
+    expect(await bodyOf('renew_text_lease')).to.include(`interval '${HEARTBEAT_TIMEOUT_SECONDS} seconds'`);
   });
 
   it('announce versions of price lists equally early', async () => {
