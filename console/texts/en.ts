@@ -751,6 +751,7 @@ export const en = {
     },
   },
   staffAccounts: {
+    tabs: { overview: 'Overview', money: 'Money', danger: 'Suspend or erase' },
     search: 'Name, e-mail, external id, or any id',
     all: 'All accounts',
     none: 'No account matches. Search for part of a name, or for a whole id.',

@@ -739,6 +739,7 @@ export const zh: typeof en = {
     },
   },
   staffAccounts: {
+    tabs: { overview: '概览', money: '资金', danger: '暂停或删除内容' },
     search: '名称、电子邮箱、外部编号或任意编号',
     all: '全部账户',
     none: '没有符合条件的账户。请搜索名称的一部分，或完整的编号。',

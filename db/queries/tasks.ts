@@ -1,7 +1,7 @@
 import { createdAtMsOf, isId } from '../../domain/ids.ts';
 import { type Task, type Canceller } from '../../domain/task.ts';
 import { isTaskErrorCode } from '../../domain/errors.ts';
-import { type Database, picoUsd } from '../database.ts';
+import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { columnsOf, type OptionalFields, readRow, type RowOf } from '../row.ts';
@@ -129,6 +129,14 @@ export async function findAccountTasks(
 export async function findTask(database: Database, taskId: string): Promise<Task | null> {
   const row = await taskById(database, taskId)?.first();
   return row ? toTask(row) : null;
+}
+
+/** Counts the tasks of an account that are not final. */
+export async function countRunningTasks(database: Database, accountId: string): Promise<number> {
+  const running = database<TaskRow>('tasks')
+    .where({ account_id: accountId })
+    .whereIn('status', ['queued', 'processing']);
+  return Number(onlyRow(await running.count<{ count: string }[]>('*')).count);
 }
 
 export type TaskFilter = OptionalFields<Task, 'accountId' | 'status' | 'model' | 'kind'> & Period & IdPage;

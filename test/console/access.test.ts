@@ -26,7 +26,7 @@ const ACCESS = `
     get+post /search
   members who may see:
     get      /accounts/{account_id}
-    get      /accounts/{account_id}/models|tasks|usage|end-users
+    get      /accounts/{account_id}/running|models|tasks|usage|end-users
     get      /accounts/{account_id}/tasks/tiles|{task_id}
     get      /accounts/{account_id}/tasks/{task_id}/details
     get      /accounts/{account_id}/usage/export|requests

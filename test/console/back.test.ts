@@ -54,7 +54,7 @@ describeInBrowser('a form to which the browser returns', (browser) => {
     {
       what: 'an adjustment of an account',
       table: 'transfers',
-      page: () => `/console/staff/accounts/${customer.accountId}`,
+      page: () => `/console/staff/accounts/${customer.accountId}?tab=money`,
       by: finance,
       fill: async (page) => {
         await amountField(page).fill('2.11');

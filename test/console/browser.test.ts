@@ -131,6 +131,56 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(await taskBesideForm(page)).to.equal(made[1]);
   });
 
+  it('follows a task on every open page, from its creation to its delivery: playground, task and home', async () => {
+    let accept = (): void => undefined;
+    const accepted = new Promise<void>((resolve) => (accept = resolve));
+    const receiver = await startRecordingReceiver((response) => accepted.then(() => response.writeHead(204).end()));
+    const caller = await stack.createAccount({ fundedUsd: 10 });
+    await make(`${stack.baseUrl}/v1/webhooks`, caller.apiKey, { url: receiver.url });
+    const person = await Visitor.invited(stack, { email: 'live@example.com', account_id: caller.accountId });
+    const [task, home] = [await browser.open(stack.baseUrl), await browser.open(stack.baseUrl)];
+    for (const where of [tab, task, home]) await where.signIn(person);
+    const account = `/console/accounts/${caller.accountId}`;
+    // Without a worker, the task waits until all pages are open.
+    await stack.worker.stop();
+
+    await tab.page.goto(`${account}/playground?model=imageb-2`);
+    await tab.page.getByLabel('Prompt').fill('A harbour');
+    await tab.page.getByRole('button', { name: 'Create' }).click();
+    const id = await taskBesideForm(tab.page);
+    const tile = tab.page.locator(`#latest #tile-${id}`);
+    await tile.locator('.row').getByText('Queued').waitFor();
+    await task.page.goto(`${account}/tasks/${id}`);
+    await task.page.locator('dd').getByText('Queued').waitFor();
+    await home.page.goto(account);
+    const running = home.page.locator('.card').filter({ hasText: 'Running now' });
+    await running.getByText('1', { exact: true }).waitFor();
+    const held = home.page.locator('#balance').getByText('$0.00 held');
+    expect(await held.count()).to.equal(0);
+
+    await stack.worker.start();
+    const withinWait = { timeout: WAIT_MS };
+    await tab.page.locator('#result').getByText('Succeeded').waitFor(withinWait);
+    await tile.locator('.row').getByText('Succeeded').waitFor(withinWait);
+    await tile.locator('img').waitFor();
+    await running.getByText('Nothing is running.').waitFor(withinWait);
+    await held.waitFor();
+    await home.page.locator(`#tile-${id} img`).waitFor(withinWait);
+    await task.page.locator('dd').getByText('Succeeded').waitFor(withinWait);
+    await task.page.locator('#sent').getByText('Pending').waitFor(withinWait);
+    accept();
+    await task.page.locator('#sent').getByText('Delivered').waitFor(withinWait);
+
+    for (const { page } of [tab, task, home]) {
+      expect(await page.locator('[hx-trigger^=every]').count(), `${page.url()} still polls`).to.equal(0);
+    }
+    for (const other of [task, home]) {
+      expect(other.complaints).to.deep.equal([]);
+      await other.close();
+    }
+    await receiver.close();
+  });
+
   it('marks the wrong field of a refused form, keeps the input, and accepts the corrected form', async () => {
     await signUp();
     const { page } = tab;

@@ -8,6 +8,8 @@ interface Edit {
   readonly page: string;
   /** The path of the form below the page. */
   readonly form?: string;
+  /** The tab of the page that has the form. */
+  readonly tab?: string;
   readonly first: Readonly<Record<string, string>>;
   readonly second: Readonly<Record<string, string>>;
   /** The stored value in the refusal of the second tab. */
@@ -54,6 +56,7 @@ describe('a form over fields that somebody else changed', () => {
     }),
     'the details of an account': () => ({
       page: paths.staff,
+      tab: '?tab=details',
       form: '/details',
       first: { name: 'First', email: 'first@example.com' },
       second: { name: 'Second' },
@@ -61,6 +64,7 @@ describe('a form over fields that somebody else changed', () => {
     }),
     'the price list of an account': () => ({
       page: paths.staff,
+      tab: '?tab=money',
       form: '/price-list',
       first: { price_list: 'partners', reason: 'a contract' },
       second: { price_list: '', reason: 'none' },
@@ -116,13 +120,13 @@ describe('a form over fields that somebody else changed', () => {
 
   for (const [what, editOf] of Object.entries(edits)) {
     it(`saves ${what} only once the reader has seen what is stored now`, async () => {
-      const { page, form = '', first, second, stored } = editOf();
-      await Promise.all([one.get(page), other.get(page)]);
+      const { page, tab = '', form = '', first, second, stored } = editOf();
+      await Promise.all([one.get(page + tab), other.get(page + tab)]);
       expect((await one.send(page + form, first)).status).to.equal(303);
       const refused = await other.send(page + form, second);
       expect(refused.status).to.equal(409);
       expect(refused.text).to.include('Nothing was saved').and.include(stored);
-      expect((await one.edit(page, first, page + form)).status).to.equal(303);
+      expect((await one.edit(page + tab, first, page + form)).status).to.equal(303);
       expect((await other.send(page + form, second)).status).to.equal(what === 'a price list' ? 409 : 303);
     });
   }

@@ -1,5 +1,7 @@
 import axe from 'axe-core';
 import { expect } from 'chai';
+import type { Page } from '../../console/page.ts';
+import { ACCOUNT_TABS } from '../../console/pages/staff/accounts/account.tsx';
 import { PAGES } from '../../console/pages.ts';
 import { createOpenIdProvider } from '../../services/people/openid-provider.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
@@ -76,7 +78,11 @@ describeInBrowser('every page of the console', (browser) => {
     await provider?.stop();
   });
 
-  for (const { path, access } of PAGES.filter(({ method, path }) => method === 'get' && path !== CALLBACK)) {
+  const pages: readonly Pick<Page, 'path' | 'access'>[] = [
+    ...PAGES.filter(({ method, path }) => method === 'get' && path !== CALLBACK),
+    ...ACCOUNT_TABS.map((tab) => ({ path: `/staff/accounts/{account_id}?tab=${tab}`, access: 'staff' }) as const),
+  ];
+  for (const { path, access } of pages) {
     it(`the page is accessible on every screen, small, and violates no policy: ${path || '/'}`, async function () {
       this.timeout(180_000);
       const tab = access === 'everybody' ? stranger : user;

@@ -124,8 +124,8 @@ export const JOBS: readonly Job[] = [
     steps: [follow('Models and prices'), follow('imageb-2'), fill('Reason', 'It draws no kites.', 'Disable'), press('Disable')],
     seen: (page) => page.getByRole('button', { name: 'Enable' }) },
   { by: 'operator', job: 'suspends an account', most: 3,
-    steps: [search('Late payers'), fill('Reason', 'They have not paid.', 'Suspend'), press('Suspend')],
-    seen: (page) => page.getByRole('button', { name: 'Reopen' }) },
+    steps: [search('Late payers'), follow('Suspend or erase'), fill('Reason', 'They have not paid.', 'Suspend'), press('Suspend')],
+    seen: (page) => page.getByText('Account suspended.') },
   { by: 'finance', job: 'changes a price', most: 4,
     steps: [
       follow('Price lists'), follow('partners'),

@@ -81,7 +81,7 @@ describe('a refused form', () => {
     for (const visitor of [owner, operator]) await visitor.setLanguage('zh');
     // Forms over stored fields are accepted only from opened pages.
     for (const page of [`${account}/billing`, `${account}/webhooks/${id}`]) await owner.get(page);
-    await operator.get(staff);
+    await operator.get(`${staff}?tab=details`);
   });
 
   for (const { form, fields, field, told } of REFUSED) {

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
+import { ACCOUNT_TABS } from '../../console/pages/staff/accounts/account.tsx';
 import { adjust } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
+import { useAccount, useTestConsole, useVisitor, type Visitor } from '../support/console.ts';
 import { createTaskRow, finishAsSucceeded, keyOf } from '../support/factories.ts';
 
 describe('accounts in the console of the staff', () => {
@@ -44,6 +45,33 @@ describe('accounts in the console of the staff', () => {
     }
   });
 
+  it('have a tab for each subject that the reader may see, and the actions that nobody can undo on one alone', async () => {
+    const tabsOf = async (visitor: Visitor, at = path) => {
+      const { text } = await visitor.get(at);
+      const [, links = ''] = /<nav class="choices"[^>]*>(.*?)<\/nav>/s.exec(text) ?? [];
+      const names = Array.from(links.matchAll(/href="[^"?]*(?:\?tab=(\w+))?"/g), ([, name = 'overview']) => name);
+      const forms = Array.from(
+        text.matchAll(/<form method="post" action="[^"]*\/accounts\/\w+\/([\w-]+)"/g),
+        ([, form]) => form,
+      );
+      return { names, forms };
+    };
+    expect((await tabsOf(operator)).names).to.deep.equal(ACCOUNT_TABS);
+    const readable = ['overview', 'keys', 'members', 'actions'];
+    expect((await tabsOf(finance)).names).to.deep.equal([...readable, 'money']);
+    for (const [tab, forms] of [
+      ['overview', []],
+      ['members', ['members']],
+      ['actions', []],
+      ['details', ['details']],
+      ['money', ['adjust', 'price-list']],
+      ['danger', ['suspend', 'erase']],
+      ['no-tab', []],
+    ] as const)
+      expect((await tabsOf(operator, `${path}?tab=${tab}`)).forms, tab).to.deep.equal(forms);
+    expect((await tabsOf(finance, `${path}?tab=danger`)).forms).to.deep.equal([]);
+  });
+
   it('are found by the id of any of their objects, with its timeline', async () => {
     const task = await createTaskRow(app.database, keyOf(customer));
     for (const id of [customer.accountId, customer.keyId, task.id, task.reservationId, task.requestId]) {
@@ -70,7 +98,8 @@ describe('accounts in the console of the staff', () => {
     const balance = () =>
       fetch(`${app.baseUrl}/v1/balance`, { headers: { authorization: `Bearer ${customer.apiKey}` } });
     expect((await balance()).status).to.equal(401);
-    expect((await operator.get(path)).text)
+    expect((await operator.get(path)).text).to.include('Suspended');
+    expect((await operator.get(`${path}?tab=actions`)).text)
       .to.include('card was stolen')
       .and.include('op@example.com');
     await operator.send(`${path}/reopen`, { reason: 'it was not' });
@@ -84,7 +113,7 @@ describe('accounts in the console of the staff', () => {
 
   it('are adjusted once, however often the form is sent', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
-    const { text } = await finance.get(`/console/staff/accounts/${accountId}`);
+    const { text } = await finance.get(`/console/staff/accounts/${accountId}?tab=money`);
     const adjustmentId = /name="adjustment_id" value="([^"]+)"/.exec(text)?.[1] ?? '';
     const fields = { adjustment_id: adjustmentId, amount_usd: '2.50', reason: 'goodwill' };
     const send = (changed: Record<string, string> = {}) =>
@@ -127,7 +156,7 @@ describe('accounts in the console of the staff', () => {
     const account = `/console/staff/accounts/${accountId}`;
     await operator.send(`${account}/suspend`, { reason: 'a stolen card' });
     await adjust(app.database, { accountId, amount: parseUsd('-0.5'), author: 'ada', reason: 'a wrong price' });
-    const { text } = await operator.get(account);
+    const { text } = await operator.get(`${account}?tab=actions`);
     const listed = text.slice(text.indexOf('<h2>Operator actions</h2>'));
     expect(listed.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' '))
       .to.match(/Suspended – op@example\.com a stolen card/)

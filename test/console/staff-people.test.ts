@@ -37,7 +37,7 @@ describe('accounts and people that operators create and change in the console', 
     const forms = () =>
       [
         ['/console/staff/accounts', '/console/staff/accounts'],
-        [account, `${account}/details`],
+        [`${account}?tab=details`, `${account}/details`],
       ] as const;
 
     it('is created with its details, and opened', async () => {
@@ -75,8 +75,9 @@ describe('accounts and people that operators create and change in the console', 
 
     it('is changed, and the author of the change is recorded; an empty field removes its detail', async () => {
       const details = { name: 'Renamed', email: 'r@example.com' };
-      await operator.edit(account, { ...details, external_id: 'crm-9' }, `${account}/details`);
-      await operator.edit(account, details, `${account}/details`);
+      const [page, form] = [`${account}?tab=details`, `${account}/details`];
+      await operator.edit(page, { ...details, external_id: 'crm-9' }, form);
+      await operator.edit(page, details, form);
       expect(await app.database('accounts').where({ id: customer.accountId }).first()).to.include({
         name: 'Renamed',
         email: 'r@example.com',
@@ -100,7 +101,8 @@ describe('accounts and people that operators create and change in the console', 
     it('becomes a member at once with an existing user', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email });
-      await operator.send(`${account}/members`, { email, name: 'Known', role: 'finance' });
+      const sent = await operator.send(`${account}/members`, { email, name: 'Known', role: 'finance' });
+      expect((await operator.get(String(sent.headers['location']))).text).to.include(email);
       expect((await visitor.get(`/console/accounts/${customer.accountId}/billing`)).status).to.equal(200);
     });
 

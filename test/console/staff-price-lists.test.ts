@@ -55,12 +55,13 @@ describe('price lists in the console of the staff', () => {
   it('are assigned to an account, whose page names the list and the author', async () => {
     const account = `/console/staff/accounts/${customer.accountId}`;
     const form = { price_list: 'kites', reason: 'by contract' };
-    const sent = await finance.edit(account, form, `${account}/price-list`);
+    const sent = await finance.edit(`${account}?tab=money`, form, `${account}/price-list`);
     expect(sent.status).to.equal(303);
-    const { text } = await finance.get(account);
-    expect(text).to.include(`<a href="${PATH}/kites">kites</a>`).and.to.include('by kites: by contract');
-    await finance.send(`${account}/price-list`, { price_list: '', reason: 'ended' });
-    expect((await finance.get(account)).text).to.include('by the catalogue: ended');
+    const actions = async () => (await finance.get(`${account}?tab=actions`)).text;
+    expect((await finance.get(account)).text).to.include(`<a href="${PATH}/kites">kites</a>`);
+    expect(await actions()).to.include('by kites: by contract');
+    await finance.edit(`${account}?tab=money`, { price_list: '', reason: 'ended' }, `${account}/price-list`);
+    expect(await actions()).to.include('by the catalogue: ended');
   });
 
   it('the whole staff sees price lists, and only staff who may change them see the form', async () => {

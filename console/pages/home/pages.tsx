@@ -1,12 +1,14 @@
 /** The home page of an account: balance, spending and tasks. */
 import { existingAccount } from '../../../services/people/existing-account.ts';
-import { listTasks } from '../../../db/queries/tasks.ts';
+import { countRunningTasks, listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { hasMemberPermission } from '../../../domain/roles.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
+import { Balance } from '../../html/balance.tsx';
 import { DayChart, seriesOf } from '../../html/chart.tsx';
-import { ButtonLink, Card, Empty, Headline, usd } from '../../html/components.tsx';
-import { member, type MemberVisit, showPage, user } from '../../page.ts';
+import { ButtonLink, Card, Empty, Polled } from '../../html/components.tsx';
+import { useTexts } from '../../html/page-context.ts';
+import { member, type MemberVisit, showPage, showPart, user } from '../../page.ts';
 import { usualPeriods } from '../../period.ts';
 import { AddFunds } from '../billing/add-funds.tsx';
 import { Gallery } from '../tasks/gallery.tsx';
@@ -31,26 +33,23 @@ export const homePages = [
     const [from, to] = usualPeriods(nowMs).thirtyDays;
     const asked = new URLSearchParams({ from, to });
     const period = readPeriod(asked, nowMs);
-    const [account, days, tasks] = await Promise.all([
+    const [account, running, days, tasks] = await Promise.all([
       existingAccount(database, accountId),
+      countRunningTasks(database, accountId),
       sumDailyUsage(reports, { accountId, ...period }),
       listTasks(database, { accountId, limit: LATEST }),
     ]);
     const { home, usage: usageMessages, titles, common } = texts;
     const usage = `/console/accounts/${accountId}/usage?${asked.toString()}`;
-    const signup = account.signupAvailable;
-    const running = tasks.filter(({ completedAt }) => completedAt === null).length;
     return showPage(
       titles.home,
       <div class="grid">
         <Card title={common.balance}>
-          <Headline amount={account.fundedAvailable + signup} />
-          <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
-          {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
+          <Balance account={account} />
           <AddFunds account={membership} services={services} />
         </Card>
         <Card title={home.running}>
-          {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}
+          <Running count={running} accountId={accountId} />
         </Card>
         <Card title={home.spend} wide>
           <DayChart
@@ -66,7 +65,29 @@ export const homePages = [
       tasks.length === 0 ? <FirstSteps visit={visit} /> : <Gallery tasks={tasks} accountId={accountId} />,
     );
   }),
+  member.page('/accounts/{account_id}/running', 'see', async ({ account: { accountId } }, { database }) => {
+    const [account, running] = await Promise.all([
+      existingAccount(database, accountId),
+      countRunningTasks(database, accountId),
+    ]);
+    return showPart(
+      <>
+        <Running count={running} accountId={accountId} />
+        <Balance account={account} isUpdate />
+      </>,
+    );
+  }),
 ];
+
+/** The number of running tasks, which the browser polls, with the balance, until no task runs. */
+function Running({ count, accountId }: { count: number; accountId: string }) {
+  const { home } = useTexts();
+  return (
+    <Polled path={`/console/accounts/${accountId}/running`} seconds={2} isFinal={count === 0}>
+      {count === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{count}</p>}
+    </Polled>
+  );
+}
 
 /** Links for an account without tasks. */
 function FirstSteps({ visit: { account, texts } }: { visit: MemberVisit }) {

@@ -116,7 +116,7 @@ function pathOf({ kind, id, accountId }: Match, visit: UserVisit): string {
   if (!hasPermission(visit, 'read')) return `/accounts/${accountId}${pathForMembers(id)}`;
   const account = `/staff/accounts/${accountId}`;
   if (kind === 'billingDocument') return `${account}/documents/${id}`;
-  if (kind === 'apiKey') return hasPermission(visit, 'operate') ? `${account}/keys/${id}` : account;
+  if (kind === 'apiKey') return hasPermission(visit, 'operate') ? `${account}/keys/${id}` : `${account}?tab=keys`;
   if (kind === 'member') return `/staff/people/${id}`;
   return kind === 'account' ? account : pathOfId(id);
 }

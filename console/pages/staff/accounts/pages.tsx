@@ -29,13 +29,24 @@ import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger
 import { invite } from '../people/pages.tsx';
 import { saveAccountIfUnchanged } from '../../save-account.ts';
 import { authorshipOf } from '../reason.ts';
-import { accountStateOf, priceListFields, showAccount } from './account.tsx';
+import { type AccountTab, showAccount } from './account.tsx';
 import { DETAIL_NAMES, detailFields, DetailsForm, readDetails } from './details.tsx';
+import { accountStateOf, priceListFields } from './tabs.tsx';
 
 const validateAdjustment = createValidator(adjustmentSchema);
 
 const accountList = staff.page('/staff/accounts', 'read', search);
-const accountPage = staff.page('/staff/accounts/{account_id}', 'read', showAccount);
+const ACCOUNT = '/staff/accounts/{account_id}';
+
+/** Forms of a tab, which is shown again when one of them is refused. */
+function formsOf(tab: AccountTab) {
+  return staff.page(ACCOUNT, 'read', (visit, services) => showAccount(visit, services, tab)).form;
+}
+
+const inDetails = formsOf('details');
+const inMembers = formsOf('members');
+const inMoney = formsOf('money');
+const inDanger = formsOf('danger');
 
 export const staffAccountPages = [
   accountList,
@@ -45,45 +56,45 @@ export const staffAccountPages = [
     ({ form, user }, services) => createAccount(services, readDetails(form), { author: user.email }),
     (_visit, id) => openPage(`/staff/accounts/${id}`, 'created'),
   ),
-  accountPage,
-  accountPage.form('/details', 'operate', (visit, { database }) =>
+  staff.page(ACCOUNT, 'read', (visit, services) => showAccount(visit, services)),
+  inDetails('/details', 'operate', (visit, { database }) =>
     saveAccountIfUnchanged(visit, database, detailFields, (transaction, { id: accountId }) => {
       const [details, author] = [readDetails(visit.form), visit.user.email];
       return editAccount({ database: transaction }, { accountId, details, names: DETAIL_NAMES, author });
     }),
   ),
-  accountPage.form('/members', 'operate', invite, (_visit, shown) => shown),
-  staff.page('/staff/accounts/{account_id}/ledger', 'read', showLedger),
-  staff.page('/staff/accounts/{account_id}/ledger/export', 'read', async ({ params, query }, { reports }) => {
+  inMembers('/members', 'operate', invite, (_visit, shown) => shown),
+  staff.page(`${ACCOUNT}/ledger`, 'read', showLedger),
+  staff.page(`${ACCOUNT}/ledger/export`, 'read', async ({ params, query }, { reports }) => {
     const { id } = await existingAccount(reports, params['account_id'] ?? '');
     const entries = streamBalanceEntries(reports, filterOf(id, query));
     return exportFile(`ledger-${id}`, query, entries, ADMIN_BALANCE_ENTRY);
   }),
-  accountPage.form(
+  inDanger(
     '/suspend',
     'operate',
     (visit, { database }) => suspendAccount(database, accountIdOf(visit), authorshipOf(visit)),
     'suspended',
   ),
-  accountPage.form(
+  inDanger(
     '/reopen',
     'operate',
     (visit, { database }) => reopenAccount(database, accountIdOf(visit), authorshipOf(visit)),
     'reopened',
   ),
-  accountPage.form(
+  inDanger(
     '/erase',
     'operate',
     (visit, { database }) => eraseContentOf(database, accountIdOf(visit), authorshipOf(visit)),
     'erasing',
   ),
-  accountPage.form('/price-list', 'moveMoney', (visit, { database }) =>
+  inMoney('/price-list', 'moveMoney', (visit, { database }) =>
     saveAccountIfUnchanged(visit, database, priceListFields, (transaction, { id: accountId }) => {
       const list = visit.form.optional('price_list');
       return setPriceList({ database: transaction }, { accountId, list, ...authorshipOf(visit) });
     }),
   ),
-  accountPage.form('/adjust', 'moveMoney', adjust, (_visit, amount) => `booked:${amount}`),
+  inMoney('/adjust', 'moveMoney', adjust, (_visit, amount) => `booked:${amount}`),
 ];
 
 async function search(visit: UserVisit, services: ApiServices): Promise<PageResult> {

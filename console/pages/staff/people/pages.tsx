@@ -107,7 +107,7 @@ export async function invite(visit: UserVisit, services: ApiServices): Promise<P
   const known = await findUserByEmail(services.database, email.toLowerCase());
   if (known) {
     await setMember(services.database, { accountId, userId: known.user.id, role });
-    return { kind: 'redirect', path: `/staff/accounts/${accountId}` };
+    return { kind: 'redirect', path: `/staff/accounts/${accountId}?tab=members` };
   }
   const { link } = await inviteUser(services, { email, name, staffRole: null }, { accountId, role });
   const { members: messages } = texts;

@@ -1,0 +1,237 @@
+/** The tabs of an account's page. */
+import type { ApiServices } from '../../../../api/services.ts';
+import type { Account } from '../../../../db/queries/accounts.ts';
+import { listApiKeys } from '../../../../db/queries/api-keys.ts';
+import { listBalanceEntries } from '../../../../db/queries/balance-entries.ts';
+import {
+  ACCOUNT_ACTIONS,
+  listAccountActions,
+  type ListedAccountAction,
+} from '../../../../db/queries/operator-actions.ts';
+import { listPriceLists } from '../../../../db/queries/price-lists.ts';
+import { listTasks } from '../../../../db/queries/tasks.ts';
+import { listMembers } from '../../../../db/queries/users.ts';
+import { newId } from '../../../../domain/ids.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
+import { Balance } from '../../../html/balance.tsx';
+import { Card, Choice, Facts, Field, Form, Time } from '../../../html/components.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { ReasonCard } from '../../../html/reason-card.tsx';
+import { ShortId } from '../../../html/linked-ids.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
+import { hasPermission, type UserVisit } from '../../../page.ts';
+import type { StoredFields } from '../../../stored-fields.ts';
+import { Entries, pagesOfStaff } from '../../billing/ledger.tsx';
+import { KeyTable } from '../../keys/key-table.tsx';
+import { MEMBER } from '../../members/pages.tsx';
+import { InviteForm } from '../people/pages.tsx';
+import { TaskTable } from '../tasks/list.tsx';
+import { DetailsForm } from './details.tsx';
+
+/** The maximum number of keys on the page. The search finds other keys by id. */
+const MAX_KEYS = 50;
+const LATEST_TASKS = 10;
+const LATEST_ENTRIES = 10;
+const LATEST_ACTIONS = 100;
+
+const ACTION = nested<ListedAccountAction>({
+  created_at: field.isoTime('createdAt'),
+  kind: field.oneOf([...ACCOUNT_ACTIONS, 'adjustment'])('kind'),
+  amount_usd: field.usd.orNull('amount'),
+  author: field.text('author'),
+  reason: field.text('reason'),
+});
+
+/** What a tab shows. */
+export interface Shown {
+  readonly account: Account;
+  readonly visit: UserVisit;
+  readonly services: ApiServices;
+}
+
+export async function showOverview({ account, visit: { texts, path }, services: { database, reports } }: Shown) {
+  const { id: accountId } = account;
+  const [tasks, entries] = await Promise.all([
+    listTasks(database, { accountId, limit: LATEST_TASKS }),
+    listBalanceEntries(reports, { accountId, limit: LATEST_ENTRIES }),
+  ]);
+  const { staffAccounts: messages, billing, common, titles } = texts;
+  return (
+    <>
+      <Summary account={account} />
+      <Card title={billing.ledger}>
+        <Entries entries={entries} pageOf={pagesOfStaff} isOfStaff />
+        <p class="pages">
+          <a href={`${path}/ledger`}>{billing.wholeLedger}</a>
+          <a href={`${path}/documents`}>{billing.documents}</a>
+          <a href={`${path}/end-users`}>{titles.endUsers}</a>
+        </p>
+      </Card>
+      <Card title={common.latestTasks}>
+        <TaskTable tasks={tasks} none={messages.noTasks} hasAccounts={false} />
+        {tasks.length === 0 ? null : (
+          <p>
+            <a href={`/console/staff/tasks?account=${accountId}`}>{messages.allTasks}</a>
+          </p>
+        )}
+      </Card>
+    </>
+  );
+}
+
+export async function showKeys({ account: { id: accountId }, visit, services: { database } }: Shown) {
+  const { texts, path } = visit;
+  const { staffAccounts: messages, titles } = texts;
+  const mayChange = hasPermission(visit, 'operate');
+  return (
+    <>
+      <KeyTable
+        title={titles.keys}
+        keys={await listApiKeys(database, { accountId, limit: MAX_KEYS })}
+        none={messages.noKeys}
+        path={`${path}/keys`}
+        mayChange={mayChange}
+      />
+      {mayChange ? (
+        <p>
+          <a href={`${path}/keys`}>{messages.manageKeys}</a>
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+export async function showMembers({ account: { id: accountId }, visit, services: { database } }: Shown) {
+  const { titles, fields, staffAccounts: messages } = visit.texts;
+  return (
+    <TableCard
+      title={titles.members}
+      of={MEMBER}
+      rows={await listMembers(database, accountId)}
+      none={messages.noMembers}
+      columns={[[fields.name, ({ id, name }) => <a href={`/console/staff/people/${id}`}>{name}</a>], 'email', 'role']}
+    >
+      {hasPermission(visit, 'operate') ? <InviteForm accountId={accountId} /> : null}
+    </TableCard>
+  );
+}
+
+export async function showActions({ account: { id: accountId }, visit: { texts }, services: { database } }: Shown) {
+  const { staffAccounts: messages, common, staff } = texts;
+  return (
+    <TableCard
+      title={messages.actions}
+      of={ACTION}
+      rows={await listAccountActions(database, accountId, LATEST_ACTIONS)}
+      none={messages.noActions}
+      columns={[[common.when, 'created_at'], [staff.action, 'kind'], 'amount_usd', 'author', 'reason']}
+    />
+  );
+}
+
+export function showDetails({ account, visit: { path, texts } }: Shown) {
+  return (
+    <Card title={texts.staffAccounts.edit}>
+      <DetailsForm action={`${path}/details`} stored={account} />
+    </Card>
+  );
+}
+
+export async function showMoney({ account, visit: { path, texts, form }, services: { database } }: Shown) {
+  const { staffAccounts: messages, priceLists, common } = texts;
+  const lists = await listPriceLists(database);
+  // The id of the next adjustment, by which it is booked once.
+  const adjustmentId = form.optional('adjustment_id') ?? newId('transfer');
+  return (
+    <div class="grid forms">
+      <Card title={messages.adjust}>
+        <Balance account={account} />
+        <Form action={`${path}/adjust`} submit={messages.adjust}>
+          <input type="hidden" name="adjustment_id" value={adjustmentId} autocomplete="off" />
+          <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
+          <Field name="reason" id="adjustment-reason" required />
+        </Form>
+      </Card>
+      <ReasonCard
+        title={priceLists.assign}
+        hint={priceLists.assignHint}
+        action={`accounts/${account.id}/price-list`}
+        look=""
+        stored={priceListFields(account)}
+      >
+        <Choice
+          name="price_list"
+          label={priceLists.pays}
+          options={[['', priceLists.catalogue], ...lists.map(({ name }) => [name, name] as const)]}
+        />
+      </ReasonCard>
+    </div>
+  );
+}
+
+export function showDanger({ account, visit: { texts } }: Shown) {
+  const messages = texts.staffAccounts;
+  const isOpen = account.suspendedAt === null;
+  const path = `accounts/${account.id}`;
+  return (
+    <div class="grid forms">
+      <ReasonCard
+        title={isOpen ? messages.suspend : messages.reopen}
+        hint={isOpen ? messages.suspendHint : messages.reopenHint}
+        action={`${path}/${isOpen ? 'suspend' : 'reopen'}`}
+        look={isOpen ? 'danger' : ''}
+      />
+      <ReasonCard title={messages.erase} hint={messages.eraseHint} action={`${path}/erase`} look="danger" />
+    </div>
+  );
+}
+
+function Summary({ account }: { account: Account }) {
+  const texts = useTexts();
+  const { staffAccounts: messages, fields, common } = texts;
+  return (
+    <div class="grid">
+      <Card title={common.balance}>
+        <Balance account={account} />
+      </Card>
+      <Card title={common.details}>
+        <Facts
+          facts={[
+            [
+              fields.status,
+              <>
+                <Chosen name="state" value={accountStateOf(account)} />{' '}
+                {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
+              </>,
+            ],
+            [texts.fields.email, account.email ?? messages.notGiven],
+            [texts.fields.external_id, account.externalId ?? messages.notGiven],
+            [fields.max_concurrent_tasks, account.maxConcurrentTasks ?? messages.asAll],
+            [
+              texts.priceLists.pays,
+              account.priceList === null ? (
+                texts.priceLists.catalogue
+              ) : (
+                <a href={`/console/staff/price-lists/${account.priceList}`}>{account.priceList}</a>
+              ),
+            ],
+            [fields.content_days, account.contentDays ?? messages.never],
+            [messages.erased, account.eraseBefore === null ? messages.never : <Time at={account.eraseBefore} />],
+            [messages.toppedUp, account.toppedUpAt === null ? messages.never : <Time at={account.toppedUpAt} />],
+            [fields.created_at, <Time at={account.createdAt} />],
+            [common.accountId, <ShortId id={account.id} href={null} />],
+          ]}
+        />
+      </Card>
+    </div>
+  );
+}
+
+export function priceListFields({ priceList }: Account): StoredFields {
+  return { price_list: priceList };
+}
+
+export function accountStateOf({ suspendedAt }: Account): string {
+  return suspendedAt === null ? 'open' : 'suspended';
+}
