@@ -118,10 +118,15 @@ function openCircuits(health: readonly UpstreamHealth[]): readonly Concern[] {
 }
 
 function failingRoute(route: UpstreamHealth): readonly Concern[] {
-  const { name: upstream, model, cause, lastFiveMinutes, lastHour } = route;
+  const calls = failingCallsOf(route);
+  return calls === null ? [] : [{ kind: 'failing', upstream: route.name, model: route.model, calls }];
+}
+
+/** The latest calls of a route that is in service and fails many of them, before or after it accepted them; otherwise null. */
+export function failingCallsOf({ cause, lastFiveMinutes, lastHour }: UpstreamHealth): JudgedCalls | null {
   const calls = judgedCalls(lastFiveMinutes, lastHour);
   const isFailing = cause === null && calls !== null && calls.failures > FAILING_SHARE * calls.requests;
-  return isFailing ? [{ kind: 'failing', upstream, model, calls }] : [];
+  return isFailing ? calls : null;
 }
 
 function disabledModel({ disabledBy }: SoldModel): readonly Concern[] {

@@ -207,7 +207,8 @@ describe('the pages of operators', () => {
       .to.include('HTTP 500')
       .and.include('The model is overloaded')
       .and.include('5 failed')
-      .and.include('20 failed');
+      .and.include('20 failed')
+      .and.include('20 of 21 calls failed in 60 minutes');
     const failures = (await operator.get('/console/staff/failures?period=day')).text;
     expect(failures)
       .to.include('Vendor failed')

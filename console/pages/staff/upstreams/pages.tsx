@@ -1,5 +1,6 @@
 /** Upstreams of text and media: their health, and overrides that take an upstream out of service. */
 import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
+import { failingCallsOf } from '../../../../services/operations/concerns.ts';
 import { overrideUpstream } from '../../../../services/operations/override-upstream.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { listUpstreamOverrides, type UpstreamOverride } from '../../../../db/queries/upstream-overrides.ts';
@@ -111,11 +112,11 @@ function UpstreamTable({ routes, overrides }: Health) {
           [fields.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
           [
             fields.status,
-            ({ name, state, cause, sinceMs, openIn }) => (
-              <WithNote note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
-                <WithNote note={cause && <Cause cause={cause} override={overrides.get(name)} />}>
-                  <Chosen name="state" value={state} />
-                  {openIn < 2 ? null : ` ${messages.openIn(openIn)}`}
+            (route) => (
+              <WithNote note={route.sinceMs === null ? null : <Time at={new Date(route.sinceMs)} />}>
+                <WithNote note={route.cause && <Cause cause={route.cause} override={overrides.get(route.name)} />}>
+                  <State route={route} />
+                  {route.openIn < 2 ? null : ` ${messages.openIn(route.openIn)}`}
                 </WithNote>
               </WithNote>
             ),
@@ -143,6 +144,14 @@ function UpstreamTable({ routes, overrides }: Health) {
       />
     </Polled>
   );
+}
+
+/** The state of a route. A route that is in service and fails many of its calls says so in place of its state. */
+function State({ route }: { route: Health['routes'][number] }) {
+  const { staffLive } = useTexts();
+  const failing = failingCallsOf(route);
+  if (failing === null) return <Chosen name="state" value={route.state} />;
+  return <Badge tone="bad">{staffLive.failed(failing)}</Badge>;
 }
 
 /** Why a route is out of service. An override also has its author and its reason. */
