@@ -48,6 +48,16 @@ export async function readStatement(
   return toStatement(rows);
 }
 
+/** Reads the statements of several accounts by their ids: see {@link readStatement}. */
+export async function readStatements(
+  database: Database,
+  period: { accountIds: readonly string[]; from: Date; to: Date },
+): Promise<ReadonlyMap<string, Statement>> {
+  const { rows } = await database.raw<{ rows: (PeriodRow & { account_id: string })[] }>(STATEMENTS, period);
+  const ofAccount = (id: string) => toStatement(rows.filter(({ account_id: accountId }) => accountId === id));
+  return new Map(period.accountIds.map((id) => [id, ofAccount(id)]));
+}
+
 /** Reads the statement of all accounts together: see {@link readStatement}. */
 export async function readStatementOfAll(database: Database, period: { from: Date; to: Date }): Promise<Statement> {
   const { rows } = await database.raw<{ rows: PeriodRow[] }>(statementOf('true'), period);
@@ -61,8 +71,8 @@ function toStatement(rows: readonly PeriodRow[]): Statement {
 }
 
 /** One statement reads sums and rows, so that nothing is missing or counted twice. */
-const statementOf = (accounts: string): string => /* sql */ `
-  SELECT CASE WHEN day < (CAST(:from AS timestamptz) AT TIME ZONE 'UTC')::date THEN 'before' ELSE 'within' END AS part,
+const statementOf = (accounts: string, key = 'NULL AS account_id'): string => /* sql */ `
+  SELECT ${key}, CASE WHEN day < (CAST(:from AS timestamptz) AT TIME ZONE 'UTC')::date THEN 'before' ELSE 'within' END AS part,
     kind, sum(transfers) AS transfers, sum(available) AS available, sum(reserved) AS reserved
   FROM (
     SELECT * FROM daily_transfers
@@ -70,8 +80,9 @@ const statementOf = (accounts: string): string => /* sql */ `
     UNION ALL
     ${sumTransfersWhere(`${accounts} AND created_at >= (SELECT before FROM daily_usage_summed) AND created_at < :to`)}
   ) AS summed
-  GROUP BY 1, 2 ORDER BY 1, 2`;
+  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`;
 export const STATEMENT = statementOf('account_id = :accountId');
+const STATEMENTS = statementOf('account_id = ANY(:accountIds)', 'account_id');
 
 function toActivity({ kind, transfers, available, reserved }: PeriodRow): Activity {
   return { kind, transfers: Number(transfers), available: picoUsd(available), reserved: picoUsd(reserved) };

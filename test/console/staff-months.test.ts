@@ -115,6 +115,8 @@ describe('months in the console of the staff', () => {
     const found = await reader.get(`${MONTHS}/${thisMonth.name}/statements?search=${customer.accountId}`);
     const path = `${MONTHS}/${thisMonth.name}/statements/${customer.accountId}`;
     expect(found.text).to.include(path);
+    const [listed = []] = rowsOf(found.text, 'Customer statements');
+    expect(listed.slice(1, 5)).to.deep.equal(['$0.00', '$100.00', '$3.50000000001', '$96.49999999999']);
     const rows = rowsOf((await reader.get(path)).text, 'Customer statements');
     const totals = rows.map((row) => parseUsd((row.at(-1) ?? '').replaceAll(/[$,]/g, '')));
     const closing = totals.at(-1);

@@ -4,8 +4,11 @@ import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import { existingAccount } from '../../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
+import { readStatements, type Statement } from '../../../../db/queries/statements.ts';
+import { isCharge, TRANSFERS } from '../../../../domain/ledger.ts';
+import type { PicoUsd } from '../../../../domain/money.ts';
 import { exportFile } from '../../../export.ts';
-import { ButtonLink, Card } from '../../../html/components.tsx';
+import { ButtonLink, Card, ExactMoney } from '../../../html/components.tsx';
 import { findParties } from '../../../../db/queries/billing-documents.ts';
 import { PrintButton } from '../../../html/printed.tsx';
 import { Downloads, FieldFilter, Filters } from '../../../html/filters.tsx';
@@ -33,26 +36,54 @@ async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promis
   const { entries: accounts, next } = await readListPage(query, 'account', (slice) =>
     listAccounts(reports, { search, ...slice }),
   );
+  const { name, from, to } = monthIn(visit);
+  const statements = await readStatements(reports, { accountIds: accounts.map(({ id }) => id), from, to });
   const { months: messages, common, fields, language } = texts;
   return showPage(
-    messages.statementsOf(monthName(monthIn(visit).name, language)),
+    messages.statementsOf(monthName(name, language)),
     <Filters>
       <FieldFilter name="search" label={messages.searchCustomer} type="search" />
     </Filters>,
     <TableCard
       of={LISTED_ACCOUNT}
       label={messages.statements}
-      rows={accounts}
+      rows={accounts.map((account) => ({ ...account, ...totalsOf(statements.get(account.id)) }))}
       none={messages.noCustomers}
       pageOf={({ id }) => `${path}/${id}`}
       columns={[
         [common.customer, 'name'],
+        [messages.lines.opening, ({ opening }) => <ExactMoney amount={opening} />, 'number'],
+        [messages.lines.topup, ({ paid }) => <ExactMoney amount={paid} />, 'number'],
+        [fields.charged_usd, ({ charged }) => <ExactMoney amount={charged} />, 'number'],
+        [messages.lines.closing, ({ closing }) => <ExactMoney amount={closing} />, 'number'],
         [fields.account_id, 'id'],
       ]}
       next={next}
     />,
   );
 }
+
+/** The amounts of a statement in the list, with holds. */
+function totalsOf(statement: Statement = NO_STATEMENT) {
+  const { opening, activity, closing } = statement;
+  const sum = (isCounted: (kind: string) => boolean): PicoUsd =>
+    activity.reduce(
+      (total, change) => (isCounted(change.kind) ? total + change.available + change.reserved : total),
+      0n,
+    );
+  return {
+    opening: opening.available + opening.reserved,
+    paid: sum((kind) => kind === 'topup'),
+    charged: -sum((kind) => CHARGES.has(kind)),
+    closing: closing.available + closing.reserved,
+  };
+}
+
+const NOTHING = { available: 0n, reserved: 0n };
+const NO_STATEMENT: Statement = { opening: NOTHING, activity: [], closing: NOTHING };
+const CHARGES: ReadonlySet<string> = new Set(
+  Object.entries(TRANSFERS).flatMap(([kind, posting]) => (isCharge(posting) ? [kind] : [])),
+);
 
 async function showStatement(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { month, account, lines } = await askedStatement(visit, services);
