@@ -1014,6 +1014,8 @@ export const en = {
     question: 'Question',
     agrees: 'Yes',
     acknowledged: 'Acknowledged',
+    acknowledgedOf: (count: number, all: number) =>
+      `${count.toLocaleString('en')} of ${all.toLocaleString('en')} acknowledged`,
     acknowledge: 'Acknowledge',
     acknowledgeAll: 'Acknowledge all',
     acknowledgeExplained:

@@ -1,40 +1,73 @@
 /** The texts of timelines in simplified Chinese. */
 import type { TimelineTexts } from '../../services/tasks/timeline-texts.ts';
 
+/** Statuses of tasks and deliveries. */
+export const STATUSES_ZH = {
+  queued: '排队中',
+  processing: '生成中',
+  pending: '待投递',
+  succeeded: '成功',
+  delivered: '已投递',
+  failed: '失败',
+};
+
+/** States of keys and endpoints. */
+export const STATES_ZH = {
+  enabled: '已启用',
+  disabled: '已停用',
+  failing: '失败中',
+};
+
+/** Error codes of requests and tasks. */
+export const ERROR_CODES_ZH = {
+  content_policy_violation: '内容政策',
+  bad_request: '被供应商拒绝',
+  processing_unavailable: '供应商不可用',
+  processing_timeout: '超时',
+  processing_failed: '供应商处理失败',
+  result_transfer_failed: '结果无法保存',
+  internal_error: '网关内部失败',
+  insufficient_credits: '余额不足',
+  rate_limit_exceeded: '请求过于频繁',
+};
+
+/** The reasons of failed tasks that are no error codes. */
+export const CANCELLATIONS_ZH = {
+  cancelled_by_operator: '被运营人员取消',
+  cancelled_by_customer: '被客户取消',
+};
+
+/** Faults of calls of upstreams. */
+export const FAULTS_ZH = {
+  unreachable: '无法连接',
+  key_refused: '密钥被拒绝',
+  access_refused: '访问被拒绝',
+  model_unknown: '不认识该模型',
+  rate_limited: '请求过多',
+  failed: '失败',
+  silent: '没有响应',
+};
+
+/** Outcomes of submissions and requests. */
+export const OUTCOMES_ZH = {
+  refused: '被拒绝',
+  not_taken: '未接收',
+  succeeded: '成功',
+  disconnected: '客户端离开',
+  failed: '失败',
+};
+
 export const TIMELINE_ZH: TimelineTexts = {
   words: {
-    queued: '排队中',
-    processing: '生成中',
-    pending: '待投递',
-    succeeded: '成功',
-    delivered: '已投递',
-    failed: '失败',
-    disconnected: '客户端离开',
-    enabled: '已启用',
-    disabled: '已停用',
+    ...STATUSES_ZH,
+    ...STATES_ZH,
+    ...ERROR_CODES_ZH,
+    ...CANCELLATIONS_ZH,
+    ...FAULTS_ZH,
+    ...OUTCOMES_ZH,
     deleted: '已删除',
-    failing: '失败中',
-    content_policy_violation: '内容政策',
-    bad_request: '被供应商拒绝',
-    processing_unavailable: '供应商不可用',
-    processing_timeout: '超时',
-    processing_failed: '供应商处理失败',
-    cancelled_by_operator: '被运营人员取消',
-    cancelled_by_customer: '被客户取消',
-    result_transfer_failed: '结果无法保存',
-    internal_error: '网关内部失败',
-    insufficient_credits: '余额不足',
-    rate_limit_exceeded: '请求过于频繁',
-    access_refused: '访问被拒绝',
-    key_refused: '密钥被拒绝',
-    model_unknown: '不认识该模型',
-    rate_limited: '请求过多',
-    unreachable: '无法连接',
-    silent: '没有响应',
     busy: '繁忙',
-    not_taken: '未接收',
     answered: '已应答',
-    refused: '被拒绝',
     broken: '中断',
     cancelled: '已取消',
     retry: '重试',

@@ -1,18 +1,18 @@
 /** The words of the console in simplified Chinese. */
 import type { en } from './en.ts';
-import { TIMELINE_ZH } from './timeline-zh.ts';
+import {
+  CANCELLATIONS_ZH,
+  ERROR_CODES_ZH,
+  FAULTS_ZH,
+  OUTCOMES_ZH,
+  STATES_ZH,
+  STATUSES_ZH,
+  TIMELINE_ZH,
+} from './timeline-zh.ts';
 
 /** Error codes of requests and tasks. */
 const ERROR_CODES = {
-  content_policy_violation: '内容政策',
-  bad_request: '被供应商拒绝',
-  processing_unavailable: '供应商不可用',
-  processing_timeout: '超时',
-  processing_failed: '供应商处理失败',
-  result_transfer_failed: '结果无法保存',
-  internal_error: '网关内部失败',
-  insufficient_credits: '余额不足',
-  rate_limit_exceeded: '请求过于频繁',
+  ...ERROR_CODES_ZH,
   access_denied: '密钥无权使用',
   not_found: '供应商未找到',
   disconnected: '客户端在回答开始前离开',
@@ -283,8 +283,7 @@ export const zh: typeof en = {
     error_code: ERROR_CODES,
     failure_reason: {
       ...ERROR_CODES,
-      cancelled_by_operator: '被运营人员取消',
-      cancelled_by_customer: '被客户取消',
+      ...CANCELLATIONS_ZH,
     },
     limit_period: {
       day: '每天',
@@ -301,19 +300,11 @@ export const zh: typeof en = {
       day: '24 小时',
     },
     cause: {
-      unreachable: '无法连接',
-      key_refused: '密钥被拒绝',
-      access_refused: '访问被拒绝',
-      model_unknown: '不认识该模型',
-      rate_limited: '请求过多',
-      failed: '失败',
-      silent: '没有响应',
+      ...FAULTS_ZH,
       operator: '运维指令',
     },
     state: {
-      enabled: '已启用',
-      failing: '失败中',
-      disabled: '已停用',
+      ...STATES_ZH,
       active: '有效',
       expired: '已过期',
       open: '正常',
@@ -328,12 +319,8 @@ export const zh: typeof en = {
     },
     outcome: {
       accepted: '已接受',
-      refused: '被拒绝',
-      not_taken: '未接收',
+      ...OUTCOMES_ZH,
       unknown: '始终不明',
-      succeeded: '成功',
-      disconnected: '客户端离开',
-      failed: '失败',
       abandoned: '被放弃',
       approved: '已批准',
       rejected: '已拒绝',
@@ -389,14 +376,7 @@ export const zh: typeof en = {
       developer: '开发者',
       finance: '财务',
     },
-    status: {
-      queued: '排队中',
-      processing: '生成中',
-      pending: '待投递',
-      succeeded: '成功',
-      delivered: '已投递',
-      failed: '失败',
-    },
+    status: STATUSES_ZH,
   },
   faults: {
     in: (field, messages) => `${field}：${messages}`,
@@ -962,6 +942,7 @@ export const zh: typeof en = {
     question: '问题',
     agrees: '一致',
     acknowledged: '已确认知悉',
+    acknowledgedOf: (count, all) => `${all.toLocaleString('zh-CN')} 项中 ${count.toLocaleString('zh-CN')} 项已确认知悉`,
     acknowledge: '确认知悉',
     acknowledgeAll: '全部确认知悉',
     acknowledgeExplained:
