@@ -20,7 +20,16 @@ import { isObject } from '../domain/json.ts';
 import { withNewFormIds } from './html/form-id.tsx';
 import { doneText } from './html/layout.tsx';
 import { SentBeforeError } from './form-problem.ts';
-import { type Cookie, type Done, doneBy, isDone, type PageResult, type Page, type Visit } from './page.ts';
+import {
+  type Cookie,
+  type Done,
+  doneBy,
+  type DrawnResult,
+  isDone,
+  type PageResult,
+  type Page,
+  type Visit,
+} from './page.ts';
 
 const FORM_ID = /^[\w-]{22,64}$/;
 /** The pauses between reads of the first request's outcome, for a browser that sent a form twice. */
@@ -52,7 +61,7 @@ interface StoredResult {
 const UNKNOWN: StoredResult = { kind: 'unknown', to: '', html: '', done: null, session: null, attempt: null };
 
 /** Draws a page in its frame. */
-export type PageRenderer = (result: Extract<PageResult, { kind: 'page' | 'part' }>) => string;
+export type PageRenderer = (result: DrawnResult) => string;
 
 /** @throws ServiceError `bad_request` for a form without an id */
 export function formToSend(page: Page, { context, form, path }: Visit): FormToSend {

@@ -102,28 +102,29 @@ export function partsOfDone(done: Done): { readonly name: DoneName; readonly amo
   return { name: DONE.find((known) => known === word) ?? 'saved', amount: BigInt(amount) };
 }
 
+/** The fields of results that are drawn. */
+interface Drawn {
+  readonly content: Child;
+  readonly status?: number;
+  /** The names of accounts by their ids: see `withAccountNames`. */
+  readonly accountNames?: ReadonlyMap<string, string>;
+  /** The account whose content the answer to a form shows: see `db/queries/content.ts`. */
+  readonly contentOf?: string;
+  /** The visit of a refused form, whose page is shown again. */
+  readonly refused?: Visit;
+}
+
 /** The response of a page. */
 export type PageResult =
-  | (Cookies & {
-      readonly kind: 'page';
-      readonly title: string;
-      readonly content: Child;
-      readonly status?: number;
-      /** Hides the navigation, for visitors who have not signed in. */
-      readonly bare?: boolean;
-      /** The account whose content the answer to a form shows: see `db/queries/content.ts`. */
-      readonly contentOf?: string;
-      /** The visit of a refused form, whose page is shown again. */
-      readonly refused?: Visit;
-    })
+  | (Cookies &
+      Drawn & {
+        readonly kind: 'page';
+        readonly title: string;
+        /** Hides the navigation, for visitors who have not signed in. */
+        readonly bare?: boolean;
+      })
   /** A part that htmx puts into the page. */
-  | {
-      readonly kind: 'part';
-      readonly content: Child;
-      readonly contentOf?: string;
-      readonly status?: number;
-      readonly refused?: Visit;
-    }
+  | (Drawn & { readonly kind: 'part' })
   /**
    * The browser opens a path of the console. After a form, the page says what was done, by default "Saved". Null if the
    * page shows the result by itself.
@@ -140,6 +141,9 @@ export type PageResult =
     }
   /** The page has already sent its response as a stream. */
   | { readonly kind: 'sent' };
+
+/** A result that is drawn. */
+export type DrawnResult = Extract<PageResult, { kind: 'page' | 'part' }>;
 
 export type Cookie = { readonly token: string } | 'end';
 

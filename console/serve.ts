@@ -4,7 +4,6 @@ import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { retryOnLostConnection, isUnavailable } from '../db/connections.ts';
 import type { Database } from '../db/database.ts';
-import { findAccountNames } from '../db/queries/search.ts';
 import { recordAdminAction } from '../db/queries/admin-tokens.ts';
 import { listMemberships, type Membership } from '../db/queries/users.ts';
 import { ServiceError, toServiceError } from '../domain/errors.ts';
@@ -12,16 +11,17 @@ import { hasMemberPermission, hasStaffPermission } from '../domain/roles.ts';
 import { isStorable } from '../api/validation.ts';
 import type { ApiServices } from '../api/services.ts';
 import type { Context, RequestState } from '../api/state.ts';
+import { withAccountNames } from './account-names.ts';
 import { assets } from './assets.ts';
 import { Form, readForm, readFormWithFile } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
-import { withAccountNames } from './html/linked-ids.tsx';
-import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
+import { render, type SignedIn } from './html/layout.tsx';
 import { findEarlierOutcome, formToSend, once, statusOf } from './once.ts';
 import {
   type Cookie,
   type Done,
   doneBy,
+  type DrawnResult,
   everybody,
   isDone,
   type PageResult,
@@ -77,7 +77,7 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
     refuseUnstorable(visit);
     visit = await withSession(context, visit, services);
     const { sent, result } = await answerOf(page, visit, services);
-    await send(context, sent, services, result);
+    await send(context, sent, result);
   } catch (error) {
     await sendError(context, visit, error, services);
   }
@@ -185,7 +185,10 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<Op
     if (!hasStaffPermission(staffRole, page.permission)) throw notForRole();
     return async () => {
       if (page.method === 'post') await noteStaffAction(services.database, page, userVisit);
-      return page.handle(userVisit, services);
+      const result = await page.handle(userVisit, services);
+      const { account_id: accountId } = visit.params;
+      if (accountId === undefined || result.kind !== 'page') return result;
+      return withAccountNames(services.database, [accountId], result);
     };
   }
   const account = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
@@ -200,7 +203,7 @@ async function noteStaffAction(database: Database, page: Page, { user, path, req
   await recordAdminAction(database, { author: user.email, tokenId: null, action, path, requestId });
 }
 
-async function send(context: Context, visit: Visit, { database }: ApiServices, result: PageResult): Promise<void> {
+async function send(context: Context, visit: Visit, result: PageResult): Promise<void> {
   if ('session' in result) setCookie(context, SESSION_COOKIE, result.session, SESSION_LIFETIME_SECONDS);
   if ('attempt' in result) setCookie(context, ATTEMPT_COOKIE, result.attempt, ATTEMPT_LIFETIME_SECONDS);
   if ('back' in result) setCookie(context, BACK_COOKIE, result.back, BACK_LIFETIME_SECONDS);
@@ -209,7 +212,7 @@ async function send(context: Context, visit: Visit, { database }: ApiServices, r
     case 'part':
       context.status = statusOf(result, visit);
       context.type = 'html';
-      context.body = await withAccountNames(draw(visit, result), (ids) => findAccountNames(database, ids));
+      context.body = draw(visit, result);
       if (justDone(visit) !== null && result.kind === 'page') setCookie(context, DONE_COOKIE, 'end', 0);
       return;
     case 'file':
@@ -257,8 +260,7 @@ function pageOfForm(visit: Visit): string {
   // Each part costs a search of all pages, so a path of thousands of parts would stop the process for a while.
   if (sentTo.length > MAX_FORM_PATH) return '';
   for (let path = sentTo; path !== ''; path = path.slice(0, path.lastIndexOf('/'))) {
-    if (path === openPath) return open;
-    if (findPage(path) !== undefined) return path;
+    if (findPage(path) !== undefined) return path === openPath ? open : path;
   }
   return '';
 }
@@ -279,11 +281,12 @@ function justDone({ context }: Visit): Done | null {
   return isDone(token) ? token : null;
 }
 
-function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {
-  const page = result.refused ?? visit;
-  if (result.kind === 'part') return renderPart(result.content, page);
-  const { title, content, bare } = result;
-  return renderPage({ title, content, signedIn: bare ? null : signedInOf(visit), done: justDone(visit) }, page);
+function draw(visit: Visit, result: DrawnResult): string {
+  const isBare = result.kind === 'page' && result.bare === true;
+  return render(result, result.refused ?? visit, {
+    signedIn: isBare ? null : signedInOf(visit),
+    done: justDone(visit),
+  });
 }
 
 /** Returns null for a visitor without a session or with a pending second factor, who sees no navigation. */
@@ -315,7 +318,7 @@ async function sendError(context: Context, visit: Visit, error: unknown, service
   const { texts, requestId } = visit;
   const content = ErrorContent({ texts, status, error: shown, requestId, formPage: PREFIX + pageOfForm(visit) });
   const page = { ...showPage(titleOf(visit, status), content), status };
-  await send(context, visit, services, visit.isPartRequest ? showPart(content, status) : page);
+  await send(context, visit, visit.isPartRequest ? showPart(content, status) : page);
 }
 
 function titleOf({ texts: { errors, sentForms } }: Visit, status: number): string {

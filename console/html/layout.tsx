@@ -8,7 +8,7 @@ import type { Texts } from '../texts/texts.ts';
 import { Form, Problem, usd } from './components.tsx';
 import { AnyId } from './linked-ids.tsx';
 import { Icon, type IconName } from './icon.tsx';
-import { type Done, partsOfDone, type Visit } from '../page.ts';
+import { type Done, type DrawnResult, partsOfDone, type Visit } from '../page.ts';
 import { CurrentPage, usePage, useTexts } from './page-context.ts';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
@@ -109,12 +109,16 @@ const STAFF_GROUPS: readonly Group<Entry>[] = [
   },
 ];
 
-export function renderPage(frame: Frame, visit: Visit): string {
-  return `<!doctype html>${renderPart(<Document {...frame} />, visit, frame.title)}`;
-}
-
-export function renderPart(content: Child, visit: Visit, title = ''): string {
-  return renderToString(<CurrentPage.Provider value={{ ...visit, title }}>{content}</CurrentPage.Provider>);
+/** Draws the page of a visit: its content in the frame, or a part alone. */
+export function render(result: DrawnResult, visit: Visit, frame: Pick<Frame, 'signedIn' | 'done'>): string {
+  const { content, accountNames = new Map() } = result;
+  const title = result.kind === 'page' ? result.title : '';
+  const html = renderToString(
+    <CurrentPage.Provider value={{ ...visit, title, accountNames }}>
+      {result.kind === 'page' ? <Document title={title} content={content} {...frame} /> : content}
+    </CurrentPage.Provider>,
+  );
+  return result.kind === 'page' ? `<!doctype html>${html}` : html;
 }
 
 /** The pages below an account's page for operators, which name the customer. */

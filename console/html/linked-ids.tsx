@@ -17,27 +17,6 @@ const OWN_PAGES = [
   ['task', 'tasks'],
 ] as const;
 
-const SHOWN_ACCOUNT = /<code data-account="(acc_[0-9a-z]{32})">\1<\/code>/g;
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-
-/**
- * Replaces the ids of accounts in rendered HTML with their names.
- *
- * @param findNames returns the names of accounts by their ids
- */
-export async function withAccountNames(
-  html: string,
-  findNames: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>,
-): Promise<string> {
-  const ids = Array.from(html.matchAll(SHOWN_ACCOUNT), ([, id = '']) => id);
-  if (ids.length === 0) return html;
-  const names = await findNames(ids);
-  return html.replaceAll(SHOWN_ACCOUNT, (shown, id: string) => {
-    const name = names.get(id)?.replaceAll(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
-    return name === undefined ? shown : `<span title="${id}">${name}</span>`;
-  });
-}
-
 /** The path of the page for operators of an id, below the console; the path of the search if the kind has no page. */
 export function pathOfId(id: string): string {
   const page = OWN_PAGES.find(([kind]) => isId(kind, id))?.[1];
@@ -52,17 +31,22 @@ function memberPathOf(account: string, id: string): string | null {
 
 const PAGES_OF_ACCOUNT = /^\/console\/accounts\/\w+/;
 
-/** An id as a link: on the pages of an account to the page for members, elsewhere to the page for operators. */
+/**
+ * An id as a link: on the pages of an account to the page for members, elsewhere to the page for operators. The page shows
+ * an account by its name if the page has loaded it.
+ */
 export function AnyId({ id }: { id: string }) {
-  const [account] = PAGES_OF_ACCOUNT.exec(usePage().path) ?? [];
+  const { path, accountNames } = usePage();
+  const [account] = PAGES_OF_ACCOUNT.exec(path) ?? [];
   if (account !== undefined) return <ShortId id={id} href={memberPathOf(account, id)} />;
   const href = `/console${pathOfId(id)}`;
-  return isId('account', id) ? (
-    <a href={href}>
-      <code data-account={id}>{id}</code>
-    </a>
-  ) : (
+  const name = accountNames.get(id);
+  return name === undefined ? (
     <ShortId id={id} href={href} />
+  ) : (
+    <a href={href}>
+      <span title={id}>{name}</span>
+    </a>
   );
 }
 

@@ -8,6 +8,7 @@ import type { Texts } from '../texts/texts.ts';
 export type PageContext = Pick<Visit, 'path' | 'query' | 'texts' | 'form' | 'problem' | 'session' | 'context'> & {
   /** Empty for a part of a page. */
   readonly title: string;
+  readonly accountNames: ReadonlyMap<string, string>;
 };
 
 export const CurrentPage = createContext<PageContext | null>(null);

@@ -2,6 +2,7 @@
 import type { Database } from '../database.ts';
 import type { CheckResult, Finding, ReconciliationReport } from '../reconciliation/check.ts';
 import { type IdPage, newestFirst } from '../page.ts';
+import { openFindingsSql } from './acknowledgements.ts';
 import { camelCased, type RowOf } from '../row.ts';
 
 export interface Reconciliation {
@@ -10,6 +11,8 @@ export interface Reconciliation {
   readonly createdAt: Date;
   /** Null while the reconciliation is running. */
   readonly finishedAt: Date | null;
+  /** The number of findings without a confirmed acknowledgement; null while the reconciliation is running. */
+  readonly openFindings: number | null;
   readonly report: ReconciliationReport | null;
 }
 
@@ -43,13 +46,20 @@ export async function finishReconciliation(
 }
 
 export async function findReconciliation(database: Database, id: string): Promise<Reconciliation | null> {
-  const row = await database<ReconciliationRow>('reconciliations').where({ id }).first();
+  const row = await withOpenFindings(database).where({ id }).first();
   return row ? toReconciliation(row) : null;
 }
 
 /** Newest first. @param before the id of the last reconciliation on the previous page */
 export async function listReconciliations(database: Database, page: IdPage): Promise<readonly Reconciliation[]> {
-  return (await newestFirst(database<ReconciliationRow>('reconciliations'), page)).map(toReconciliation);
+  return (await newestFirst(withOpenFindings(database), page)).map(toReconciliation);
+}
+
+function withOpenFindings(database: Database) {
+  return database<ReconciliationRow>('reconciliations').select<ReconciliationRow[]>(
+    '*',
+    database.raw(`(${openFindingsSql('reconciliations')})::int AS open_findings`),
+  );
 }
 
 function toReconciliation({ checks, findings, ...row }: ReconciliationRow): Reconciliation {

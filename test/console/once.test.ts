@@ -129,6 +129,15 @@ describe('forms of the console', () => {
     expect(await app.database('api_keys').where({ name: 'another' })).to.deep.equal([]);
   });
 
+  it('lead to a new form on a page that a browser can open, also from a page that showed a refusal', async () => {
+    const { id } = await createEndpoint(app.database, { id: customer.accountId });
+    const page = `${account}/webhooks/${id}`;
+    const [path, form_id] = [`${page}/rotate-secret`, newFormId()];
+    await owner.send(path, { form_id });
+    const { text } = await owner.send(path, { form_id, other: 'entry' }, { referer: `${app.baseUrl}${path}` });
+    expect(text).to.include(`<a href="${page}">Open a new form</a>`);
+  });
+
   it('show what was created to nobody but their user, when they are sent again with other entries', async () => {
     const form_id = newFormId();
     const path = `${account}/keys`;

@@ -16,6 +16,7 @@ import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
+import { withAccountNames } from '../../../account-names.ts';
 import { Card, ExactMoney, Field, Form, FormButton, Time, usd } from '../../../html/components.tsx';
 import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
@@ -75,46 +76,54 @@ async function showCorrections(
   const idOf = (kind: 'transfer' | 'correction', name: string): string =>
     (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
   const { corrections: messages, titles, fields, common } = visit.texts;
-  return showPage(
-    titles.corrections,
-    <p class="soft">
-      {messages.explained}{' '}
-      {secondApprovalAbove === null
-        ? messages.oneIsEnough
-        : messages.requiresSecondApproval(usd(secondApprovalAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
-    </p>,
-    secondApprovalAbove === null && pending.length === 0 ? null : <Pending pending={pending} />,
-    hasPermission(visit, 'moveMoney') ? (
-      <Card title={messages.ask}>
-        <Form action={`/console${PATH}`} class="grid" submit={messages.submit}>
-          <input type="hidden" name="correction_id" value={idOf('correction', 'correction_id')} autocomplete="off" />
-          <input type="hidden" name="adjustment_id" value={idOf('transfer', 'adjustment_id')} autocomplete="off" />
-          <Field name="account_id" label={common.accountId} required />
-          <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
-          <Field name="reason" required />
-          <Field name="reference" label={`${messages.reference} (${common.optional})`} hint={messages.referenceHint} />
-        </Form>
-      </Card>
-    ) : null,
-    decided.length === 0 ? null : <Decided decided={decided} />,
-    <TableCard
-      title={messages.booked}
-      of={TRANSFER}
-      rows={adjustments}
-      none={messages.noneBooked}
-      columns={[
-        [common.when, 'created_at'],
-        [
-          fields.amount_usd,
-          ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,
-          'number',
-        ],
-        'reason',
-        'author',
-        'account_id',
-      ]}
-      next={next}
-    />,
+  return withAccountNames(
+    reports,
+    adjustments.map(({ accountId }) => accountId),
+    showPage(
+      titles.corrections,
+      <p class="soft">
+        {messages.explained}{' '}
+        {secondApprovalAbove === null
+          ? messages.oneIsEnough
+          : messages.requiresSecondApproval(usd(secondApprovalAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
+      </p>,
+      secondApprovalAbove === null && pending.length === 0 ? null : <Pending pending={pending} />,
+      hasPermission(visit, 'moveMoney') ? (
+        <Card title={messages.ask}>
+          <Form action={`/console${PATH}`} class="grid" submit={messages.submit}>
+            <input type="hidden" name="correction_id" value={idOf('correction', 'correction_id')} autocomplete="off" />
+            <input type="hidden" name="adjustment_id" value={idOf('transfer', 'adjustment_id')} autocomplete="off" />
+            <Field name="account_id" label={common.accountId} required />
+            <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
+            <Field name="reason" required />
+            <Field
+              name="reference"
+              label={`${messages.reference} (${common.optional})`}
+              hint={messages.referenceHint}
+            />
+          </Form>
+        </Card>
+      ) : null,
+      decided.length === 0 ? null : <Decided decided={decided} />,
+      <TableCard
+        title={messages.booked}
+        of={TRANSFER}
+        rows={adjustments}
+        none={messages.noneBooked}
+        columns={[
+          [common.when, 'created_at'],
+          [
+            fields.amount_usd,
+            ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,
+            'number',
+          ],
+          'reason',
+          'author',
+          'account_id',
+        ]}
+        next={next}
+      />,
+    ),
   );
 }
 

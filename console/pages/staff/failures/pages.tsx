@@ -1,4 +1,5 @@
 /** Failures of upstreams by customer, model, upstream and reason, with a graph. */
+import type { Child } from 'hono/jsx';
 import type { ApiServices } from '../../../../api/services.ts';
 import {
   FAILURE_PERIODS,
@@ -11,13 +12,14 @@ import {
 import type { FailureSum } from '../../../../db/queries/upstream-calls.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
+import { withAccountNames } from '../../../account-names.ts';
 import { Card, Empty, Polled, WithNote } from '../../../html/components.tsx';
 import { DayChart, MAX_SERIES, type Series } from '../../../html/chart.tsx';
 import { ChoiceLinks } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
-import { showPage, showPart, staff, type UserVisit } from '../../../page.ts';
+import { type DrawnResult, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
 import { type Texts, wordFor } from '../../../texts/texts.ts';
 
 const PATH = '/staff/failures';
@@ -26,24 +28,33 @@ const OTHER_PERIODS = Object.keys(FAILURE_PERIODS).filter((name) => name !== 'ho
 export const staffFailurePages = [
   staff.page(PATH, 'read', async (visit, services) => {
     const { titles, failures: messages } = visit.texts;
-    return showPage(
-      titles.failures,
-      <p class="soft">{messages.about}</p>,
-      <ChoiceLinks
-        name="period"
-        label={messages.period}
-        all={wordFor('period', 'hour', visit.texts)}
-        values={OTHER_PERIODS}
-      />,
-      await reportOf(visit, services),
+    return showReport(visit, services, (report) =>
+      showPage(
+        titles.failures,
+        <p class="soft">{messages.about}</p>,
+        <ChoiceLinks
+          name="period"
+          label={messages.period}
+          all={wordFor('period', 'hour', visit.texts)}
+          values={OTHER_PERIODS}
+        />,
+        report,
+      ),
     );
   }),
-  staff.page(`${PATH}/report`, 'read', async (visit, services) => showPart(await reportOf(visit, services))),
+  staff.page(`${PATH}/report`, 'read', (visit, services) => showReport(visit, services, showPart)),
 ];
 
-async function reportOf({ query }: UserVisit, { database }: ApiServices) {
+/** @param show puts the report into a page, or makes it a part of one */
+async function showReport(
+  { query }: UserVisit,
+  { database }: ApiServices,
+  show: (report: Child) => DrawnResult,
+): Promise<PageResult> {
   const period = periodIn(query);
-  return <Report period={period} report={await readFailures(database, period)} />;
+  const report = await readFailures(database, period);
+  const ids = report.sums.map(({ accountId }) => accountId);
+  return withAccountNames(database, ids, show(<Report period={period} report={report} />));
 }
 
 function periodIn(query: URLSearchParams): FailurePeriod {

@@ -8,6 +8,7 @@ import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import { listVendorBills } from '../../../../db/queries/vendor-bills.ts';
 import type { PicoUsd } from '../../../../domain/money.ts';
 import type { Month } from '../../../../domain/month.ts';
+import { withAccountNames } from '../../../account-names.ts';
 import { DayChart } from '../../../html/chart.tsx';
 import { ButtonLink, Card, Empty, ExactMoney, Headline, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
@@ -41,37 +42,45 @@ export async function showMonth(visit: UserVisit, services: ApiServices): Promis
   const { sums, state } = overview;
   const { months: messages, language } = visit.texts;
   const canImport = state !== 'closed' && hasPermission(visit, 'moveMoney');
-  return showPage(
-    monthName(month.name, language),
-    <Actions overview={overview} visit={visit} />,
-    <AcknowledgedFindings findings={closed?.acknowledged ?? []} />,
-    sums === null ? (
-      <Card>
-        <Empty>{messages.detached}</Empty>
-      </Card>
-    ) : (
-      <>
-        <Totals overview={overview} sums={sums} />
-        <Card title={messages.byDay}>
-          <DayChart
-            days={daysOf(month, services.clock.nowMs())}
-            series={[{ name: messages.byDay, amounts: sums.revenueByDay }]}
-            label={messages.byDay}
-          />
+  return withAccountNames(
+    services.reports,
+    (closed?.acknowledged ?? []).map(({ subject }) => subject),
+    showPage(
+      monthName(month.name, language),
+      <Actions overview={overview} visit={visit} />,
+      <AcknowledgedFindings findings={closed?.acknowledged ?? []} />,
+      sums === null ? (
+        <Card>
+          <Empty>{messages.detached}</Empty>
         </Card>
-      </>
-    ),
-    <Bills bills={bills} month={month} canImport={canImport} />,
-    sums === null ? null : (
-      <>
-        <EarningTables sums={sums} month={month} visit={visit} />
-        <Card title={messages.customersMoney}>
-          <StatementTable lines={linesOf(sums.customersMoney)} label={messages.customersMoney} names={messages.lines} />
-        </Card>
-        <p class="hint">
-          {messages.explained} {messages.counted} <Time at={sums.countedAt} />.
-        </p>
-      </>
+      ) : (
+        <>
+          <Totals overview={overview} sums={sums} />
+          <Card title={messages.byDay}>
+            <DayChart
+              days={daysOf(month, services.clock.nowMs())}
+              series={[{ name: messages.byDay, amounts: sums.revenueByDay }]}
+              label={messages.byDay}
+            />
+          </Card>
+        </>
+      ),
+      <Bills bills={bills} month={month} canImport={canImport} />,
+      sums === null ? null : (
+        <>
+          <EarningTables sums={sums} month={month} visit={visit} />
+          <Card title={messages.customersMoney}>
+            <StatementTable
+              lines={linesOf(sums.customersMoney)}
+              label={messages.customersMoney}
+              names={messages.lines}
+            />
+          </Card>
+          <p class="hint">
+            {messages.explained} {messages.counted} <Time at={sums.countedAt} />.
+          </p>
+        </>
+      ),
     ),
   );
 }

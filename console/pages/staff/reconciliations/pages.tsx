@@ -1,4 +1,5 @@
 /** Reconciliations: reports, acknowledgements, and starting a reconciliation. */
+import type { Child } from 'hono/jsx';
 import {
   CHECK,
   FINDING,
@@ -17,8 +18,9 @@ import {
   listReconciliations,
   type Reconciliation,
 } from '../../../../db/queries/reconciliations.ts';
+import { withAccountNames } from '../../../account-names.ts';
 import { exportFile } from '../../../export.ts';
-import { Badge, Card, Empty, Field, Form, FormButton, Polled, Time } from '../../../html/components.tsx';
+import { Badge, Card, Empty, Field, Form, FormButton, Polled, Time, WithNote } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
@@ -26,6 +28,7 @@ import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import {
   type Done,
+  type DrawnResult,
   requireFound,
   hasPermission,
   openPage,
@@ -46,15 +49,15 @@ const MAX_ACKNOWLEDGED = 1_000;
 const MAX_RUN_MS = 10 * 60_000;
 
 const PATH = '/staff/reconciliations/{reconciliation_id}';
-const page = staff.page(PATH, 'read', async (visit, services) =>
-  showPage(visit.texts.titles.reconciliation, await reportOf(visit, services)),
+const page = staff.page(PATH, 'read', (visit, services) =>
+  showReport(visit, services, (report) => showPage(visit.texts.titles.reconciliation, report)),
 );
 
 export const staffReconciliationPages = [
   staff.page('/staff/reconciliations', 'read', showAll),
   staff.form('/staff/reconciliations', 'moveMoney', runNow),
   page,
-  staff.page(`${PATH}/report`, 'read', async (visit, services) => showPart(await reportOf(visit, services))),
+  staff.page(`${PATH}/report`, 'read', (visit, services) => showReport(visit, services, showPart)),
   staff.page(`${PATH}/export`, 'read', async (visit, services) => {
     const reconciliation = await reconciliationOf(visit, services);
     const findings = await readFindings(services.database, reconciliation);
@@ -134,10 +137,16 @@ function ReconciliationBadge({ reconciliation }: { reconciliation: Reconciliatio
   const { reconciliation: messages, values } = useTexts();
   const findings = findingsOf(reconciliation);
   if (findings === null) return <Badge tone="busy">{values.state.running}</Badge>;
-  return findings === 0 ? (
-    <Badge tone="good">{messages.clean}</Badge>
-  ) : (
-    <Badge tone="bad">{messages.findings(findings)}</Badge>
+  if (findings === 0) return <Badge tone="good">{messages.clean}</Badge>;
+  const open = reconciliation.openFindings ?? findings;
+  return (
+    <WithNote note={open < findings ? messages.acknowledgedOf(findings - open, findings) : null}>
+      {open === 0 ? (
+        <Badge tone="good">{messages.acknowledged}</Badge>
+      ) : (
+        <Badge tone="bad">{messages.findings(open)}</Badge>
+      )}
+    </WithNote>
   );
 }
 
@@ -152,9 +161,19 @@ function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServ
   return finishedAt === null && clock.nowMs() - createdAt.getTime() < MAX_RUN_MS;
 }
 
-async function reportOf(visit: UserVisit, services: ApiServices) {
+/** @param show puts the report into a page, or makes it a part of one */
+async function showReport(
+  visit: UserVisit,
+  services: ApiServices,
+  show: (report: Child) => DrawnResult,
+): Promise<PageResult> {
   const reconciliation = await reconciliationOf(visit, services);
   const findings = await readFindings(services.database, reconciliation);
+  const ids = findings.map(({ subject }) => subject);
+  return withAccountNames(services.database, ids, show(reportOf(visit, reconciliation, findings)));
+}
+
+function reportOf(visit: UserVisit, reconciliation: Reconciliation, findings: readonly ReportedFinding[]) {
   const { texts } = visit;
   const { reconciliation: messages } = texts;
   const path = `/console/staff/reconciliations/${reconciliation.id}`;

@@ -4,6 +4,7 @@ import type { ApiServices } from '../../../../api/services.ts';
 import { listRefunds, type RefundFilter, type RefundSum, sumRefunds } from '../../../../db/queries/statements.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
+import { withAccountNames } from '../../../account-names.ts';
 import { exportFile } from '../../../export.ts';
 import { Choice } from '../../../html/components.tsx';
 import { Candidates, DayFilters, Downloads, FieldFilter, Filters } from '../../../html/filters.tsx';
@@ -35,60 +36,64 @@ async function showRefunds(visit: UserVisit, services: ApiServices): Promise<Pag
   const { texts } = visit;
   const { refunds: messages, fields, titles, common } = texts;
   const causes = new Set([filter.cause, ...sums.map(({ cause }) => cause)].flatMap((cause) => cause ?? []));
-  return showPage(
-    titles.refunds,
-    <Filters downloads={<Downloads />}>
-      <DayFilters standing={filter} />
-      <Choice
-        name="cause"
-        value={filter.cause}
-        options={[
-          ['', messages.allCauses],
-          ...Array.from(causes, (cause) => [cause, causeInWords(cause, texts)] as const),
-        ]}
-      />
-      <FieldFilter name="account" label={common.partOfAccount} />
-    </Filters>,
-    <Candidates filters={[account]} />,
-    <TableCard
-      of={REFUND_SUM}
-      title={messages.byCause}
-      rows={sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }))}
-      none={messages.none}
-      total={{
-        name: common.total,
-        cause: null,
-        refunds: sums.reduce((all, { refunds }) => all + refunds, 0),
-        amount: sums.reduce((all, { amount }) => all + amount, 0n),
-      }}
-      columns={[[fields.cause, ({ name }) => name], 'refunds', 'amount_usd']}
-    />,
-    refunds.length === 0 ? null : (
+  return withAccountNames(
+    reports,
+    refunds.map(({ accountId }) => accountId),
+    showPage(
+      titles.refunds,
+      <Filters downloads={<Downloads />}>
+        <DayFilters standing={filter} />
+        <Choice
+          name="cause"
+          value={filter.cause}
+          options={[
+            ['', messages.allCauses],
+            ...Array.from(causes, (cause) => [cause, causeInWords(cause, texts)] as const),
+          ]}
+        />
+        <FieldFilter name="account" label={common.partOfAccount} />
+      </Filters>,
+      <Candidates filters={[account]} />,
       <TableCard
-        title={titles.refunds}
-        of={LISTED_REFUND}
-        rows={refunds}
-        hasColumnMenu
-        columns={[
-          [common.when, 'created_at'],
-          'amount_usd',
-          [
-            fields.cause,
-            ({ cause, message }) => (
-              <>
-                {causeInWords(cause, texts)}
-                {message === null ? null : <p class="hint">{message}</p>}
-              </>
-            ),
-            null,
-            'cause',
-          ],
-          'model',
-          [messages.of, 'task_id'],
-          'account_id',
-        ]}
-        next={next}
-      />
+        of={REFUND_SUM}
+        title={messages.byCause}
+        rows={sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }))}
+        none={messages.none}
+        total={{
+          name: common.total,
+          cause: null,
+          refunds: sums.reduce((all, { refunds }) => all + refunds, 0),
+          amount: sums.reduce((all, { amount }) => all + amount, 0n),
+        }}
+        columns={[[fields.cause, ({ name }) => name], 'refunds', 'amount_usd']}
+      />,
+      refunds.length === 0 ? null : (
+        <TableCard
+          title={titles.refunds}
+          of={LISTED_REFUND}
+          rows={refunds}
+          hasColumnMenu
+          columns={[
+            [common.when, 'created_at'],
+            'amount_usd',
+            [
+              fields.cause,
+              ({ cause, message }) => (
+                <>
+                  {causeInWords(cause, texts)}
+                  {message === null ? null : <p class="hint">{message}</p>}
+                </>
+              ),
+              null,
+              'cause',
+            ],
+            'model',
+            [messages.of, 'task_id'],
+            'account_id',
+          ]}
+          next={next}
+        />
+      ),
     ),
   );
 }

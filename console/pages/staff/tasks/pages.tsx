@@ -10,6 +10,7 @@ import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
 import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES, reasonOf } from '../../../../domain/task.ts';
+import { withAccountNames } from '../../../account-names.ts';
 import { Badge, Card, Facts, Money, WithNote, Pages, Polled, Time } from '../../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
@@ -69,20 +70,24 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     readIfFiltered([account, model], () => listTasks(database, { ...filter, ...slice })),
   );
   const { staffTasks: messages, tasks: taskMessages, common, titles } = texts;
-  return showPage(
-    titles.allTasks,
-    <Filters>
-      <ChoiceLinks name="status" all={common.allStatuses} values={TASK_STATUSES} />
-      <FieldFilter name="account" label={common.partOfAccount} />
-      <FieldFilter name="model" label={common.partOfModel} />
-      <ChoiceFilter name="kind" all={taskMessages.allKinds} values={TASK_KINDS} />
-      <DayFilters />
-    </Filters>,
-    <Candidates filters={[account, model]} />,
-    <Card>
-      <TaskTable tasks={tasks} none={messages.none} hasColumnMenu />
-    </Card>,
-    <Pages next={next} />,
+  return withAccountNames(
+    database,
+    tasks.map(({ accountId }) => accountId),
+    showPage(
+      titles.allTasks,
+      <Filters>
+        <ChoiceLinks name="status" all={common.allStatuses} values={TASK_STATUSES} />
+        <FieldFilter name="account" label={common.partOfAccount} />
+        <FieldFilter name="model" label={common.partOfModel} />
+        <ChoiceFilter name="kind" all={taskMessages.allKinds} values={TASK_KINDS} />
+        <DayFilters />
+      </Filters>,
+      <Candidates filters={[account, model]} />,
+      <Card>
+        <TaskTable tasks={tasks} none={messages.none} hasColumnMenu />
+      </Card>,
+      <Pages next={next} />,
+    ),
   );
 }
 
@@ -93,53 +98,57 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
   const { staffTasks: messages, tasks: taskMessages, fields, common } = visit.texts;
   const { submissions, deliveries, workflow } = explanation;
   const { temporal } = services;
-  return showPage(
-    fields.task_id,
-    <TaskTimeline explanation={explanation} />,
-    <div class="grid forms">
-      <Card title={common.details}>
-        <Facts
-          facts={[
-            [taskMessages.id, <ShortId id={task.id} href={null} />],
-            [fields.account_id, <AnyId id={task.accountId} />],
-            [fields.key, <AnyId id={task.apiKeyId} />],
-            [fields.model, task.model],
-            [fields.upstream, task.provider],
-            [common.price, <Money amount={task.price} />],
-            task.endUser === null ? null : [fields.end_user, task.endUser],
-            task.priceList === null ? null : [fields.price_list, task.priceList],
-            [fields.created_at, <Time at={task.createdAt} />],
-            [messages.deadline, <Time at={task.deadlineAt} />],
-            [
-              messages.workflow,
-              <>
-                <a href={historyUrl(temporal, task.id)} target="_blank" rel="noreferrer">
-                  {messages.openTemporal}
-                </a>{' '}
-                {workflow === undefined ? messages.noTemporal : null}
-                {workflow === null ? messages.noWorkflow : null}
-              </>,
-            ],
-          ]}
-        />
-      </Card>
-      {task.output === null ? null : (
-        <Card title={common.result}>
-          <div class="result">
-            <Result task={task} controls description={task.id} />
-          </div>
+  return withAccountNames(
+    services.database,
+    [task.accountId],
+    showPage(
+      fields.task_id,
+      <TaskTimeline explanation={explanation} />,
+      <div class="grid forms">
+        <Card title={common.details}>
+          <Facts
+            facts={[
+              [taskMessages.id, <ShortId id={task.id} href={null} />],
+              [fields.account_id, <AnyId id={task.accountId} />],
+              [fields.key, <AnyId id={task.apiKeyId} />],
+              [fields.model, task.model],
+              [fields.upstream, task.provider],
+              [common.price, <Money amount={task.price} />],
+              task.endUser === null ? null : [fields.end_user, task.endUser],
+              task.priceList === null ? null : [fields.price_list, task.priceList],
+              [fields.created_at, <Time at={task.createdAt} />],
+              [messages.deadline, <Time at={task.deadlineAt} />],
+              [
+                messages.workflow,
+                <>
+                  <a href={historyUrl(temporal, task.id)} target="_blank" rel="noreferrer">
+                    {messages.openTemporal}
+                  </a>{' '}
+                  {workflow === undefined ? messages.noTemporal : null}
+                  {workflow === null ? messages.noWorkflow : null}
+                </>,
+              ],
+            ]}
+          />
         </Card>
-      )}
-      {isPromptShown ? (
-        <Card title={fields.prompt}>
-          <p class="soft">{messages.promptNoted}</p>
-          <p class="prose">{task.request.prompt}</p>
-        </Card>
-      ) : null}
-    </div>,
-    <Renders submissions={submissions} />,
-    <Deliveries deliveries={deliveries} none={messages.noDeliveries} temporal={temporal} />,
-    hasPermission(visit, 'operate') ? <Actions explanation={explanation} isPromptShown={isPromptShown} /> : null,
+        {task.output === null ? null : (
+          <Card title={common.result}>
+            <div class="result">
+              <Result task={task} controls description={task.id} />
+            </div>
+          </Card>
+        )}
+        {isPromptShown ? (
+          <Card title={fields.prompt}>
+            <p class="soft">{messages.promptNoted}</p>
+            <p class="prose">{task.request.prompt}</p>
+          </Card>
+        ) : null}
+      </div>,
+      <Renders submissions={submissions} />,
+      <Deliveries deliveries={deliveries} none={messages.noDeliveries} temporal={temporal} />,
+      hasPermission(visit, 'operate') ? <Actions explanation={explanation} isPromptShown={isPromptShown} /> : null,
+    ),
   );
 }
 

@@ -5,6 +5,7 @@ import { findById, type Found } from '../../../../services/operations/find-by-id
 import type { ApiServices } from '../../../../api/services.ts';
 import { findTextUsage, listTextUsage, type TextUsage } from '../../../../db/queries/usage.ts';
 import { isId } from '../../../../domain/ids.ts';
+import { withAccountNames } from '../../../account-names.ts';
 import { Card, Facts, WithNote } from '../../../html/components.tsx';
 import { FieldFilter } from '../../../html/filters.tsx';
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
@@ -33,32 +34,36 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     id === '' ? readIfFiltered([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],
   );
   const { staffTextRequests: messages, fields, common, titles } = texts;
-  return showPage(
-    titles.textRequests,
-    <RequestList
-      page={page}
-      filters={[account, model]}
-      of={ADMIN_TEXT_REQUEST}
-      notes={{ id: 'account_id', outcome: 'error_code' }}
-      columns={[
-        [messages.request, 'id'],
-        'model',
-        [fields.status, 'outcome'],
-        [
-          messages.route,
-          ({ upstream, upstreamModel }) => <WithNote note={upstreamModel}>{upstream ?? messages.nowhere}</WithNote>,
-          null,
-          'upstream',
-        ],
-        'input_tokens',
-        'output_tokens',
-        'charged_usd',
-        'created_at',
-      ]}
-    >
-      <FieldFilter name="id" label={messages.anyId} />
-      <FieldFilter name="account" label={common.partOfAccount} />
-    </RequestList>,
+  return withAccountNames(
+    database,
+    page.entries.map(({ accountId }) => accountId),
+    showPage(
+      titles.textRequests,
+      <RequestList
+        page={page}
+        filters={[account, model]}
+        of={ADMIN_TEXT_REQUEST}
+        notes={{ id: 'account_id', outcome: 'error_code' }}
+        columns={[
+          [messages.request, 'id'],
+          'model',
+          [fields.status, 'outcome'],
+          [
+            messages.route,
+            ({ upstream, upstreamModel }) => <WithNote note={upstreamModel}>{upstream ?? messages.nowhere}</WithNote>,
+            null,
+            'upstream',
+          ],
+          'input_tokens',
+          'output_tokens',
+          'charged_usd',
+          'created_at',
+        ]}
+      >
+        <FieldFilter name="id" label={messages.anyId} />
+        <FieldFilter name="account" label={common.partOfAccount} />
+      </RequestList>,
+    ),
   );
 }
 

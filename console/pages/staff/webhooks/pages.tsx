@@ -9,6 +9,7 @@ import {
   type WebhookEndpoint,
 } from '../../../../db/queries/webhook-endpoints.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
+import { withAccountNames } from '../../../account-names.ts';
 import { FormError } from '../../../form-problem.ts';
 import { Card, Choice, Facts, Form, Pages, Time } from '../../../html/components.tsx';
 import { EndpointState } from '../../../html/endpoint-state.tsx';
@@ -60,34 +61,38 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     readIfFiltered([account], () => listAllWebhookEndpoints(services.database, { ...filter, ...slice })),
   );
   const { staffWebhooks: messages, common, fields, titles } = texts;
-  return showPage(
-    titles.failingWebhooks,
-    <Filters>
-      <FieldFilter name="account" label={common.partOfAccount} />
-      <Choice
-        name="show"
-        label={common.show}
-        value={query.get('show')}
-        options={[
-          ['', messages.onlyFailing],
-          ['all', messages.all],
+  return withAccountNames(
+    services.database,
+    endpoints.map(({ accountId }) => accountId),
+    showPage(
+      titles.failingWebhooks,
+      <Filters>
+        <FieldFilter name="account" label={common.partOfAccount} />
+        <Choice
+          name="show"
+          label={common.show}
+          value={query.get('show')}
+          options={[
+            ['', messages.onlyFailing],
+            ['all', messages.all],
+          ]}
+        />
+      </Filters>,
+      <Candidates filters={[account]} />,
+      <TableCard
+        of={ADMIN_ENDPOINT}
+        rows={endpoints}
+        none={messages.none}
+        pageOf={({ id }) => `/console/staff/webhooks/${id}`}
+        columns={[
+          'url',
+          'account_id',
+          [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
+          'failing_since',
         ]}
-      />
-    </Filters>,
-    <Candidates filters={[account]} />,
-    <TableCard
-      of={ADMIN_ENDPOINT}
-      rows={endpoints}
-      none={messages.none}
-      pageOf={({ id }) => `/console/staff/webhooks/${id}`}
-      columns={[
-        'url',
-        'account_id',
-        [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
-        'failing_since',
-      ]}
-    />,
-    <Pages next={next} />,
+      />,
+      <Pages next={next} />,
+    ),
   );
 }
 
@@ -104,38 +109,42 @@ async function showEndpoint(visit: UserVisit, services: ApiServices): Promise<Pa
   const { staffWebhooks: messages, fields, common, webhooks } = visit.texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
   const mayAct = hasPermission(visit, 'operate');
-  return showPage(
-    messages.endpoint,
-    <Card title={common.details}>
-      <Facts
-        facts={[
-          [fields.url, endpoint.url],
-          [fields.account_id, <AnyId id={endpoint.accountId} />],
-          [
-            fields.status,
-            <>
-              <EndpointState endpoint={endpoint} />{' '}
-              {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
-            </>,
-          ],
-          [fields.events, endpoint.events.join(', ')],
-          [common.endpointId, <ShortId id={endpoint.id} href={null} />],
-        ]}
-      />
-      {mayAct ? (
-        <Form action={`${path}/redeliver`} class="after" submit={messages.redeliverFailed} look="quiet" />
-      ) : null}
-    </Card>,
-    <Filters>
-      <ChoiceFilter name="status" all={common.allStatuses} values={DELIVERY_STATUSES} />
-    </Filters>,
-    <Deliveries
-      {...{ deliveries, temporal }}
-      none={webhooks.noneMatch}
-      redeliverPath={mayAct ? path : null}
-      isOfEndpoint
-    />,
-    <Pages next={next} />,
+  return withAccountNames(
+    database,
+    [endpoint.accountId],
+    showPage(
+      messages.endpoint,
+      <Card title={common.details}>
+        <Facts
+          facts={[
+            [fields.url, endpoint.url],
+            [fields.account_id, <AnyId id={endpoint.accountId} />],
+            [
+              fields.status,
+              <>
+                <EndpointState endpoint={endpoint} />{' '}
+                {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
+              </>,
+            ],
+            [fields.events, endpoint.events.join(', ')],
+            [common.endpointId, <ShortId id={endpoint.id} href={null} />],
+          ]}
+        />
+        {mayAct ? (
+          <Form action={`${path}/redeliver`} class="after" submit={messages.redeliverFailed} look="quiet" />
+        ) : null}
+      </Card>,
+      <Filters>
+        <ChoiceFilter name="status" all={common.allStatuses} values={DELIVERY_STATUSES} />
+      </Filters>,
+      <Deliveries
+        {...{ deliveries, temporal }}
+        none={webhooks.noneMatch}
+        redeliverPath={mayAct ? path : null}
+        isOfEndpoint
+      />,
+      <Pages next={next} />,
+    ),
   );
 }
 
