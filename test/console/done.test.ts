@@ -29,7 +29,7 @@ describe('the page after a form', () => {
   async function requestCorrection(): Promise<string> {
     const ids = { correction_id: newId('correction'), adjustment_id: newId('transfer') };
     const asked = { ...ids, account_id: customer.accountId, amount_usd: '250', reason: 'a test' };
-    expect(await noteAfter(ada, CORRECTIONS, asked)).to.equal('Waiting for approval.');
+    expect(await noteAfter(ada, CORRECTIONS, asked)).to.equal('Submitted. A second person must approve.');
     return ids.correction_id;
   }
 
@@ -52,9 +52,9 @@ describe('the page after a form', () => {
 
   it('the page says that a correction waits for a second person, was approved, rejected or withdrawn, or is booked', async () => {
     for (const [by, decision, note] of [
-      [bob, 'approve', 'Approved.'],
-      [bob, 'reject', 'Rejected.'],
-      [ada, 'withdraw', 'Withdrawn.'],
+      [bob, 'approve', 'Correction approved and booked.'],
+      [bob, 'reject', 'Rejected. Nothing has changed.'],
+      [ada, 'withdraw', 'Withdrawn. Nothing has changed.'],
     ] as const) {
       expect(await noteAfter(by, `${CORRECTIONS}/${await requestCorrection()}/${decision}`)).to.equal(note);
     }

@@ -39,7 +39,7 @@ describe('the pages of operators', () => {
       const fields = { upstream: 'simulator', minutes: '5', reason: 'maintenance' };
       expect((await operator.send('/console/staff/upstreams/rest', fields)).status).to.equal(303);
       const resting = (await operator.get('/console/staff/upstreams/health')).text;
-      expect(resting).to.include('Disabled by an operator').and.include('by op@example.com: maintenance');
+      expect(resting).to.include('Paused by an operator').and.include('by op@example.com: maintenance');
       expect(resting).not.to.include('In service');
       const [order] = await app.database('upstream_overrides').where({ author: 'op@example.com' });
       expect(order).to.include({ upstream: 'simulator', reason: 'maintenance' });
@@ -153,7 +153,7 @@ describe('the pages of operators', () => {
     await operator.send('/console/staff/upstreams/rest', { ...upstream, minutes: '5' });
     const { text } = await operator.get('/console/staff/live');
     await operator.send('/console/staff/upstreams/resume', upstream);
-    expect(text.match(/simulator, \d+ models: Disabled by an operator/g)).to.have.lengthOf(1);
+    expect(text.match(/simulator, \d+ models: Paused by an operator/g)).to.have.lengthOf(1);
   });
 
   it('the home of operators shows a model while it is disabled, with the author and the reason', async () => {

@@ -49,7 +49,7 @@ export const memberPages = [
     '/withdraw',
     'own',
     (visit, { database }) => withdrawInvitation(database, ownerOf(visit), visit.form.text('email')),
-    'withdrawn',
+    'invitationWithdrawn',
   ),
   memberPage,
   memberPage.form(

@@ -47,7 +47,7 @@ export const profilePages = [
       await assertPassword(visit, services);
       await removeSecondFactor(services.database, visit.user.id);
     },
-    'removed',
+    'secondFactorRemoved',
   ),
   page.form(
     '/recovery-codes',

@@ -54,7 +54,7 @@ export const staffAccountPages = [
     '',
     'operate',
     ({ form, user }, services) => createAccount(services, readDetails(form), { author: user.email }),
-    (_visit, id) => openPage(`/staff/accounts/${id}`, 'created'),
+    (_visit, id) => openPage(`/staff/accounts/${id}`, 'accountCreated'),
   ),
   staff.page(ACCOUNT, 'read', (visit, services) => showAccount(visit, services)),
   inDetails('/details', 'operate', (visit, { database }) =>

@@ -46,7 +46,7 @@ export const staffPeoplePages = [
   change(
     '/second-factor',
     (_visit, { database }, { id }) => changeUser(database, id, { secondFactor: null }),
-    'removed',
+    'secondFactorRemoved',
   ),
   change('/role', async (visit, { database }, { id: userId }) => {
     const { form } = visit;

@@ -41,7 +41,7 @@ export const staffPriceListPages = [
       await createPriceList(services, name, toVersion(visit, version)).catch((error: unknown) => refuse(error, visit));
       return name;
     },
-    (_visit, name) => openPage(`${PATH}/${name}`, 'created'),
+    (_visit, name) => openPage(`${PATH}/${name}`, 'priceListCreated'),
   ),
   listPage,
   listPage.form('', 'moveMoney', addVersion, 'versionCreated'),

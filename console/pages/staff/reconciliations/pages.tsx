@@ -64,7 +64,7 @@ export const staffReconciliationPages = [
     return exportFile(`findings-${reconciliation.id}`, visit.query, findings, FINDING);
   }),
   page.form('/acknowledge', 'moveMoney', acknowledge, (_visit, isPending) => (isPending ? 'waits' : 'acknowledged')),
-  deciding('confirm', 'confirmed', 'approved'),
+  deciding('confirm', 'confirmed', 'confirmed'),
   deciding('reject', 'rejected', 'rejected'),
   deciding('withdraw', 'withdrawn', 'withdrawn'),
 ];
