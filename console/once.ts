@@ -1,7 +1,8 @@
 /**
  * Makes forms idempotent: two clicks, a reload, the back button or a lost response do not repeat the work. Each page
- * gives its form a new id. A browser that sends the form again gets the outcome of the first request. The page that
- * answers a form is stored for a while at its own address, so that a reload does not lose a secret.
+ * gives its form a new id, from which the ids of created transfers derive. A browser that sends the form again gets the
+ * outcome of the first request. The content that answers a form is stored for a while at its own address, so that a
+ * reload does not lose a secret.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,22 +17,15 @@ import {
   type SentForm,
 } from '../db/queries/sent-forms.ts';
 import { badRequest, ServiceError } from '../domain/errors.ts';
+import { createdAtMsOf, derivedId, type IdKind, isId } from '../domain/ids.ts';
 import { isObject } from '../domain/json.ts';
-import { withNewFormIds } from './html/form-id.tsx';
-import { doneText } from './html/layout.tsx';
-import { SentBeforeError } from './form-problem.ts';
-import {
-  type Cookie,
-  type Done,
-  doneBy,
-  type DrawnResult,
-  isDone,
-  type PageResult,
-  type Page,
-  type Visit,
-} from './page.ts';
+import { doneText, renderContent } from './html/layout.tsx';
+import { FormError, SentBeforeError } from './form-problem.ts';
+import { type Cookie, type Done, doneBy, isDone, type PageResult, type Page, showPage, type Visit } from './page.ts';
 
-const FORM_ID = /^[\w-]{22,64}$/;
+/** A form is valid as long as it is remembered: see `db/sweeps.ts`. */
+const FORM_LIFETIME_MS = 86_400_000;
+const MAX_CLOCK_SKEW_MS = 60_000;
 /** The pauses between reads of the first request's outcome, for a browser that sent a form twice. */
 const PAUSES_MS = [50, 50, 100, 100, 200, 200, 300, ...Array<number>(18).fill(500)];
 
@@ -48,7 +42,8 @@ interface StoredResult {
   readonly kind: (typeof KEPT_KINDS)[number];
   /** The address that the browser opens next. */
   readonly to: string;
-  /** The HTML of a page or part. */
+  readonly title: string;
+  /** The HTML of the content. */
   readonly html: string;
   /** What the page that opens next says; null for nothing. */
   readonly done: Done | null;
@@ -58,16 +53,28 @@ interface StoredResult {
 }
 
 /** The outcome is unknown: the work may have been done. */
-const UNKNOWN: StoredResult = { kind: 'unknown', to: '', html: '', done: null, session: null, attempt: null };
+const UNKNOWN: StoredResult = {
+  kind: 'unknown',
+  to: '',
+  title: '',
+  html: '',
+  done: null,
+  session: null,
+  attempt: null,
+};
 
-/** Draws a page in its frame. */
-export type PageRenderer = (result: DrawnResult) => string;
-
-/** @throws ServiceError `bad_request` for a form without an id */
-export function formToSend(page: Page, { context, form, path }: Visit): FormToSend {
+/** @throws ServiceError `bad_request` for a form without an id, or that is too old */
+export function formToSend(page: Page, { context, form, path, texts }: Visit): FormToSend {
   const id = page.receives === 'file' ? context.get('x-form-id') : form.exact('form_id');
-  if (!FORM_ID.test(id)) throw badRequest('The form has no id. Open its page again, and send the form from there.');
+  if (!isId('form', id)) throw badRequest('The form has no id. Open its page again, and send the form from there.');
+  const ageMs = Date.now() - createdAtMsOf('form', id);
+  if (ageMs > FORM_LIFETIME_MS || ageMs < -MAX_CLOCK_SKEW_MS) throw new FormError(texts.sentForms.expired);
   return { id, digest: createHash('sha256').update(`${path}\n${form.toString()}\n`).update(form.file).digest() };
+}
+
+/** Returns the id of the object that a form creates at most once. */
+export function createdIdOf(kind: IdKind, { form }: Visit): string {
+  return derivedId(kind, form.exact('form_id'));
 }
 
 /** Returns the outcome of an earlier request with the form, or null for a new form. Waits for a request in progress. */
@@ -103,15 +110,12 @@ export async function findEarlierOutcome(
 export async function once(
   visit: Visit,
   services: ApiServices,
-  {
-    form,
-    draw,
-    act,
-  }: { readonly form: FormToSend; readonly draw: PageRenderer; readonly act: () => PageResult | Promise<PageResult> },
+  form: FormToSend,
+  act: () => PageResult | Promise<PageResult>,
 ): Promise<PageResult> {
   const { database, encryption } = services;
   if (!(await insertSentForm(database, form.id, form.digest))) {
-    return (await findEarlierOutcome(visit, services, form)) ?? once(visit, services, { form, draw, act });
+    return (await findEarlierOutcome(visit, services, form)) ?? once(visit, services, form, act);
   }
   const keep = async (kept: StoredResult, contentOf: string | null = null): Promise<void> => {
     const userId = kept.session === null ? (visit.session?.user.id ?? null) : null;
@@ -133,7 +137,7 @@ export async function once(
     await deleteSentForm(database, form.id);
     return result;
   }
-  const kept = toKept(result, draw);
+  const kept = toKept(result, visit);
   await keep(kept, 'contentOf' in result ? result.contentOf : null);
   return kept.kind === 'page' ? toResult(kept, form.id, true) : result;
 }
@@ -146,7 +150,7 @@ export async function showOutcome({ params, session, texts }: Visit, services: A
   const kept = found && (found.userId === null || found.userId === userId) ? keptIn(found, formId, services) : null;
   if (!found || kept?.kind !== 'page') throw new ServiceError('not_found', 'There is no such page.');
   if (!found.isRecent) throw new SentBeforeError(texts.sentForms.over);
-  return { kind: 'part', content: raw(withNewFormIds(kept.html)) };
+  return showPage(kept.title, raw(kept.html));
 }
 
 /** The HTTP status of a response. */
@@ -156,7 +160,7 @@ export function statusOf(result: PageResult, { context }: Visit): number {
   return result.status ?? result.refused?.problem?.status ?? 200;
 }
 
-function toKept(result: PageResult, draw: PageRenderer): StoredResult {
+function toKept(result: PageResult, visit: Visit): StoredResult {
   const session = 'session' in result ? result.session : undefined;
   const attempt = 'attempt' in result ? result.attempt : undefined;
   const kept = { ...UNKNOWN, session: session ?? null, attempt: attempt ?? null };
@@ -164,8 +168,9 @@ function toKept(result: PageResult, draw: PageRenderer): StoredResult {
     case 'redirect':
       return { ...kept, kind: 'redirect', to: result.path, done: doneBy(result) };
     case 'page':
+      return { ...kept, kind: 'page', title: result.title, html: renderContent(result, visit) };
     case 'part':
-      return { ...kept, kind: result.kind, html: draw(result) };
+      return { ...kept, kind: 'part', html: renderContent(result, visit) };
     default:
       return kept;
   }
@@ -196,10 +201,11 @@ function keptIn({ encryptedAnswer }: SentForm, formId: string, { encryption }: A
 
 function isKept(value: unknown): value is StoredResult {
   if (!isObject(value)) return false;
-  const { kind, to, html, done, session, attempt } = value;
+  const { kind, to, title, html, done, session, attempt } = value;
   return (
     KEPT_KINDS.some((known) => known === kind) &&
     typeof to === 'string' &&
+    typeof title === 'string' &&
     typeof html === 'string' &&
     (done === null || isDone(done)) &&
     (session === null || isCookie(session)) &&

@@ -182,8 +182,8 @@ interface Definition {
   readonly receives?: 'file';
   /** For a form with a file: the maximum size of the file. */
   readonly maxFileBytes?: number;
-  /** For a form that only reads, and may be repeated. The work of every other form is done once. */
-  readonly changesNothing?: true;
+  /** For a form that only reads or signs out, whose work may be repeated. The work of every other form is done once. */
+  readonly isRepeatable?: true;
 }
 
 type Handle<By extends Visit> = (visit: By, services: ApiServices) => PageResult | Promise<PageResult>;

@@ -142,7 +142,7 @@ async function formOf({ maxFileBytes, receives }: Page, request: IncomingMessage
 
 /** Accepts a form only with the token of its session, and does its work once. */
 async function resultOfForm(page: Page, visit: Visit, services: ApiServices): Promise<PageResult> {
-  const form = page.changesNothing ? null : formToSend(page, visit);
+  const form = page.isRepeatable ? null : formToSend(page, visit);
   // Precedes the check of the session, since the first request may have opened a new session, such as a sign-in.
   const earlier = form && (await findEarlierOutcome(visit, services, form));
   if (earlier) return earlier;
@@ -150,7 +150,7 @@ async function resultOfForm(page: Page, visit: Visit, services: ApiServices): Pr
   if (visit.session && !isFormToken(visit.session, token)) throw forgedForm();
   const opened = await open(page, visit, services);
   if (form === null || typeof opened !== 'function') return runOpened(opened);
-  return once(visit, services, { form, draw: (result) => draw(visit, result), act: opened });
+  return once(visit, services, form, opened);
 }
 
 function runOpened(opened: Opened): PageResult | Promise<PageResult> {

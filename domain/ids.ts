@@ -32,6 +32,7 @@ export const ID_PREFIX = {
   allowance: 'alw_',
   endUserBudget: 'eub_',
   billingDocument: 'doc_',
+  form: 'form_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;
@@ -57,6 +58,11 @@ export function firstIdAt(kind: IdKind, nowMs: number): string {
     latestTime = wholeMs.toString(36).padStart(TIME_LENGTH, '0');
   }
   return ID_PREFIX[kind] + latestTime;
+}
+
+/** Returns the id of the one object of a kind that something with an id creates, such as the transfer of a form. */
+export function derivedId(kind: IdKind, id: string): string {
+  return ID_PREFIX[kind] + id.slice(-TIME_LENGTH - RANDOM_LENGTH);
 }
 
 /** Whether `value` has the form of an id of the kind. There may be no such thing. */

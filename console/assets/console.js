@@ -76,7 +76,7 @@ function keyOf(form) {
 
 /** Gives a form a new id, after which it can be sent for other work. */
 function renewId(form) {
-  form.elements.form_id.value = newFormId();
+  form.elements.form_id.value = newFormId(form);
   rememberSent(form, null);
 }
 
@@ -151,8 +151,10 @@ addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form[aria-busy]')) form.removeAttribute('aria-busy');
 });
 
-function newFormId() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+/** Makes another id with the time of the form's id: `domain/ids.ts`. */
+function newFormId(form) {
+  const random = Array.from(crypto.getRandomValues(new Uint8Array(11)), (byte) => byte.toString(16).padStart(2, '0'));
+  return form.elements.form_id.value.slice(0, -22) + random.join('');
 }
 
 /* Uploads chosen pictures immediately, one after the other; the server answers with their thumbnails. */
@@ -164,7 +166,11 @@ async function upload(area, files) {
   for (const file of files) {
     const body = new FormData();
     body.append('file', file);
-    const headers = { 'x-form-token': area.dataset.token, 'x-form-id': newFormId(), 'hx-request': 'true' };
+    const headers = {
+      'x-form-token': area.dataset.token,
+      'x-form-id': newFormId(area.closest('form')),
+      'hx-request': 'true',
+    };
     try {
       const response = await fetch(area.dataset.drop, { method: 'POST', headers, body });
       const signIn = response.headers.get('hx-redirect');

@@ -1,11 +1,11 @@
 /** The components of pages. hono/jsx escapes all text. */
 import { type Child, createContext, useContext } from 'hono/jsx';
 import type { ServiceError } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
 import { formatDollars, formatUsd, type PicoUsd } from '../../domain/money.ts';
 import type { Form as SentForm } from '../form.ts';
 import { type FieldProblem, fieldLabel, type FieldName, fieldProblemOf, problemMessage } from '../form-problem.ts';
 import { ChangedSinceError, marksOf, SHOWN_FIELD, type StoredFields } from '../stored-fields.ts';
-import { FormId } from './form-id.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
 
 /** Formats an amount with two to six decimal places. */
@@ -348,8 +348,10 @@ interface FormProps {
 }
 
 /**
- * A form that changes something. The form contains the session's token, and an id so that its work is done once. If the
- * form is refused, its page shows the fault at the wrong field, and keeps all entries except passwords.
+ * A form that changes something. The form contains the session's token, and an id so that its work is done once. Each
+ * visit of a page has new ids: a refused form keeps its id, and so does a sent form to which the browser returns
+ * (`console.js`). If the form is refused, its page shows the fault at the wrong field, and keeps all entries except
+ * passwords.
  */
 export function Form({ action, submit, look, stored = null, children, ...rest }: FormProps) {
   const { session } = usePage();
@@ -362,7 +364,8 @@ export function Form({ action, submit, look, stored = null, children, ...rest }:
   return (
     <form method="post" action={action} {...rest}>
       {session === null ? null : <input type="hidden" name="form_token" value={session.formToken} />}
-      <FormId refused={refusal?.sent.exact('form_id') || null} />
+      {/* Without `autocomplete="off"`, a browser would restore ids after a reload, which starts a new visit. */}
+      <input type="hidden" name="form_id" value={refusal?.sent.exact('form_id') || newId('form')} autocomplete="off" />
       {stored === null ? null : (
         // Browsers would otherwise restore the marks of an older page.
         <input type="hidden" name={SHOWN_FIELD} value={refusal?.marks ?? marksOf(stored)} autocomplete="off" />

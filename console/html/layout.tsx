@@ -111,14 +111,19 @@ const STAFF_GROUPS: readonly Group<Entry>[] = [
 
 /** Draws the page of a visit: its content in the frame, or a part alone. */
 export function render(result: DrawnResult, visit: Visit, frame: Pick<Frame, 'signedIn' | 'done'>): string {
+  if (result.kind === 'part') return renderContent(result, visit);
+  const { title, content } = result;
+  const document = <Document title={title} content={content} {...frame} />;
+  return `<!doctype html>${renderContent({ ...result, content: document }, visit)}`;
+}
+
+/** Draws the content of a page without the frame. */
+export function renderContent(result: DrawnResult, visit: Visit): string {
   const { content, accountNames = new Map() } = result;
   const title = result.kind === 'page' ? result.title : '';
-  const html = renderToString(
-    <CurrentPage.Provider value={{ ...visit, title, accountNames }}>
-      {result.kind === 'page' ? <Document title={title} content={content} {...frame} /> : content}
-    </CurrentPage.Provider>,
+  return renderToString(
+    <CurrentPage.Provider value={{ ...visit, title, accountNames }}>{content}</CurrentPage.Provider>,
   );
-  return result.kind === 'page' ? `<!doctype html>${html}` : html;
 }
 
 /** The pages below an account's page for operators, which name the customer. */

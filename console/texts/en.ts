@@ -485,6 +485,7 @@ export const en = {
       `You submitted this form before, and it took effect${done === null ? '.' : `: ${done}`} This time, nothing has changed.`,
     unknown:
       'You submitted this form before, and the outcome is unknown. Check whether Genway made the change before you submit the form from a new page.',
+    expired: 'This form has expired. Open its page again, and fill in the form there.',
     outcome: 'See what the first form did',
     newForm: 'Open a new form',
     over: 'This page appeared once, after you submitted a form, and has expired. If you did not save its content, create a new one.',
@@ -854,6 +855,7 @@ export const en = {
     redeliverHint: 'Genway sends every delivery of this task again, including deliveries that arrived.',
     showPrompt: 'Show prompt',
     promptHint: 'The prompt is customer data. Genway records the reader and the reason.',
+    backToTask: 'Back to the task',
     promptNoted: 'Genway recorded your access.',
   },
   months: {

@@ -464,6 +464,7 @@ export const zh: typeof en = {
     otherEntries: (done) =>
       `此表单之前已经提交过，并已生效${done === null ? '。' : `：${done}`}这次提交的内容没有生效。`,
     unknown: '此表单已经提交过，但结果未知。请先确认是否已完成，再从新页面提交。',
+    expired: '此表单已过期。请重新打开页面并填写。',
     outcome: '查看第一次提交的结果',
     newForm: '打开新表单',
     over: '此内容在提交表单后显示过，现已不再显示。如果您没有保存所需内容，请重新创建。',
@@ -818,6 +819,7 @@ export const zh: typeof en = {
     redeliverHint: '重新发送此任务的每次投递，包括已送达的。',
     showPrompt: '显示提示词',
     promptHint: '提示词是客户数据。系统会记录查看人和原因。',
+    backToTask: '返回任务',
     promptNoted: '您的查看已被记录。',
   },
   months: {

@@ -3,7 +3,6 @@ import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../db/databa
 import { type Adjustment, adjustOnce } from '../../db/queries/credits.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { type DualControl, adjustAlone } from './dual-control.ts';
-import { assertFreshForm } from '../fresh-form.ts';
 
 /**
  * Adjusts a balance once per id, however often the same form is sent.
@@ -27,19 +26,6 @@ export async function adjustBalance(
     'idempotency_conflict',
     'This form was sent before with another amount. Open the page again to make another adjustment.',
   );
-}
-
-/**
- * Adjusts a balance from a form, which is valid for a day, under the id in the form: as {@link adjustBalance}.
- *
- * @throws ServiceError `bad_request` for a form that is too old
- */
-export async function adjustBalanceOnce(
-  services: DualControl & { readonly database: Database },
-  adjustment: Adjustment & { readonly id: string },
-): Promise<void> {
-  assertFreshForm('transfer', adjustment.id);
-  await adjustBalance(services, adjustment);
 }
 
 /** Reports a check violation of an adjustment as `insufficient_credits`. */

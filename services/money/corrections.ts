@@ -19,7 +19,6 @@ import { CORRECTIONS } from '../../domain/policy.ts';
 import { adjustBalance, refuseOverdraft } from './adjust-balance.ts';
 import { creditByHand, creditOnce } from './credit-once.ts';
 import { existingAccount } from '../people/existing-account.ts';
-import { assertFreshForm } from '../fresh-form.ts';
 import { type DualControl, SecondApprovalRequiredError } from './dual-control.ts';
 
 /**
@@ -29,8 +28,7 @@ import { type DualControl, SecondApprovalRequiredError } from './dual-control.ts
  * @param correction the correction to request, if it needs a second approval
  * @param adjustmentId the id of the adjustment, if it needs none
  * @returns whether the correction is booked
- * @throws ServiceError `not_found`; `bad_request` for a form that is too old; `idempotency_conflict` for a form that
- *   was sent before with another correction; `insufficient_credits`
+ * @throws ServiceError `not_found`; `idempotency_conflict` if another correction has the id; `insufficient_credits`
  */
 export async function correct(
   { database, ...dualControl }: DualControl & { readonly database: Database },
@@ -38,8 +36,6 @@ export async function correct(
   adjustmentId: string,
 ): Promise<boolean> {
   const { id, accountId, reference } = correction;
-  assertFreshForm('correction', id);
-  assertFreshForm('transfer', adjustmentId);
   await existingAccount(database, accountId);
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {

@@ -70,8 +70,7 @@ describe('a hostile customer', () => {
   }
 
   /** The names of all fields of all forms, as the pages show them, and of queries. */
-  const NAMES =
-    `account_id amount_usd reason reference correction_id adjustment_id finding acknowledgement_id email role name
+  const NAMES = `account_id amount_usd reason reference finding acknowledgement_id email role name
     password repeated current code offer language session model prompt duration resolution url events usage_limit_usd
     rate_limit_rpm expires_on models ip_allowlist cursor search month from to status kind day format seconds aspect_ratio
     all_models billing_address billing_name content_days description end_user external_id factor job limit_period

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { findAutoTopUp } from '../../db/queries/auto-top-ups.ts';
 import { createStripeCheckout } from '../../providers/stripe-checkout.ts';
 import { mountConsole } from '../../console/serve.ts';
+import { newId } from '../../domain/ids.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { Visitor } from '../support/console.ts';
@@ -121,7 +122,7 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     const member = await payer('twice@example.com');
     const path = `/console/accounts/${accountId}/billing/checkout`;
     const before = stripe.sessions.length;
-    const form = { form_id: crypto.randomUUID(), amount_usd: '5' };
+    const form = { form_id: newId('form'), amount_usd: '5' };
     const answers = await Promise.all([member.send(path, form), member.send(path, form)]);
     expect(answers.map(({ status }) => status)).to.deep.equal([303, 303]);
     expect(stripe.sessions).to.have.length(before + 1);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { storeLateResult } from '../../db/queries/late-results.ts';
-import { newId } from '../../domain/ids.ts';
+import { derivedId, newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, keyOf, VIDEO } from '../support/factories.ts';
@@ -27,10 +27,10 @@ describe('the page after a form', () => {
   }
 
   async function requestCorrection(): Promise<string> {
-    const ids = { correction_id: newId('correction'), adjustment_id: newId('transfer') };
-    const asked = { ...ids, account_id: customer.accountId, amount_usd: '250', reason: 'a test' };
+    const form_id = newId('form');
+    const asked = { form_id, account_id: customer.accountId, amount_usd: '250', reason: 'a test' };
     expect(await noteAfter(ada, CORRECTIONS, asked)).to.equal('Submitted. A second person must approve.');
-    return ids.correction_id;
+    return derivedId('correction', form_id);
   }
 
   it('the page says that a key was disabled, enabled, or deleted', async () => {
@@ -60,8 +60,7 @@ describe('the page after a form', () => {
     }
     const account = await app.createAccount({ fundedUsd: 10 });
     const asked = { account_id: account.accountId, amount_usd: '1', reason: 'a test' };
-    const ids = { correction_id: newId('correction'), adjustment_id: newId('transfer') };
-    expect(await noteAfter(ada, CORRECTIONS, { ...ids, ...asked })).to.equal('$1.00 booked.');
+    expect(await noteAfter(ada, CORRECTIONS, asked)).to.equal('$1.00 booked.');
   });
 
   it('the page says how much a claimed late result cost', async () => {
@@ -83,7 +82,7 @@ describe('the page after a form', () => {
   it('the page says the same when the form arrives a second time', async () => {
     const { id } = await createEndpoint(app.database, { id: customer.accountId });
     const path = `/console/accounts/${customer.accountId}/webhooks/${id}/delete`;
-    const form_id = crypto.randomUUID();
+    const form_id = newId('form');
     expect(await noteAfter(ada, path, { form_id })).to.equal('Deleted.');
     expect(await noteAfter(ada, path, { form_id })).to.equal('Deleted.');
   });

@@ -5,6 +5,7 @@ import { ACCOUNT_TABS } from '../../console/pages/staff/accounts/account.tsx';
 import { PAGES } from '../../console/pages.ts';
 import { createOpenIdProvider } from '../../services/people/openid-provider.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
+import { newId } from '../../domain/ids.ts';
 import type { TestApp } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
 import { invite, startTestConsole, Visitor } from '../support/console.ts';
@@ -128,7 +129,7 @@ function sampleOf(samples: Samples, name: string): string {
 
 /** @returns the id of the form */
 async function sendForm(app: TestApp): Promise<string> {
-  const form_id = crypto.randomUUID();
+  const form_id = newId('form');
   await new Visitor(app).send('/console/lost-password', { form_id, email: 'lost@example.com' });
   return form_id;
 }

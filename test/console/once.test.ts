@@ -15,6 +15,7 @@ import {
   Visitor,
 } from '../support/console.ts';
 import { codeAt } from '../../services/people/second-factor.ts';
+import { newId } from '../../domain/ids.ts';
 import { createEndpoint } from '../support/factories.ts';
 
 const CONSOLE = join(import.meta.dirname, '../../console');
@@ -32,7 +33,7 @@ describe('forms of the console', () => {
   });
   beforeEach(() => app.database('sign_in_attempts').delete());
 
-  const newFormId = (): string => crypto.randomUUID();
+  const newFormId = (): string => newId('form');
   const newEmail = (): string => `person-${++count}@example.com`;
 
   function sendAtOnce(path: string, fields: Record<string, string>): Promise<Shown[]> {
@@ -200,10 +201,10 @@ describe('forms of the console', () => {
     expect(thief.cookie).to.equal('');
   });
 
-  it('have an id on each page, and are refused without one by every page with an effect', async () => {
+  it('have an id on each page, and are refused without one, or with one of another day, by every page with an effect', async () => {
     const operator = await Visitor.invited(app, { email: newEmail(), staff_role: 'operator' });
     const refused: string[] = [];
-    const acting = PAGES.filter(({ method, changesNothing }) => method === 'post' && !changesNothing);
+    const acting = PAGES.filter(({ method, isRepeatable }) => method === 'post' && !isRepeatable);
     for (const { path, access } of acting) {
       const visitor = access === 'staff' ? operator : owner;
       const address = `/console${path.replace('{account_id}', customer.accountId).replaceAll(/\{\w+\}/g, 'x')}`;
@@ -214,8 +215,15 @@ describe('forms of the console', () => {
       }
     }
     expect(refused).to.deep.equal([]);
-    expect(PAGES.filter(({ changesNothing }) => changesNothing).map(({ path }) => path)).to.have.members([
+    for (const age of [86_460_000, -120_000]) {
+      const form_id = newId('form', Date.now() - age);
+      const { status, text } = await owner.send(`${account}/keys`, { form_id, name: 'expired', ...UNLIMITED });
+      expect([status, text.includes('This form has expired.')]).to.deep.equal([400, true]);
+    }
+    expect(await app.database('api_keys').where({ name: 'expired' })).to.deep.equal([]);
+    expect(PAGES.filter(({ isRepeatable }) => isRepeatable).map(({ path }) => path)).to.have.members([
       '/search',
+      '/sign-out',
       '/accounts/{account_id}/playground/price',
     ]);
   });

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { badRequest } from '../../domain/errors.ts';
-import { newId } from '../../domain/ids.ts';
 import { FormError, problemMessage } from '../../console/form-problem.ts';
 import { textsIn } from '../../console/texts/texts.ts';
 import { UNLIMITED, useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
@@ -15,7 +14,7 @@ interface Refused {
   readonly told: string;
 }
 
-const ADJUSTMENT = { adjustment_id: 'x', amount_usd: '1', reason: '多收' };
+const ADJUSTMENT = { amount_usd: '1', reason: '多收' };
 const LIST = { name: 'partners', factor: '0.9', rules: '', valid_from: '', reason: '长期客户' };
 
 // oxfmt-ignore
@@ -43,8 +42,8 @@ const REFUSED: readonly Refused[] = [
   { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '1000000000000.01' }, field: 'amount_usd', told: '金额：请输入不超过 1,000,000,000,000 美元的金额。' },
   { form: 'end-users', fields: { end_user: 'ann', usage_limit_usd: '1000000000001', limit_period: 'day' }, field: 'usage_limit_usd', told: '支出上限（USD）：请输入不超过 1,000,000,000,000 美元的金额。' },
   { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '' }, field: 'amount_usd', told: '金额：请' },
-  { form: 'staff/corrections', fields: { ...ADJUSTMENT, adjustment_id: newId('transfer'), correction_id: newId('correction'), account_id: 'acc_wrong' }, field: 'account_id', told: '账户：没有这个账户，请核对编号。' },
-  { form: 'staff/adjust', fields: { ...ADJUSTMENT, adjustment_id: newId('transfer'), amount_usd: '-26' }, field: 'amount_usd', told: '金额：账户的已充值余额不足以扣除此金额，请减少金额。' },
+  { form: 'staff/corrections', fields: { ...ADJUSTMENT, account_id: 'acc_wrong' }, field: 'account_id', told: '账户：没有这个账户，请核对编号。' },
+  { form: 'staff/adjust', fields: { ...ADJUSTMENT, amount_usd: '-26' }, field: 'amount_usd', told: '金额：账户的已充值余额不足以扣除此金额，请减少金额。' },
   { form: 'staff/details', fields: { name: '风筝', email: 'kite' }, field: 'email', told: '电子邮箱：请输入电子邮箱' },
   { form: 'staff/price-lists', fields: { ...LIST, name: 'P!' }, field: 'name', told: '名称：请使用小写字母、数字和连字符，最多 63 个字符。' },
   { form: 'staff/price-lists', fields: { ...LIST, factor: 'x' }, field: 'factor', told: '系数：请输入大于 0 且小于 1000 的数' },

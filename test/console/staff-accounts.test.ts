@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ACCOUNT_TABS } from '../../console/pages/staff/accounts/account.tsx';
 import { adjust } from '../../db/queries/credits.ts';
-import { newId } from '../../domain/ids.ts';
+import { derivedId, newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { useAccount, useTestConsole, useVisitor, type Visitor } from '../support/console.ts';
 import { createTaskRow, finishAsSucceeded, keyOf } from '../support/factories.ts';
@@ -114,30 +114,32 @@ describe('accounts in the console of the staff', () => {
   it('are adjusted once, however often the form is sent', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     const { text } = await finance.get(`/console/staff/accounts/${accountId}?tab=money`);
-    const adjustmentId = /name="adjustment_id" value="([^"]+)"/.exec(text)?.[1] ?? '';
-    const fields = { adjustment_id: adjustmentId, amount_usd: '2.50', reason: 'goodwill' };
+    const form_id = /\/adjust".*?name="form_id" value="([^"]+)"/s.exec(text)?.[1] ?? '';
+    const fields = { form_id, amount_usd: '2.50', reason: 'goodwill' };
     const send = (changed: Record<string, string> = {}) =>
       finance.send(`/console/staff/accounts/${accountId}/adjust`, { ...fields, ...changed });
     const answers = await Promise.all([send(), send(), send()]);
     expect(answers.map(({ status }) => status)).to.deep.equal([303, 303, 303]);
     expect(await balanceOf(accountId)).to.equal('3500000000000');
     expect((await send({ amount_usd: '3' })).status).to.equal(409);
-    expect((await send({ adjustment_id: newId('transfer', 0) })).status).to.equal(400);
-    expect((await send({ adjustment_id: 'x' })).status).to.equal(400);
     expect(await balanceOf(accountId)).to.equal('3500000000000');
     const [adjustment] = await app.database('transfers').where({ account_id: accountId, kind: 'adjustment' });
-    expect(adjustment).to.include({ id: adjustmentId, author: 'fin@example.com', reason: 'goodwill' });
+    expect(adjustment).to.include({
+      id: derivedId('transfer', form_id),
+      author: 'fin@example.com',
+      reason: 'goodwill',
+    });
   });
 
   it('are not adjusted below zero, and the form keeps its input', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     const at = `/console/staff/accounts/${accountId}`;
-    const id = newId('transfer');
-    const sent = await finance.send(`${at}/adjust`, { adjustment_id: id, amount_usd: '-1.01', reason: 'chargeback' });
+    const form_id = newId('form');
+    const sent = await finance.send(`${at}/adjust`, { form_id, amount_usd: '-1.01', reason: 'chargeback' });
     expect(sent.status).to.equal(402);
-    expect(sent.text).to.include('-1.01').and.include('chargeback').and.include(id);
+    expect(sent.text).to.include('-1.01').and.include('chargeback').and.include(form_id);
     for (const amount of ['', '0', 'much', '1e3', '0.0000000000001']) {
-      const shown = await finance.send(`${at}/adjust`, { adjustment_id: id, amount_usd: amount, reason: 'x' });
+      const shown = await finance.send(`${at}/adjust`, { form_id, amount_usd: amount, reason: 'x' });
       expect(shown.status, amount).to.equal(400);
     }
     expect(await balanceOf(accountId)).to.equal('1000000000000');

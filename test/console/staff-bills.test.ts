@@ -83,7 +83,7 @@ describe('the import of a bill in the console', () => {
   });
 
   it('is carried out once, however often the form is sent, and another file is not a repetition', async () => {
-    const form_id = crypto.randomUUID();
+    const form_id = newId('form');
     const first = await importFile(`${TITLES}job-1,veo,1\n`, { form_id });
     const importedAt = (await bills())[0]?.importedAt;
     const again = await importFile(`${TITLES}job-1,veo,1\n`, { form_id });

@@ -6,6 +6,7 @@ import { mountConsole } from '../../console/serve.ts';
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import { startTestApp, type TestApp, type TestAppOptions } from './app.ts';
 import type { CallerSettings, TestCaller } from './factories.ts';
+import { newId } from '../../domain/ids.ts';
 import { useMade, useStarted } from './started.ts';
 
 export const PASSWORD = 'a kite over the sea';
@@ -133,7 +134,7 @@ export class Visitor {
    */
   async send(path: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Shown> {
     await this.#readToken();
-    const form_id = crypto.randomUUID();
+    const form_id = newId('form');
     const shown = this.#marks.get(path) ?? '';
     const form = new URLSearchParams({ form_token: this.#formToken, form_id, shown, ...fields });
     const usual = {
@@ -160,7 +161,7 @@ export class Visitor {
   async sendFile(path: string, fields: Record<string, string>, { name, content }: FormFile): Promise<Shown> {
     await this.#readToken();
     const form = new FormData();
-    const tokens = { form_token: this.#formToken, form_id: crypto.randomUUID() };
+    const tokens = { form_token: this.#formToken, form_id: newId('form') };
     for (const [field, value] of Object.entries({ ...tokens, ...fields })) form.append(field, value);
     form.append(name, new Blob([content], { type: 'text/csv' }), 'file.csv');
     const sent = new Response(form);

@@ -68,7 +68,7 @@ export const playgroundPages = [
         </>,
       );
     }),
-    changesNothing: true as const,
+    isRepeatable: true as const,
   },
   member.page(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params }, { database }) => {
     const { request_id: requestId = '' } = params;

@@ -34,7 +34,7 @@ const OF_MEMBERS: Readonly<Record<MatchKind, readonly [permission: MemberPermiss
 
 export const searchPages = [
   user.page('/search', async (visit) => showFound(visit, '', [])),
-  { ...user.form('/search', search), changesNothing: true as const },
+  { ...user.form('/search', search), isRepeatable: true as const },
 ];
 
 async function search(visit: UserVisit, services: ApiServices): Promise<PageResult> {

@@ -43,12 +43,15 @@ export const signInPages = [
     if (result === 'too many') return secondFactor(texts, texts.signIn.tooMany);
     return enter(visit, services.database, user, { byProvider: session.byProvider });
   }),
-  everybody.form('/sign-out', async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
-    if (session) await closeSession(database, session);
-    const url = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
-    if (!openIdProvider || !url) return { kind: 'redirect', path: '/sign-in', session: 'end' };
-    return { ...signedOut(texts, openIdProvider.name, url), session: 'end' };
-  }),
+  {
+    ...everybody.form('/sign-out', async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
+      if (session) await closeSession(database, session);
+      const url = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
+      if (!openIdProvider || !url) return { kind: 'redirect', path: '/sign-in', session: 'end' };
+      return { ...signedOut(texts, openIdProvider.name, url), session: 'end' };
+    }),
+    isRepeatable: true,
+  } as const,
   everybody.page('/welcome/{token}', async (visit, { database }) => {
     const user = await findLink(database, visit.params['token'] ?? '');
     return user ? welcome(visit, { email: user.email, problem: null }) : expiredLink(visit.texts);

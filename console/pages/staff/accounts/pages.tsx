@@ -4,7 +4,7 @@ import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import { adjustmentSchema } from '../../../../api/routes/admin/schema.ts';
 import { eraseContentOf, reopenAccount, suspendAccount } from '../../../../services/people/account-actions.ts';
 import { createAccount, editAccount } from '../../../../services/people/account-details.ts';
-import { adjustBalanceOnce } from '../../../../services/money/adjust-balance.ts';
+import { adjustBalance } from '../../../../services/money/adjust-balance.ts';
 import { existingAccount } from '../../../../services/people/existing-account.ts';
 import { SecondApprovalRequiredError } from '../../../../services/money/dual-control.ts';
 import { findById, type Found } from '../../../../services/operations/find-by-id.ts';
@@ -28,6 +28,7 @@ import { hasPermission, openPage, type PageResult, showPage, staff, type UserVis
 import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
 import { invite } from '../people/pages.tsx';
 import { saveAccountIfUnchanged } from '../../save-account.ts';
+import { createdIdOf } from '../../../once.ts';
 import { authorshipOf } from '../reason.ts';
 import { type AccountTab, showAccount } from './account.tsx';
 import { DETAIL_NAMES, detailFields, DetailsForm, readDetails } from './details.tsx';
@@ -190,8 +191,8 @@ async function adjust(visit: UserVisit, services: ApiServices): Promise<PicoUsd>
     reason: form.text('reason'),
   });
   const amount = parseUsd(amountUsd);
-  const adjustment = { id: form.text('adjustment_id'), accountId, amount, author: user.email, reason };
-  await adjustBalanceOnce(services, adjustment).catch((error: unknown) => {
+  const adjustment = { id: createdIdOf('transfer', visit), accountId, amount, author: user.email, reason };
+  await adjustBalance(services, adjustment).catch((error: unknown) => {
     if (!(error instanceof SecondApprovalRequiredError)) throw error;
     const messages = visit.texts.corrections.needsApproval(usd(error.limit), CORRECTIONS.addUpHours);
     throw new FormError(messages, { field: 'amount_usd', code: 'forbidden' });

@@ -11,7 +11,6 @@ import {
 import { listPriceLists } from '../../../../db/queries/price-lists.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
-import { newId } from '../../../../domain/ids.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Balance } from '../../../html/balance.tsx';
@@ -138,17 +137,14 @@ export function showDetails({ account, visit: { path, texts } }: Shown) {
   );
 }
 
-export async function showMoney({ account, visit: { path, texts, form }, services: { database } }: Shown) {
+export async function showMoney({ account, visit: { path, texts }, services: { database } }: Shown) {
   const { staffAccounts: messages, priceLists, common } = texts;
   const lists = await listPriceLists(database);
-  // The id of the next adjustment, by which it is booked once.
-  const adjustmentId = form.optional('adjustment_id') ?? newId('transfer');
   return (
     <div class="grid forms">
       <Card title={messages.adjust}>
         <Balance account={account} />
         <Form action={`${path}/adjust`} submit={messages.adjust}>
-          <input type="hidden" name="adjustment_id" value={adjustmentId} autocomplete="off" />
           <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
           <Field name="reason" id="adjustment-reason" required />
         </Form>

@@ -11,7 +11,6 @@ import {
   listPendingCorrections,
 } from '../../../../db/queries/corrections.ts';
 import { listAdjustments } from '../../../../db/queries/transfers.ts';
-import { newId } from '../../../../domain/ids.ts';
 import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
 import * as field from '../../../../domain/resource/field.ts';
@@ -20,6 +19,7 @@ import { withAccountNames } from '../../../account-names.ts';
 import { Card, ExactMoney, Field, Form, FormButton, Time, usd } from '../../../html/components.tsx';
 import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
+import { createdIdOf } from '../../../once.ts';
 import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 
@@ -52,14 +52,19 @@ function deciding(name: string, outcome: CorrectionOutcome) {
 }
 
 /** Books a correction, or creates a pending correction for a second person. @returns the booked amount; null if it is pending */
-async function correct({ form, user: { email: author } }: UserVisit, services: ApiServices): Promise<PicoUsd | null> {
+async function correct(visit: UserVisit, services: ApiServices): Promise<PicoUsd | null> {
+  const { form, user } = visit;
   const given = { amount_usd: form.text('amount_usd') };
   const { amount_usd: amountUsd, reason } = validateAdjustment({ ...given, reason: form.text('reason') });
   const reference = form.optional('reference');
   if (reference !== null) validateTopUp({ ...given, reference });
-  const asked = { id: form.text('correction_id'), accountId: form.text('account_id'), amount: parseUsd(amountUsd) };
-  const correction = { ...asked, reference, reason, author };
-  return (await correctOrAsk(services, correction, form.text('adjustment_id'))) ? asked.amount : null;
+  const asked = {
+    id: createdIdOf('correction', visit),
+    accountId: form.text('account_id'),
+    amount: parseUsd(amountUsd),
+  };
+  const correction = { ...asked, reference, reason, author: user.email };
+  return (await correctOrAsk(services, correction, createdIdOf('transfer', visit))) ? asked.amount : null;
 }
 
 async function showCorrections(
@@ -71,10 +76,6 @@ async function showCorrections(
     listDecidedCorrections(database, DECIDED_SHOWN),
     readListPage(visit.query, 'transfer', (slice) => listAdjustments(reports, slice)),
   ]);
-  const isSentBefore = visit.problem?.code === 'idempotency_conflict';
-  // The ids of the correction and the adjustment that the form may create, so that each is created once.
-  const idOf = (kind: 'transfer' | 'correction', name: string): string =>
-    (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
   const { corrections: messages, titles, fields, common } = visit.texts;
   return withAccountNames(
     reports,
@@ -91,8 +92,6 @@ async function showCorrections(
       hasPermission(visit, 'moveMoney') ? (
         <Card title={messages.ask}>
           <Form action={`/console${PATH}`} class="grid" submit={messages.submit}>
-            <input type="hidden" name="correction_id" value={idOf('correction', 'correction_id')} autocomplete="off" />
-            <input type="hidden" name="adjustment_id" value={idOf('transfer', 'adjustment_id')} autocomplete="off" />
             <Field name="account_id" label={common.accountId} required />
             <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
             <Field name="reason" required />

@@ -11,7 +11,7 @@ import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES, reasonOf } from '../../../../domain/task.ts';
 import { withAccountNames } from '../../../account-names.ts';
-import { Badge, Card, Facts, Money, WithNote, Pages, Polled, Time } from '../../../html/components.tsx';
+import { Badge, ButtonLink, Card, Facts, Money, WithNote, Pages, Polled, Time } from '../../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
@@ -44,9 +44,9 @@ export const staffTaskPages = [
     '/prompt',
     'operate',
     async (visit, services) => {
-      const { id, accountId } = await taskOf(visit, services);
-      await recordPromptsRead(services.database, [id], authorshipOf(visit));
-      return { ...(await showTask(visit, services, true)), contentOf: accountId };
+      const task = await taskOf(visit, services);
+      await recordPromptsRead(services.database, [task.id], authorshipOf(visit));
+      return { ...showPrompt(visit, task), contentOf: task.accountId };
     },
     (_visit, shown) => shown,
   ),
@@ -91,8 +91,22 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   );
 }
 
-/** @param isPromptShown whether the page shows the prompt; reading a prompt is recorded */
-async function showTask(visit: UserVisit, services: ApiServices, isPromptShown = false): Promise<PageResult> {
+/** Shows a prompt, after the access was recorded. */
+function showPrompt({ texts }: UserVisit, { id, request }: Task) {
+  const { staffTasks: messages, fields } = texts;
+  return showPage(
+    fields.prompt,
+    <Card>
+      <p class="soft">{messages.promptNoted}</p>
+      <p class="prose">{request.prompt}</p>
+      <p>
+        <ButtonLink href={`/console/staff/tasks/${id}`} label={messages.backToTask} look="quiet" />
+      </p>
+    </Card>,
+  );
+}
+
+async function showTask(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const task = await taskOf(visit, services);
   const explanation = await explainTask(services, task, visit.texts.timeline);
   const { staffTasks: messages, tasks: taskMessages, fields, common } = visit.texts;
@@ -138,16 +152,10 @@ async function showTask(visit: UserVisit, services: ApiServices, isPromptShown =
             </div>
           </Card>
         )}
-        {isPromptShown ? (
-          <Card title={fields.prompt}>
-            <p class="soft">{messages.promptNoted}</p>
-            <p class="prose">{task.request.prompt}</p>
-          </Card>
-        ) : null}
       </div>,
       <Renders submissions={submissions} />,
       <Deliveries deliveries={deliveries} none={messages.noDeliveries} temporal={temporal} />,
-      hasPermission(visit, 'operate') ? <Actions explanation={explanation} isPromptShown={isPromptShown} /> : null,
+      hasPermission(visit, 'operate') ? <Actions explanation={explanation} /> : null,
     ),
   );
 }
@@ -211,17 +219,12 @@ function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) 
   );
 }
 
-interface ActionsProps {
-  readonly explanation: TaskExplanation;
-  readonly isPromptShown: boolean;
-}
-
-function Actions({ explanation: { task, deliveries }, isPromptShown }: ActionsProps) {
+function Actions({ explanation: { task, deliveries } }: { explanation: TaskExplanation }) {
   const { staffTasks: messages } = useTexts();
   const actions = [
     ...(isFinal(task.status) ? [] : [['cancel', messages.cancel, messages.cancelHint] as const]),
     ...(deliveries.length === 0 ? [] : [['redeliver', messages.redeliver, messages.redeliverHint] as const]),
-    ...(isPromptShown ? [] : [['prompt', messages.showPrompt, messages.promptHint] as const]),
+    ['prompt', messages.showPrompt, messages.promptHint] as const,
   ];
   return (
     <div class="grid">
