@@ -6,7 +6,7 @@ import { badRequest } from '../domain/errors.ts';
 import { component, type JsonSchema } from '../domain/json-schema.ts';
 import { catalogueComponent } from './openapi/components.ts';
 import { toJsonSchema } from './openapi/joi-schema.ts';
-import { createValidator, requireObject } from './validation.ts';
+import { createValidator, requireObject } from '../services/input/validation.ts';
 
 /** The functions that a check needs. */
 export interface MediaRequestContext {

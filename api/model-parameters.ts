@@ -6,7 +6,7 @@ import { routesWith } from '../domain/media-route.ts';
 import { linksIn, type ModelParameters, type ParameterSchema, parametersIn } from '../domain/model-parameters.ts';
 import type { RenderInputs } from '../domain/task.ts';
 import type { MediaRequestContext } from './media-request.ts';
-import { choice, freeText, link, linkList, list } from './validation.ts';
+import { choice, freeText, link, linkList, list } from '../services/input/validation.ts';
 
 /** The keys that the parameters add to a body. */
 export function parameterKeys(

@@ -7,7 +7,7 @@ import { type BodyLimits, readBody, readJsonBody } from '../middlewares/json-bod
 import { toJsonSchema } from '../openapi/joi-schema.ts';
 import type { BodyDescription } from '../openapi/operation.ts';
 import type { ApiServices } from '../services.ts';
-import { createValidator } from '../validation.ts';
+import { createValidator } from '../../services/input/validation.ts';
 import { type Examples, json } from './answers.ts';
 
 export interface RequestBody<Body> {

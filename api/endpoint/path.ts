@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { isId } from '../../domain/ids.ts';
 import { idOf, type JsonSchema, text } from '../../domain/json-schema.ts';
 import { notFoundError, type Resource } from '../../domain/not-found.ts';
-import { isStorable } from '../validation.ts';
+import { isStorable } from '../../services/input/validation.ts';
 
 /** The names in a path: `account_id` of `/admin/v1/accounts/{account_id}/keys`. */
 export type ParameterNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`

@@ -4,7 +4,7 @@ import { badRequest } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
 import { idOf, integer, type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
 import { type Month, parseMonth } from '../../domain/month.ts';
-import { isStorable } from '../validation.ts';
+import { isStorable } from '../../services/input/validation.ts';
 
 export interface QueryParameter<Value> {
   readonly description: string;

@@ -1,5 +1,5 @@
 /** The opening balance of an account in a month, the changes, and the closing balance; holds in another table. */
-import { STATEMENT_LINE, type StatementLine } from '../../api/routes/admin/present-finance.ts';
+import { STATEMENT_LINE, type StatementLine } from '../../services/resources/finance.ts';
 import type { Party } from '../../domain/billing-document.ts';
 import { PartyLines } from './printed.tsx';
 import { ResourceTable } from './resource-table.tsx';

@@ -1,5 +1,5 @@
 /** The cards on the pages of a text request, for members and for operators. */
-import { TEXT_REQUEST } from '../../api/routes/usage/present.ts';
+import { TEXT_REQUEST } from '../../services/resources/usage.ts';
 import type { TextUsage } from '../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { Card, WithNote } from '../html/components.tsx';

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { initSync, Model } from '@ironcalc/wasm';
 import { expect } from 'chai';
 import { type DecimalMark, toCsv } from '../../api/exports.ts';
-import { ADMIN_BALANCE_ENTRY } from '../../api/routes/admin/present-finance.ts';
+import { ADMIN_BALANCE_ENTRY } from '../../services/resources/finance.ts';
 import type { BalanceEntry } from '../../db/queries/balance-entries.ts';
 
 /** The type of a cell, by the numbers of Excel's function TYPE. */

@@ -16,14 +16,14 @@ import {
 import { createAccount as create, editAccount } from '../../../services/people/account-details.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import { authorOf, authorshipOf } from '../../../services/people/administrator.ts';
-import { ACCOUNT, CONTENT, LISTED_ACCOUNT } from './present.ts';
+import { ACCOUNT, CONTENT, LISTED_ACCOUNT } from '../../../services/resources/admin.ts';
 import {
   type AccountDetailsBody,
   createAccountSchema,
   operatorActionSchema,
   reopenAccountSchema,
   updateAccountSchema,
-} from './schema.ts';
+} from '../../../services/input/admin.ts';
 import { showAccount } from './show-account.ts';
 
 export const adminAccountEndpoints = endpoints('Administration', {

@@ -20,7 +20,7 @@ import { textParameter, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { arrayOf, boolean, exactly, idOf, object, text } from '../../../domain/json-schema.ts';
 import { hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../../services/people/administrator.ts';
-import { createAdminTokenSchema } from './schema.ts';
+import { createAdminTokenSchema } from '../../../services/input/admin.ts';
 
 /** A token; `secret` is the token itself, only in the answer to its creation. */
 const ADMIN_TOKEN = resource<AdminToken & { readonly secret?: string }>('AdminToken', {

@@ -19,7 +19,7 @@ import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { reportQueueKey, authorOf } from '../../../services/people/administrator.ts';
 import { compareBill, type ComparedBill, requireBill, deleteBill, importBill } from '../../../services/money/bills.ts';
 import { existingMonth } from './months.ts';
-import { importBillSchema } from './schema.ts';
+import { importBillSchema } from '../../../services/input/admin.ts';
 
 const COLUMNS = nested<BillColumns>(
   {

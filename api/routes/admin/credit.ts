@@ -12,8 +12,8 @@ import { adjustBalance } from '../../../services/money/adjust-balance.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { creditByHand } from '../../../services/money/credit-once.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
-import { ACCOUNT } from './present.ts';
-import { adjustmentSchema, topUpSchema } from './schema.ts';
+import { ACCOUNT } from '../../../services/resources/admin.ts';
+import { adjustmentSchema, topUpSchema } from '../../../services/input/admin.ts';
 import { showAccount } from './show-account.ts';
 
 export const CREDITED_TOP_UP = nested<CreditedTopUp>({

@@ -13,8 +13,8 @@ import { notFoundError } from '../../../domain/not-found.ts';
 import { textParameter } from '../../endpoint/query.ts';
 import { setBudget } from '../../../services/money/end-user-budgets.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
-import { DELETED_BUDGET, END_USER_BUDGET } from './present.ts';
-import { type EndUserBudgetBody, endUserBudgetSchema } from './schema.ts';
+import { DELETED_BUDGET, END_USER_BUDGET } from '../../../services/resources/admin.ts';
+import { type EndUserBudgetBody, endUserBudgetSchema } from '../../../services/input/admin.ts';
 
 export const endUserBudgetEndpoints = endpoints('Administration', {
   setEndUserBudget: endpoint({

@@ -15,8 +15,8 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { dayParameter, monthParameter, idParameter, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { BALANCE_ENTRIES, EXPORTED_ENTRIES, LEDGER_PAGE, ledgerPositionOf } from '../balance/routes.ts';
-import { usagePeriod } from '../usage/period.ts';
-import { DAILY_USAGE, END_USER_USAGE } from '../usage/present.ts';
+import { usagePeriod } from '../../../services/input/usage-period.ts';
+import { DAILY_USAGE, END_USER_USAGE } from '../../../services/resources/usage.ts';
 import { DAILY_USAGE_ANSWER, END_USERS_ANSWER, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
@@ -28,8 +28,8 @@ import {
   STATEMENT,
   STATEMENT_LINE,
   streamShownRefunds,
-} from './present-finance.ts';
-import { TRANSFER } from './present.ts';
+} from '../../../services/resources/finance.ts';
+import { TRANSFER } from '../../../services/resources/admin.ts';
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 

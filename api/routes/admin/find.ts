@@ -7,7 +7,7 @@ import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { FINDABLE_KINDS, FINDABLE_PREFIXES, findById, type Found } from '../../../services/operations/find-by-id.ts';
 import { renderTimeline, TIMELINE_SOURCES } from '../../../services/tasks/timeline.ts';
-import { LISTED_ACCOUNT } from './present.ts';
+import { LISTED_ACCOUNT } from '../../../services/resources/admin.ts';
 
 const EVENT = nested<Found['events'][number]>({
   at: field.isoTime('at', 'When the event happened'),

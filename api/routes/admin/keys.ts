@@ -10,8 +10,14 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { createApiKey, rotateApiKey } from '../../../services/people/create-key.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
-import { API_KEY, DELETED_KEY } from './present.ts';
-import { createKeySchema, rotateKeySchema, ROTATION_HOURS, updateKeySchema, type UpdateKeyBody } from './schema.ts';
+import { API_KEY, DELETED_KEY } from '../../../services/resources/admin.ts';
+import {
+  createKeySchema,
+  rotateKeySchema,
+  ROTATION_HOURS,
+  updateKeySchema,
+  type UpdateKeyBody,
+} from '../../../services/input/admin.ts';
 
 export const keyEndpoints = endpoints('Administration', {
   createKey: endpoint({

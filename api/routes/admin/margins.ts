@@ -16,9 +16,9 @@ import { resource } from '../../../domain/resource/resource.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { arrayOf } from '../../../domain/json-schema.ts';
 import { reportQueueKey } from '../../../services/people/administrator.ts';
-import { usagePeriod } from '../usage/period.ts';
+import { usagePeriod } from '../../../services/input/usage-period.ts';
 import { USAGE_DAYS } from '../usage/routes.ts';
-import { VENDOR_COST } from './present-submissions.ts';
+import { VENDOR_COST } from '../../../services/resources/submissions.ts';
 
 const MARGIN = resource<Margin>('Margin', {
   object: field.constant('margin'),

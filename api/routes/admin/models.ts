@@ -11,7 +11,7 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../../services/people/administrator.ts';
 import { overrideModel } from '../../../services/operations/override-model.ts';
 import type { ApiServices } from '../../services.ts';
-import { operatorActionSchema, optionalReasonSchema } from './schema.ts';
+import { operatorActionSchema, optionalReasonSchema } from '../../../services/input/admin.ts';
 
 /** A model, and the override that disables it. */
 interface SoldModel {

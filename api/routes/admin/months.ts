@@ -17,7 +17,7 @@ import { arrayOf, object } from '../../../domain/json-schema.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { closeMonth as close } from '../../../services/money/close-month.ts';
 import { MONTH_LINE, sumRevenue, streamMonthLines } from '../../../services/money/month-rows.ts';
-import { closeMonthSchema } from './schema.ts';
+import { closeMonthSchema } from '../../../services/input/admin.ts';
 
 export const ACKNOWLEDGED_FINDING = nested<AcknowledgedFinding>({
   id: field.id('acknowledgement')('id'),

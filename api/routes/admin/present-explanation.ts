@@ -7,9 +7,9 @@ import type { HistoryLinks } from '../../../services/operations/history-link.ts'
 import { text } from '../../../domain/json-schema.ts';
 import { renderExplanation, type TaskExplanation } from '../../../services/tasks/explain-task.ts';
 import type { TimelineEvent } from '../../../services/tasks/timeline.ts';
-import { ADMIN_DELIVERY } from '../webhooks/present.ts';
-import { SUBMISSION } from './present-submissions.ts';
-import { ADMIN_TASK, TRANSFER } from './present.ts';
+import { ADMIN_DELIVERY } from '../../../services/resources/webhooks.ts';
+import { SUBMISSION } from '../../../services/resources/submissions.ts';
+import { ADMIN_TASK, TRANSFER } from '../../../services/resources/admin.ts';
 
 export const OPERATOR_ACTION = resource<OperatorAction>('OperatorAction', {
   id: field.id('operatorAction')('id'),

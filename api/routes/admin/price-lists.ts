@@ -26,9 +26,9 @@ import {
   type ShownPriceList,
   showPriceList,
 } from '../../../services/money/price-lists.ts';
-import type { BodyOf } from '../../validation.ts';
-import { ACCOUNT } from './present.ts';
-import { changePriceListSchema, createPriceListSchema, setPriceListSchema } from './schema.ts';
+import type { BodyOf } from '../../../services/input/validation.ts';
+import { ACCOUNT } from '../../../services/resources/admin.ts';
+import { changePriceListSchema, createPriceListSchema, setPriceListSchema } from '../../../services/input/admin.ts';
 import { showAccount } from './show-account.ts';
 
 const SUMMARY = {

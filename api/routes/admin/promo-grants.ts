@@ -12,7 +12,7 @@ import { resource } from '../../../domain/resource/resource.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import { adjustAlone } from '../../../services/money/dual-control.ts';
-import { promoGrantSchema } from './schema.ts';
+import { promoGrantSchema } from '../../../services/input/admin.ts';
 
 const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
   id: field.id('promoGrant')('id'),

@@ -18,7 +18,7 @@ import { orAllRows, sendAll } from '../../exports.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { acknowledgeAlone } from '../../../services/money/acknowledgements.ts';
 import { runReconciliation } from '../../../services/money/run-reconciliation.ts';
-import { acknowledgeSchema } from './schema.ts';
+import { acknowledgeSchema } from '../../../services/input/admin.ts';
 
 type Check = NonNullable<Reconciliation['report']>['checks'][number];
 

@@ -18,9 +18,9 @@ import { cancelTask as cancel } from '../../../services/tasks/cancel-task.ts';
 import { existingTask } from '../../../services/tasks/existing-task.ts';
 import { explainTask as explain, renderExplanation } from '../../../services/tasks/explain-task.ts';
 import { redeliverTask as redeliver } from '../../../services/webhooks/redeliver-task.ts';
-import { ADMIN_TASK } from './present.ts';
+import { ADMIN_TASK } from '../../../services/resources/admin.ts';
 import { EXPLANATION, OPERATOR_ACTION } from './present-explanation.ts';
-import { operatorActionSchema } from './schema.ts';
+import { operatorActionSchema } from '../../../services/input/admin.ts';
 
 /** Prompts are the customers' own words: an operator who reads them gives a reason, which is recorded. */
 const PROMPTS = {

@@ -14,7 +14,7 @@ import { authorshipOf } from '../../../services/people/administrator.ts';
 import type { UpstreamHealth } from '../../../services/operations/fleet-health.ts';
 import { overrideUpstream } from '../../../services/operations/override-upstream.ts';
 import type { ApiServices } from '../../services.ts';
-import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
+import { optionalReasonSchema, restUpstreamSchema } from '../../../services/input/admin.ts';
 
 /** Converts a time in milliseconds to a date. */
 const momentOf = (atMs: number | null): Date | null => (atMs === null ? null : new Date(atMs));

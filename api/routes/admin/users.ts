@@ -22,8 +22,8 @@ import { deletionOf } from '../../../domain/resource/resource.ts';
 import { listOpenSessions } from '../../../services/people/sessions.ts';
 import { changeUser, inviteUser, makeUserLink } from '../../../services/people/users.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
-import { LISTED_USER, USER } from './present-users.ts';
-import { createUserSchema, membershipSchema, updateUserSchema } from './user-schema.ts';
+import { LISTED_USER, USER } from '../../../services/resources/users.ts';
+import { createUserSchema, membershipSchema, updateUserSchema } from '../../../services/input/users.ts';
 
 const DELETED = deletionOf('user', 'user');
 

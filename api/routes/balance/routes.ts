@@ -19,8 +19,8 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, page, pageOf } from '../../endpoint/page.ts';
 import { idParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
-import { BALANCE, BALANCE_ENTRY } from './present.ts';
-import { updateBalanceSchema } from './schema.ts';
+import { BALANCE, BALANCE_ENTRY } from '../../../services/resources/balance.ts';
+import { updateBalanceSchema } from '../../../services/input/balance.ts';
 
 /** The pages of a list in the order of the ledger. */
 export const LEDGER_PAGE = page(readLedgerPosition);

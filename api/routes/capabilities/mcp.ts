@@ -14,7 +14,7 @@ import { readJsonBody } from '../../middlewares/json-body.ts';
 import { toJsonSchema } from '../../openapi/joi-schema.ts';
 import type { ApiServices } from '../../services.ts';
 import type { Context } from '../../state.ts';
-import { createValidator } from '../../validation.ts';
+import { createValidator } from '../../../services/input/validation.ts';
 import { inspect, inspectSchema, run, runSchema, search, searchSchema } from './use.ts';
 
 interface ToolCall {

@@ -14,7 +14,7 @@ import type { ApiServices } from '../../services.ts';
 import { withPrices } from '../../../services/money/customer-prices.ts';
 import { findUnavailableReason } from '../../../services/operations/unavailable-model.ts';
 import type { Context } from '../../state.ts';
-import { createValidator, freeText } from '../../validation.ts';
+import { createValidator, freeText } from '../../../services/input/validation.ts';
 import { EXAMPLE_PICTURE_NAME } from '../docs/example-picture.ts';
 import { DOCS_PATH } from '../docs/page.ts';
 import { presentModel } from '../models/present.ts';

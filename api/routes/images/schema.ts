@@ -22,7 +22,7 @@ import {
   type MediaRequestContext,
 } from '../../media-request.ts';
 import type { ValidatedMediaRequest } from '../../../services/tasks/media-request.ts';
-import { choice, freeText, linkList } from '../../validation.ts';
+import { choice, freeText, linkList } from '../../../services/input/validation.ts';
 
 /** The fields as sent, but with `size` parsed. */
 export interface ImageRequestBody extends ChosenValues, CommonFields {

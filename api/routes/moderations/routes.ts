@@ -6,7 +6,7 @@ import type { ModerationContent, ModerationPart, ModerationResult } from '../../
 import { json } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
-import { list } from '../../validation.ts';
+import { list } from '../../../services/input/validation.ts';
 
 const MAX_TEXTS = 100;
 /** Moderation services take one image for each request. */

@@ -16,7 +16,7 @@ import type { EndpointRequest } from '../../endpoint/endpoint.ts';
 import type { ApiServices } from '../../services.ts';
 import type { ArrivingFile } from '../../../services/tasks/uploads.ts';
 import type { Context } from '../../state.ts';
-import { createValidator, requireObject } from '../../validation.ts';
+import { createValidator, requireObject } from '../../../services/input/validation.ts';
 import { type ReceivedForm, receiveForm, type StoredFile } from './receive-form.ts';
 
 export interface MediaBody<Fields> {

@@ -19,7 +19,7 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { creditPayment, referenceOfPayment, suspendForDispute } from '../../../services/money/credit-once.ts';
 import type { ApiServices } from '../../services.ts';
-import { isStorable } from '../../validation.ts';
+import { isStorable } from '../../../services/input/validation.ts';
 import { PAYMENT_EVENT } from './present.ts';
 
 /** Generous: events are far smaller. */

@@ -8,8 +8,8 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { idParameter, textParameter, PERIOD } from '../../endpoint/query.ts';
 import { arrayOf, object } from '../../../domain/json-schema.ts';
-import { usagePeriod } from './period.ts';
-import { DAILY_USAGE, END_USER_USAGE, TEXT_REQUEST } from './present.ts';
+import { usagePeriod } from '../../../services/input/usage-period.ts';
+import { DAILY_USAGE, END_USER_USAGE, TEXT_REQUEST } from '../../../services/resources/usage.ts';
 
 export const USAGE_DAYS = `The period is the last ${USAGE.defaultDays} days by default, and at most ${USAGE.maxDays} days.`;
 

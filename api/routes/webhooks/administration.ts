@@ -12,9 +12,9 @@ import { flagParameter, idParameter } from '../../endpoint/query.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import { redeliverOne } from '../../../services/webhooks/redeliver.ts';
 import { DELIVERY_PAGE, REDELIVERY, redeliverSome } from './deliveries.ts';
-import { ADMIN_DELIVERY, ADMIN_ENDPOINT } from './present.ts';
-import { registerEndpoint } from './register.ts';
-import { createEndpointSchema, redeliverSchema } from './schema.ts';
+import { ADMIN_DELIVERY, ADMIN_ENDPOINT } from '../../../services/resources/webhooks.ts';
+import { registerEndpoint } from '../../../services/webhooks/register-endpoint.ts';
+import { createEndpointSchema, redeliverSchema } from '../../../services/input/webhooks.ts';
 
 export const webhookAdministrationEndpoints = endpoints('Administration', {
   createWebhookOfAccount: endpoint({

@@ -18,8 +18,8 @@ import { nested } from '../../../domain/resource/resource.ts';
 import { redeliverOne } from '../../../services/webhooks/redeliver.ts';
 import { countRedelivery } from '../../../services/webhooks/webhooks.ts';
 import { findOwnEndpoint } from './find-own-endpoint.ts';
-import { DELIVERY } from './present.ts';
-import { type RedeliverBody, redeliverSchema, toDate } from './schema.ts';
+import { DELIVERY } from '../../../services/resources/webhooks.ts';
+import { type RedeliverBody, redeliverSchema, toDate } from '../../../services/input/webhooks.ts';
 
 /** The query of lists of deliveries. */
 export const DELIVERY_PAGE = {

@@ -15,9 +15,13 @@ import { claimLostError, type CreatedResponse } from '../../../services/tasks/id
 import type { ApiServices } from '../../services.ts';
 import { rotateSecret, sendTestEvent } from '../../../services/webhooks/webhooks.ts';
 import { findOwnEndpoint } from './find-own-endpoint.ts';
-import { DELETED_ENDPOINT, DELIVERY, ENDPOINT } from './present.ts';
-import { registerEndpoint } from './register.ts';
-import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } from './schema.ts';
+import { DELETED_ENDPOINT, DELIVERY, ENDPOINT } from '../../../services/resources/webhooks.ts';
+import { registerEndpoint } from '../../../services/webhooks/register-endpoint.ts';
+import {
+  type CreateEndpointBody,
+  createEndpointSchema,
+  updateEndpointSchema,
+} from '../../../services/input/webhooks.ts';
 
 export const webhookEndpoints = endpoints('Webhooks', {
   createWebhook: idempotentEndpoint({

@@ -1,11 +1,11 @@
 /** Receipts, credit notes and invoices of an account, for its members and for operators, and its billing details. */
 import { toDetails } from '../../../api/routes/admin/accounts.ts';
-import { billingDetailsSchema } from '../../../api/routes/admin/schema.ts';
+import { billingDetailsSchema } from '../../../services/input/admin.ts';
 import { DOCUMENT_LINE, LISTED_DOCUMENT } from '../../../api/routes/balance/documents.ts';
 import { editAccount } from '../../../services/people/account-details.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../api/services.ts';
-import { createValidator } from '../../../api/validation.ts';
+import { createValidator } from '../../../services/input/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { type BillingDocument, findDocument, listDocuments } from '../../../db/queries/billing-documents.ts';
 import { DOCUMENT_KINDS, netAmount } from '../../../domain/billing-document.ts';

@@ -1,12 +1,12 @@
 /** Balance, ledger, statements and top-ups of an account. */
 import type { Child } from 'hono/jsx';
 import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
-import { updateBalanceSchema } from '../../../api/routes/balance/schema.ts';
+import { updateBalanceSchema } from '../../../services/input/balance.ts';
 import { confirmAutoTopUp, openAutoTopUp } from '../../../services/money/auto-top-ups.ts';
 import { findCheckoutUrl, openCheckout } from '../../../services/money/checkout.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../api/services.ts';
-import { createValidator } from '../../../api/validation.ts';
+import { createValidator } from '../../../services/input/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { listBalanceEntries } from '../../../db/queries/balance-entries.ts';
 import { listDocuments } from '../../../db/queries/billing-documents.ts';

@@ -1,5 +1,5 @@
 /** The statement of each month: opening balance, changes and closing balance. */
-import { linesOf, STATEMENT_LINE } from '../../../api/routes/admin/present-finance.ts';
+import { linesOf, STATEMENT_LINE } from '../../../services/resources/finance.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import type { Month } from '../../../domain/month.ts';
 import { exportFile } from '../../export.ts';

@@ -1,12 +1,12 @@
 /** The end users of an account, for its members and for operators: their usage and budgets. */
 import { toBudget } from '../../../api/routes/admin/end-user-budgets.ts';
-import { END_USER_BUDGET } from '../../../api/routes/admin/present.ts';
-import { endUserBudgetSchema } from '../../../api/routes/admin/schema.ts';
-import { END_USER_USAGE } from '../../../api/routes/usage/present.ts';
+import { END_USER_BUDGET } from '../../../services/resources/admin.ts';
+import { endUserBudgetSchema } from '../../../services/input/admin.ts';
+import { END_USER_USAGE } from '../../../services/resources/usage.ts';
 import { setBudget } from '../../../services/money/end-user-budgets.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../api/services.ts';
-import { createValidator } from '../../../api/validation.ts';
+import { createValidator } from '../../../services/input/validation.ts';
 import { deleteEndUserBudget, type StoredBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
 import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { renewalOf } from '../../../domain/api-key.ts';

@@ -1,7 +1,7 @@
 /** The form for new keys and for changing keys. */
-import { createKeySchema, MAX_KEY_ENTRIES } from '../../../api/routes/admin/schema.ts';
+import { createKeySchema, MAX_KEY_ENTRIES } from '../../../services/input/admin.ts';
 import { toKeySettings } from '../../../api/routes/admin/keys.ts';
-import { createValidator } from '../../../api/validation.ts';
+import { createValidator } from '../../../services/input/validation.ts';
 import type { Catalogue } from '../../../catalogue/types.ts';
 import type { ApiKey, KeySettings } from '../../../db/queries/api-keys.ts';
 import { formatUsd } from '../../../domain/money.ts';

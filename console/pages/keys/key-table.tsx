@@ -1,5 +1,5 @@
 /** The keys of an account as a table, and one key as facts. */
-import { API_KEY } from '../../../api/routes/admin/present.ts';
+import { API_KEY } from '../../../services/resources/admin.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import { Facts, FormButton, Money, WithNote, Time, usd } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';

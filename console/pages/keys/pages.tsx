@@ -1,7 +1,7 @@
 /** The API keys of an account, for its members and for operators. */
 import { createApiKey, rotateApiKey } from '../../../services/people/create-key.ts';
-import { rotateKeySchema, ROTATION_HOURS } from '../../../api/routes/admin/schema.ts';
-import { createValidator } from '../../../api/validation.ts';
+import { rotateKeySchema, ROTATION_HOURS } from '../../../services/input/admin.ts';
+import { createValidator } from '../../../services/input/validation.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import type { Database } from '../../../db/database.ts';

@@ -1,5 +1,5 @@
 /** The sessions of a user. */
-import { SESSION } from '../../../api/routes/admin/present-users.ts';
+import { SESSION } from '../../../services/resources/users.ts';
 import type { ListedSession } from '../../../db/queries/sessions.ts';
 import { Badge, FormButton } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';

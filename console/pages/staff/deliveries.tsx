@@ -1,6 +1,6 @@
 /** Deliveries of events to webhook endpoints. */
 import { historyUrl, type HistoryLinks } from '../../../services/operations/history-link.ts';
-import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
+import { DELIVERY } from '../../../services/resources/webhooks.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import { FormButton, WithNote } from '../../html/components.tsx';
 import { AnyId } from '../../html/linked-ids.tsx';

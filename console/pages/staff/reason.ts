@@ -1,6 +1,6 @@
 /** Reads the reason that operators give for each change to a customer's account, stored with their address. */
-import { operatorActionSchema } from '../../../api/routes/admin/schema.ts';
-import { createValidator } from '../../../api/validation.ts';
+import { operatorActionSchema } from '../../../services/input/admin.ts';
+import { createValidator } from '../../../services/input/validation.ts';
 import type { Authorship } from '../../../db/queries/operator-actions.ts';
 import type { UserVisit } from '../../page.ts';
 

@@ -2,7 +2,7 @@
 import type { Child } from 'hono/jsx';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
-import { DAILY_USAGE, USAGE_COUNTS, type UsageCounts } from '../../../api/routes/usage/present.ts';
+import { DAILY_USAGE, USAGE_COUNTS, type UsageCounts } from '../../../services/resources/usage.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.ts';

@@ -1,5 +1,5 @@
 /** The periods of pages about usage and money. */
-import { usagePeriod } from '../../../api/routes/usage/period.ts';
+import { usagePeriod } from '../../../services/input/usage-period.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
 import { USAGE } from '../../../domain/policy.ts';
 import { requireFound, type Visit } from '../../page.ts';

@@ -1,5 +1,5 @@
 /** The text requests of an account, with their tokens, charges and latency. */
-import { TEXT_REQUEST } from '../../../api/routes/usage/present.ts';
+import { TEXT_REQUEST } from '../../../services/resources/usage.ts';
 import { findKeyNames, type KeyName, listApiKeys } from '../../../db/queries/api-keys.ts';
 import { findTextUsage, listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
 import { isId } from '../../../domain/ids.ts';

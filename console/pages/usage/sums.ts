@@ -1,5 +1,5 @@
 /** Sums of daily usage: by day, by model or by key. */
-import type { UsageCounts } from '../../../api/routes/usage/present.ts';
+import type { UsageCounts } from '../../../services/resources/usage.ts';
 import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
 import { readSummedTokens } from '../../../domain/text-tokens.ts';
 

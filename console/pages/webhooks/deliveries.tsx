@@ -1,5 +1,5 @@
 /** The deliveries to an endpoint, with their attempts. The browser polls the list while a delivery is pending. */
-import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
+import { DELIVERY } from '../../../services/resources/webhooks.ts';
 import { type Delivery, DELIVERY_STATUSES, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
 import { hasMemberPermission } from '../../../domain/roles.ts';
 import { Card, FormButton, WithNote, Pages, Time } from '../../html/components.tsx';

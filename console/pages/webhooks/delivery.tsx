@@ -1,5 +1,5 @@
 /** The page of a delivery, for members and operators: the body that Genway sent, and each answer of the receiver. */
-import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
+import { DELIVERY } from '../../../services/resources/webhooks.ts';
 import type { Database } from '../../../db/database.ts';
 import {
   type DeliveryContent,

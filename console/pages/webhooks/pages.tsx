@@ -1,11 +1,11 @@
 /** The webhook endpoints of an account and their deliveries. */
-import { ENDPOINT } from '../../../api/routes/webhooks/present.ts';
-import { registerEndpoint } from '../../../api/routes/webhooks/register.ts';
-import { createEndpointSchema, updateEndpointSchema } from '../../../api/routes/webhooks/schema.ts';
+import { ENDPOINT } from '../../../services/resources/webhooks.ts';
+import { registerEndpoint } from '../../../services/webhooks/register-endpoint.ts';
+import { createEndpointSchema, updateEndpointSchema } from '../../../services/input/webhooks.ts';
 import { redeliverOne } from '../../../services/webhooks/redeliver.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import { countRedelivery, rotateSecret, sendTestEvent } from '../../../services/webhooks/webhooks.ts';
-import { createValidator } from '../../../api/validation.ts';
+import { createValidator } from '../../../services/input/validation.ts';
 import { lockRow } from '../../../db/lock-row.ts';
 import { DELIVERY_STATUSES, listDeliveries } from '../../../db/queries/deliveries.ts';
 import {

@@ -9,11 +9,11 @@ import {
   operatorActionSchema,
   topUpSchema,
   updateKeySchema,
-} from '../../../api/routes/admin/schema.ts';
+} from '../../../services/input/admin.ts';
 import { createImageRequestParser } from '../../../api/routes/images/schema.ts';
 import { createVideoRequestParser } from '../../../api/routes/videos/schema.ts';
-import { createEndpointSchema, redeliverSchema, updateEndpointSchema } from '../../../api/routes/webhooks/schema.ts';
-import { createValidator } from '../../../api/validation.ts';
+import { createEndpointSchema, redeliverSchema, updateEndpointSchema } from '../../../services/input/webhooks.ts';
+import { createValidator } from '../../../services/input/validation.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import { READ_REQUEST as READ_CHAT_REQUEST } from '../../../text/chat-completions/request-shape.ts';
 import { FORMATS } from '../../../text/formats.ts';

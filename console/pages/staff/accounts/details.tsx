@@ -1,7 +1,7 @@
 /** The form with the details of an account, for operators who create or change an account. */
-import { createAccountSchema } from '../../../../api/routes/admin/schema.ts';
+import { createAccountSchema } from '../../../../services/input/admin.ts';
 import { toDetails } from '../../../../api/routes/admin/accounts.ts';
-import { createValidator } from '../../../../api/validation.ts';
+import { createValidator } from '../../../../services/input/validation.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import type { Form as SentForm } from '../../../form.ts';
 import type { StoredFields } from '../../../stored-fields.ts';

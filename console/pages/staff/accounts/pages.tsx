@@ -1,7 +1,7 @@
 /** Pages that search and change accounts. */
-import { ADMIN_BALANCE_ENTRY } from '../../../../api/routes/admin/present-finance.ts';
-import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
-import { adjustmentSchema } from '../../../../api/routes/admin/schema.ts';
+import { ADMIN_BALANCE_ENTRY } from '../../../../services/resources/finance.ts';
+import { LISTED_ACCOUNT } from '../../../../services/resources/admin.ts';
+import { adjustmentSchema } from '../../../../services/input/admin.ts';
 import { eraseContentOf, reopenAccount, suspendAccount } from '../../../../services/people/account-actions.ts';
 import { createAccount, editAccount } from '../../../../services/people/account-details.ts';
 import { adjustBalance } from '../../../../services/money/adjust-balance.ts';
@@ -10,7 +10,7 @@ import { SecondApprovalRequiredError } from '../../../../services/money/dual-con
 import { findById, type Found } from '../../../../services/operations/find-by-id.ts';
 import { setPriceList } from '../../../../services/money/price-lists.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { createValidator } from '../../../../api/validation.ts';
+import { createValidator } from '../../../../services/input/validation.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
 import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';

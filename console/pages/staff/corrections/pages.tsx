@@ -1,9 +1,9 @@
 /** Manual corrections of balances. Corrections above an amount require a second approval. */
-import { TRANSFER } from '../../../../api/routes/admin/present.ts';
-import { adjustmentSchema, topUpSchema } from '../../../../api/routes/admin/schema.ts';
+import { TRANSFER } from '../../../../services/resources/admin.ts';
+import { adjustmentSchema, topUpSchema } from '../../../../services/input/admin.ts';
 import { correct as correctOrAsk, decide } from '../../../../services/money/corrections.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { createValidator } from '../../../../api/validation.ts';
+import { createValidator } from '../../../../services/input/validation.ts';
 import {
   type Correction,
   type CorrectionOutcome,

@@ -1,8 +1,8 @@
 /** The form that imports a vendor's bill. Suggests the columns and upstreams of the latest bill, or known columns. */
-import { importBillSchema } from '../../../../api/routes/admin/schema.ts';
+import { importBillSchema } from '../../../../services/input/admin.ts';
 import { importBill, layoutsOf } from '../../../../services/money/bills.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { createValidator } from '../../../../api/validation.ts';
+import { createValidator } from '../../../../services/input/validation.ts';
 import { listLatestBills, type VendorBill } from '../../../../db/queries/vendor-bills.ts';
 import { KNOWN_BILLS } from '../../../../domain/known-bills.ts';
 import { parseUsd } from '../../../../domain/money.ts';

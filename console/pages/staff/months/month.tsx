@@ -1,6 +1,6 @@
 /** One month: revenue, cost and margin by model, vendor and customer. */
 import type { Child } from 'hono/jsx';
-import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
+import { linesOf } from '../../../../services/resources/finance.ts';
 import { closableFrom } from '../../../../services/money/close-month.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { findClosedMonth } from '../../../../db/queries/closed-months.ts';

@@ -1,6 +1,6 @@
 /** Statements of customers for a month. */
-import { linesOf, STATEMENT_LINE } from '../../../../api/routes/admin/present-finance.ts';
-import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
+import { linesOf, STATEMENT_LINE } from '../../../../services/resources/finance.ts';
+import { LISTED_ACCOUNT } from '../../../../services/resources/admin.ts';
 import { existingAccount } from '../../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';

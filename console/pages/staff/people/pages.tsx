@@ -1,9 +1,9 @@
 /** Lets operators invite, edit and disable the people of accounts. Only `genway users` changes staff of the gateway. */
-import { createUserSchema } from '../../../../api/routes/admin/user-schema.ts';
+import { createUserSchema } from '../../../../services/input/users.ts';
 import { existingAccount } from '../../../../services/people/existing-account.ts';
 import { changeUser, inviteUser, makeUserLink } from '../../../../services/people/users.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { createValidator } from '../../../../api/validation.ts';
+import { createValidator } from '../../../../services/input/validation.ts';
 import {
   findUser,
   findUserByEmail,

@@ -1,6 +1,6 @@
 /** Price lists: what customers pay instead of the prices of the catalogue. */
 import { BELOW_COST, PRICE_LIST, PRICE_LIST_VERSION } from '../../../../api/routes/admin/price-lists.ts';
-import { changePriceListSchema, createPriceListSchema } from '../../../../api/routes/admin/schema.ts';
+import { changePriceListSchema, createPriceListSchema } from '../../../../services/input/admin.ts';
 import {
   changePriceList,
   createPriceList,
@@ -9,7 +9,7 @@ import {
   showPriceList,
 } from '../../../../services/money/price-lists.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { createValidator } from '../../../../api/validation.ts';
+import { createValidator } from '../../../../services/input/validation.ts';
 import { lockRow } from '../../../../db/lock-row.ts';
 import { listPriceLists, listPriceListVersions, type NewPriceListVersion } from '../../../../db/queries/price-lists.ts';
 import * as field from '../../../../domain/resource/field.ts';

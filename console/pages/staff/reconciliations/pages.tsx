@@ -7,11 +7,11 @@ import {
   RECONCILIATION,
   type ReportedFinding,
 } from '../../../../api/routes/admin/reconciliations.ts';
-import { acknowledgeSchema } from '../../../../api/routes/admin/schema.ts';
+import { acknowledgeSchema } from '../../../../services/input/admin.ts';
 import { acknowledgeFindings, decideAcknowledgement } from '../../../../services/money/acknowledgements.ts';
 import { runReconciliation } from '../../../../services/money/run-reconciliation.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { createValidator } from '../../../../api/validation.ts';
+import { createValidator } from '../../../../services/input/validation.ts';
 import type { Acknowledgement, AcknowledgementOutcome } from '../../../../db/queries/acknowledgements.ts';
 import {
   findReconciliation,

@@ -1,5 +1,5 @@
 /** Refunds of all accounts, with their causes. */
-import { LISTED_REFUND, REFUND, streamShownRefunds } from '../../../../api/routes/admin/present-finance.ts';
+import { LISTED_REFUND, REFUND, streamShownRefunds } from '../../../../services/resources/finance.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { listRefunds, type RefundFilter, type RefundSum, sumRefunds } from '../../../../db/queries/statements.ts';
 import * as field from '../../../../domain/resource/field.ts';

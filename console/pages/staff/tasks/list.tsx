@@ -1,5 +1,5 @@
 /** A table of tasks, without prompts. */
-import { LISTED_TASK } from '../../../../api/routes/admin/present.ts';
+import { LISTED_TASK } from '../../../../services/resources/admin.ts';
 import type { Task } from '../../../../domain/task.ts';
 import { Money } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';

@@ -1,6 +1,6 @@
 /** Tasks of all accounts. */
 import { historyUrl } from '../../../../services/operations/history-link.ts';
-import { SUBMISSION } from '../../../../api/routes/admin/present-submissions.ts';
+import { SUBMISSION } from '../../../../services/resources/submissions.ts';
 import { cancelTask } from '../../../../services/tasks/cancel-task.ts';
 import { existingTask } from '../../../../services/tasks/existing-task.ts';
 import { explainTask, outcomeWords, type TaskExplanation } from '../../../../services/tasks/explain-task.ts';

@@ -1,6 +1,6 @@
 /** Text requests of all accounts. */
 import type { Child } from 'hono/jsx';
-import { ADMIN_TEXT_REQUEST } from '../../../../api/routes/admin/present-finance.ts';
+import { ADMIN_TEXT_REQUEST } from '../../../../services/resources/finance.ts';
 import { findById, type Found } from '../../../../services/operations/find-by-id.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { findTextUsage, listTextUsage, type TextUsage } from '../../../../db/queries/usage.ts';

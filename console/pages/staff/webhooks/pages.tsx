@@ -1,5 +1,5 @@
 /** Webhook endpoints of all accounts and their deliveries. By default, the list shows failing endpoints. */
-import { ADMIN_ENDPOINT } from '../../../../api/routes/webhooks/present.ts';
+import { ADMIN_ENDPOINT } from '../../../../services/resources/webhooks.ts';
 import { redeliverOne } from '../../../../services/webhooks/redeliver.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { DELIVERY_STATUSES, listDeliveries, requestRedeliveries } from '../../../../db/queries/deliveries.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { usagePeriod } from '../../../../api/routes/usage/period.ts';
+import { usagePeriod } from '../../../../services/input/usage-period.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 
 describe('the period of a usage report', () => {

@@ -1,9 +1,9 @@
 /** Request bodies of the calls about users. */
 import Joi from 'joi';
-import { ADMIN_ROLES, MEMBER_ROLES } from '../../../domain/roles.ts';
-import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
-import { isId } from '../../../domain/ids.ts';
-import { bodySchema, choice, freeText, orNull, requiredField } from '../../validation.ts';
+import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
+import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../domain/email-address.ts';
+import { isId } from '../../domain/ids.ts';
+import { bodySchema, choice, freeText, orNull, requiredField } from './validation.ts';
 
 const userName = freeText({ min: 1, max: 100 }).description('The name of the user');
 const staffRole = orNull(choice(ADMIN_ROLES)).description('The role as staff of the gateway. Null for customers');

@@ -1,8 +1,8 @@
 /** The submissions of a task to upstreams as operators see them, with their costs. */
-import type { StoredSubmission } from '../../../db/queries/submissions.ts';
-import { noteOf, type VendorCost } from '../../../domain/media-route.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { resource } from '../../../domain/resource/resource.ts';
+import type { StoredSubmission } from '../../db/queries/submissions.ts';
+import { noteOf, type VendorCost } from '../../domain/media-route.ts';
+import * as field from '../../domain/resource/field.ts';
+import { resource } from '../../domain/resource/resource.ts';
 
 export const VENDOR_COST = resource<VendorCost>(
   'VendorCost',

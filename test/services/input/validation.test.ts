@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import Joi from 'joi';
-import { choice, createValidator, freeText, linkList } from '../../api/validation.ts';
-import { createRefusalReader } from '../support/refusal.ts';
+import { choice, createValidator, freeText, linkList } from '../../../services/input/validation.ts';
+import { createRefusalReader } from '../../support/refusal.ts';
 
 const schema = Joi.object<{ readonly first: string; readonly second?: string; readonly list?: readonly string[] }>({
   first: freeText({ min: 1, max: 3 }).required(),

@@ -1,6 +1,6 @@
 /** Amounts of money in request bodies. */
 import Joi from 'joi';
-import { parseUsd } from '../domain/money.ts';
+import { parseUsd } from '../../domain/money.ts';
 
 /** More than any real top-up, and within the range of every column. */
 const MAX_AMOUNT_USD = 10 ** 12;

@@ -1,5 +1,5 @@
-import { badRequest } from '../../../domain/errors.ts';
-import { USAGE } from '../../../domain/policy.ts';
+import { badRequest } from '../../domain/errors.ts';
+import { USAGE } from '../../domain/policy.ts';
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 

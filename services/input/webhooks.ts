@@ -1,9 +1,9 @@
 /** Request bodies of the webhook calls: contract 2.4. */
 import Joi from 'joi';
-import { DELIVERY_STATUSES } from '../../../db/queries/deliveries.ts';
-import { hasExistingDay } from '../../../domain/day.ts';
-import { SUBSCRIBABLE_EVENTS, type SubscribableEvent } from '../../../domain/webhook-event.ts';
-import { type BodyOf, bodySchema, choice, freeText, list, orNull, requiredField } from '../../validation.ts';
+import { DELIVERY_STATUSES } from '../../db/queries/deliveries.ts';
+import { hasExistingDay } from '../../domain/day.ts';
+import { SUBSCRIBABLE_EVENTS, type SubscribableEvent } from '../../domain/webhook-event.ts';
+import { type BodyOf, bodySchema, choice, freeText, list, orNull, requiredField } from './validation.ts';
 
 const url = freeText({ min: 1, max: 2048 })
   .description('The public HTTPS address that receives events')

@@ -1,10 +1,10 @@
 /** Users as the administration shows them. */
-import type { ListedIdentity } from '../../../db/queries/identities.ts';
-import type { ListedSession } from '../../../db/queries/sessions.ts';
-import type { Membership, User } from '../../../db/queries/users.ts';
-import { ADMIN_ROLES, MEMBER_ROLES } from '../../../domain/roles.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { nested, resource } from '../../../domain/resource/resource.ts';
+import type { ListedIdentity } from '../../db/queries/identities.ts';
+import type { ListedSession } from '../../db/queries/sessions.ts';
+import type { Membership, User } from '../../db/queries/users.ts';
+import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
+import * as field from '../../domain/resource/field.ts';
+import { nested, resource } from '../../domain/resource/resource.ts';
 
 export const LISTED_USER = resource<User>('ListedUser', {
   id: field.id('user')('id'),

@@ -1,19 +1,19 @@
 /** Accounts, keys, transfers and tasks as operators see them. */
-import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
-import { type RemainingContent, MAX_COUNTED } from '../../../db/queries/content.ts';
-import type { ApiKey } from '../../../db/queries/api-keys.ts';
-import type { StoredBudget } from '../../../db/queries/end-user-budgets.ts';
-import type { StoredSubmission } from '../../../db/queries/submissions.ts';
-import type { Transfer } from '../../../db/queries/transfers.ts';
-import { LIMIT_PERIODS, renewalOf } from '../../../domain/api-key.ts';
-import { totalChange, signedAmount } from '../../../domain/ledger.ts';
-import { TASK } from '../../../domain/task-object.ts';
-import { FAILURE_REASONS, reasonOf, type Task } from '../../../domain/task.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { deletionOf, nested, resource } from '../../../domain/resource/resource.ts';
-import { historyUrl, type HistoryLinks } from '../../../services/operations/history-link.ts';
-import { text } from '../../../domain/json-schema.ts';
-import { VENDOR_COST } from './present-submissions.ts';
+import type { Account, AccountTotals } from '../../db/queries/accounts.ts';
+import { type RemainingContent, MAX_COUNTED } from '../../db/queries/content.ts';
+import type { ApiKey } from '../../db/queries/api-keys.ts';
+import type { StoredBudget } from '../../db/queries/end-user-budgets.ts';
+import type { StoredSubmission } from '../../db/queries/submissions.ts';
+import type { Transfer } from '../../db/queries/transfers.ts';
+import { LIMIT_PERIODS, renewalOf } from '../../domain/api-key.ts';
+import { totalChange, signedAmount } from '../../domain/ledger.ts';
+import { TASK } from '../../domain/task-object.ts';
+import { FAILURE_REASONS, reasonOf, type Task } from '../../domain/task.ts';
+import * as field from '../../domain/resource/field.ts';
+import { deletionOf, nested, resource } from '../../domain/resource/resource.ts';
+import { historyUrl, type HistoryLinks } from '../operations/history-link.ts';
+import { text } from '../../domain/json-schema.ts';
+import { VENDOR_COST } from './submissions.ts';
 
 const BALANCES = nested<Account>({
   available_usd: field.usd(

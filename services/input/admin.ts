@@ -1,14 +1,14 @@
 /** Request bodies of the admin calls. */
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
-import { LIMIT_PERIODS } from '../../../domain/api-key.ts';
-import { hasExistingDay } from '../../../domain/day.ts';
-import type { PriceRule } from '../../../domain/price-list.ts';
-import { END_USERS } from '../../../domain/policy.ts';
-import { ADMIN_ROLES } from '../../../domain/roles.ts';
-import { isListFactor, MAX_RULES } from '../../../services/money/price-lists.ts';
-import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
-import { type BodyOf, bodySchema, choice, freeText, list, orNull, requiredField } from '../../validation.ts';
+import { LIMIT_PERIODS } from '../../domain/api-key.ts';
+import { hasExistingDay } from '../../domain/day.ts';
+import type { PriceRule } from '../../domain/price-list.ts';
+import { END_USERS } from '../../domain/policy.ts';
+import { ADMIN_ROLES } from '../../domain/roles.ts';
+import { isListFactor, MAX_RULES } from '../money/price-lists.ts';
+import { nonNegativeUsd, positiveUsd, signedUsd } from './usd.ts';
+import { type BodyOf, bodySchema, choice, freeText, list, orNull, requiredField } from './validation.ts';
 
 const author = freeText({ min: 1, max: 200 }).description(
   'The author. By default, the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN, which alone may name another author.',

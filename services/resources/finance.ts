@@ -1,5 +1,5 @@
 /** Statements, text requests and refunds as finance sees them. */
-import type { Database } from '../../../db/database.ts';
+import type { Database } from '../../db/database.ts';
 import {
   type Activity,
   type AccountBalances,
@@ -7,14 +7,14 @@ import {
   type RefundFilter,
   type Statement,
   streamRefunds,
-} from '../../../db/queries/statements.ts';
-import type { BalanceEntry } from '../../../db/queries/balance-entries.ts';
-import type { TextUsage } from '../../../db/queries/usage.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { nested, resource } from '../../../domain/resource/resource.ts';
-import { historyUrl, type HistoryLinks } from '../../../services/operations/history-link.ts';
-import { BALANCE_ENTRY } from '../balance/present.ts';
-import { TEXT_REQUEST } from '../usage/present.ts';
+} from '../../db/queries/statements.ts';
+import type { BalanceEntry } from '../../db/queries/balance-entries.ts';
+import type { TextUsage } from '../../db/queries/usage.ts';
+import * as field from '../../domain/resource/field.ts';
+import { nested, resource } from '../../domain/resource/resource.ts';
+import { historyUrl, type HistoryLinks } from '../operations/history-link.ts';
+import { BALANCE_ENTRY } from './balance.ts';
+import { TEXT_REQUEST } from './usage.ts';
 
 const BOOKS = nested<AccountBalances>({
   available_usd: field.exactUsd('available', 'The amount available to spend'),

@@ -1,11 +1,11 @@
 /** Webhook endpoints and their deliveries as accounts and operators see them. */
-import { DELIVERY_STATUSES, type Delivery } from '../../../db/queries/deliveries.ts';
-import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
-import { SUBSCRIBABLE_EVENTS } from '../../../domain/webhook-event.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { deletionOf, nested, resource } from '../../../domain/resource/resource.ts';
-import { historyUrl, type HistoryLinks } from '../../../services/operations/history-link.ts';
-import { oneOfTexts } from '../../../domain/json-schema.ts';
+import { DELIVERY_STATUSES, type Delivery } from '../../db/queries/deliveries.ts';
+import type { WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
+import { SUBSCRIBABLE_EVENTS } from '../../domain/webhook-event.ts';
+import * as field from '../../domain/resource/field.ts';
+import { deletionOf, nested, resource } from '../../domain/resource/resource.ts';
+import { historyUrl, type HistoryLinks } from '../operations/history-link.ts';
+import { oneOfTexts } from '../../domain/json-schema.ts';
 
 /** An endpoint. Only the answers that create or replace the secret contain it. */
 type ShownEndpoint = WebhookEndpoint & { readonly secret?: string };

@@ -1,13 +1,13 @@
 /** Registers a webhook endpoint, for calls by the account and by the administration. */
-import type { Database } from '../../../db/database.ts';
-import type { Encryption } from '../../../db/encryption.ts';
-import { insertWebhookEndpoint, type WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
-import { badRequest } from '../../../domain/errors.ts';
-import { createdAtMsOf, newId } from '../../../domain/ids.ts';
-import { WEBHOOKS } from '../../../domain/policy.ts';
-import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
-import { newWebhookSecret } from '../../../domain/webhook-signature.ts';
-import type { CreateEndpointBody } from './schema.ts';
+import type { Database } from '../../db/database.ts';
+import type { Encryption } from '../../db/encryption.ts';
+import { insertWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
+import { badRequest } from '../../domain/errors.ts';
+import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import { WEBHOOKS } from '../../domain/policy.ts';
+import { TASK_EVENTS } from '../../domain/webhook-event.ts';
+import { newWebhookSecret } from '../../domain/webhook-signature.ts';
+import type { CreateEndpointBody } from '../input/webhooks.ts';
 
 /** @throws ServiceError `bad_request` if the account has too many endpoints */
 export async function registerEndpoint(

@@ -1,12 +1,12 @@
-import { FAILURE_REASONS } from '../../../domain/task.ts';
-import type { Account } from '../../../db/queries/accounts.ts';
-import type { BalanceEntry } from '../../../db/queries/balance-entries.ts';
-import type { ApiKey } from '../../../db/queries/api-keys.ts';
-import type { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
-import { ENTRY_TYPES } from '../../../domain/ledger.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { nested, resource } from '../../../domain/resource/resource.ts';
-import { KEY_LIMIT } from '../admin/present.ts';
+import { FAILURE_REASONS } from '../../domain/task.ts';
+import type { Account } from '../../db/queries/accounts.ts';
+import type { BalanceEntry } from '../../db/queries/balance-entries.ts';
+import type { ApiKey } from '../../db/queries/api-keys.ts';
+import type { sumPromoCredit } from '../../db/queries/promo-grants.ts';
+import { ENTRY_TYPES } from '../../domain/ledger.ts';
+import * as field from '../../domain/resource/field.ts';
+import { nested, resource } from '../../domain/resource/resource.ts';
+import { KEY_LIMIT } from './admin.ts';
 
 const KEY = nested<ApiKey>({
   id: field.id('apiKey')('id'),

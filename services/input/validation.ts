@@ -3,8 +3,8 @@
  * from one table. The schema's `meta` adds, under `openapi`, the parts of a rule that `describe()` omits.
  */
 import Joi from 'joi';
-import { badRequest, type ServiceError } from '../domain/errors.ts';
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { badRequest, type ServiceError } from '../../domain/errors.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
 
 /** The message for each kind of error, unless its schema has its own: contract 4.2. */
 const SENTENCES = {

@@ -1,5 +1,5 @@
-import { positiveUsd } from '../../usd.ts';
-import { bodySchema, orNull, requiredField } from '../../validation.ts';
+import { positiveUsd } from './usd.ts';
+import { bodySchema, orNull, requiredField } from './validation.ts';
 
 export const updateBalanceSchema = bodySchema({
   low_balance_usd: requiredField(

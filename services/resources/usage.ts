@@ -1,10 +1,10 @@
 /** Usage as accounts see it. */
-import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
-import type { EndUserUsage } from '../../../db/queries/end-user-usage.ts';
-import type { TextUsage } from '../../../db/queries/usage.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
-import { nested, resource } from '../../../domain/resource/resource.ts';
+import type { DailyUsage } from '../../db/queries/daily-usage.ts';
+import type { EndUserUsage } from '../../db/queries/end-user-usage.ts';
+import type { TextUsage } from '../../db/queries/usage.ts';
+import * as field from '../../domain/resource/field.ts';
+import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../domain/text-tokens.ts';
+import { nested, resource } from '../../domain/resource/resource.ts';
 
 /** The counts of a row of daily usage, and of sums of such rows. */
 export type UsageCounts = Omit<DailyUsage, 'date' | 'kind' | 'model' | 'apiKeyId'>;
