@@ -1,6 +1,6 @@
 /** Exports whole lists as files, in the formats of the API: CSV for spreadsheets, JSON lines for programs. */
 import type { Presentation } from '../domain/resource/resource.ts';
-import { CSV, NDJSON, type Rows, toCsv, toNdjson } from '../api/exports.ts';
+import { CSV, NDJSON, type Rows, toCsv, toNdjson } from '../services/exported-rows.ts';
 import { badRequest } from '../domain/errors.ts';
 import type { PageResult } from './page.ts';
 

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { readBody } from '../api/middlewares/json-body.ts';
-import { createParser, toRefusal } from '../api/routes/files/receive-upload.ts';
+import { createParser, toRefusal } from '../api/receive-upload.ts';
 import { isStorable } from '../services/input/validation.ts';
 import { badRequest, ServiceError } from '../domain/errors.ts';
 

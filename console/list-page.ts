@@ -1,5 +1,5 @@
 /** Pages of lists. The cursor is the id of the last entry shown; entries are not counted, so that long lists stay fast. */
-import { readPage, type Slice } from '../api/endpoint/page.ts';
+import { readPage, type Slice } from '../services/page.ts';
 import { type IdKind, isId } from '../domain/ids.ts';
 
 /** The entries of a page, and the start of the next page. */

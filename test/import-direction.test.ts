@@ -118,6 +118,21 @@ describe('the direction of imports', () => {
     expect(offenders.map(show)).to.deep.equal([]);
   });
 
+  it('lets the console share the HTTP of the api, but no routes', () => {
+    const shared = sourceFiles('console')
+      .flatMap(importsOf)
+      .filter((statement) => targetOf(statement) === 'api')
+      .map(({ target, isTypeOnly }) => `${isTypeOnly ? 'type ' : ''}${target}`);
+    expect([...new Set(shared)].toSorted()).to.deep.equal([
+      'api/docs-address.ts',
+      'api/middlewares/json-body.ts',
+      'api/receive-upload.ts',
+      'type api/openapi/operation.ts',
+      'type api/services.ts',
+      'type api/state.ts',
+    ]);
+  });
+
   it('keeps the api out of the worker, but for the HTTP server', () => {
     const reachedFrom = (file: string) =>
       findTransitiveImports(file, ({ isTypeOnly }) => !isTypeOnly).flatMap(({ target }) => target ?? []);

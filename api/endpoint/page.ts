@@ -5,6 +5,7 @@ import { arrayOf, integer, type JsonSchema, nullable, object, text } from '../..
 import { PAGES } from '../../domain/policy.ts';
 import { type Answer, json } from './answers.ts';
 import type { QueryParameter } from './query.ts';
+import { type Slice, readPage } from '../../services/page.ts';
 
 /** Reads the values of a cursor, which end the previous page; null when they do not belong to this list. */
 type ReadPosition<Position> = (values: readonly string[]) => Position | null;
@@ -46,27 +47,6 @@ export const NEXT_CURSOR = nullable(text('The `cursor` of the next page. Null on
 /** One page of a list, as an answer. */
 export function pageOf(items: JsonSchema, description: string): Answer {
   return { description, content: json(object({ data: arrayOf(items), next_cursor: NEXT_CURSOR })) };
-}
-
-/** The start of a page, and how many rows to read. */
-export interface Slice<Position = string> {
-  /** Only rows after this position; undefined on the first page. */
-  readonly before: Position | undefined;
-  readonly limit: number;
-}
-
-/**
- * Reads one row more than the page shows, to find out whether another page follows.
- *
- * @returns the last row only if another page follows it
- */
-export async function readPage<Row, Position>(
-  { before, limit }: Slice<Position>,
-  read: (slice: Slice<Position>) => Promise<readonly Row[]>,
-): Promise<{ readonly rows: readonly Row[]; readonly last: Row | undefined }> {
-  const found = await read({ before, limit: limit + 1 });
-  const rows = found.slice(0, limit);
-  return { rows, last: found.length > limit ? rows.at(-1) : undefined };
 }
 
 interface Page<Item> {

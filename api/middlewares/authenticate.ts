@@ -1,11 +1,11 @@
-import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../db/database-clock.ts';
-import type { ApiKey, Caller } from '../../db/queries/api-keys.ts';
+import type { Caller } from '../../db/queries/api-keys.ts';
 import { assertNotExhausted, assertUsable, keyRefusalError } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { bearerTokenOf } from '../../domain/bearer-token.ts';
 import type { Context } from '../state.ts';
 import { isRead } from './limit-requests.ts';
+import { assertAllowedAddress } from '../../services/people/allowed-address.ts';
 
 /** A longer credential cannot be one of ours and is not worth hashing. */
 const MAX_KEY_LENGTH = 256;
@@ -59,25 +59,4 @@ export function credentialOf(context: Context, { before = [], after = [], parame
   const credential = inHeaders(before) ?? bearerTokenOf(headers) ?? inHeaders(after) ?? inQuery();
   if (credential !== '') return credential;
   throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');
-}
-
-/** Requires that the key has no allowlist, or one that contains the address. @throws ServiceError with the code */
-export function assertAllowedAddress(
-  { ipAllowlist }: Pick<ApiKey, 'ipAllowlist'>,
-  address: string,
-  code: 'forbidden' | 'access_denied',
-): void {
-  if (ipAllowlist === null || isAddressIn(address, ipAllowlist)) return;
-  throw new ServiceError(code, `The API key may not be used from the address ${address}. Add it to the allowlist.`);
-}
-
-/** Whether the allowlist has the address, or a CIDR range that contains it. */
-export function isAddressIn(address: string, allowlist: readonly string[]): boolean {
-  if (!ipaddr.isValid(address)) return false;
-  const caller = ipaddr.process(address);
-  return allowlist.some((entry) => {
-    const [network, bits] = entry.includes('/') ? ipaddr.parseCIDR(entry) : [ipaddr.process(entry), null];
-    if (network.kind() !== caller.kind()) return false;
-    return bits === null ? network.toString() === caller.toString() : caller.match(network, bits);
-  });
 }

@@ -1,5 +1,5 @@
 /** Links to the reference of the API, which is always in English. */
-import { DOCS_PATH, docsOf } from '../../api/routes/docs/page.ts';
+import { DOCS_PATH, docsOf } from '../../api/docs-address.ts';
 import type { Tag } from '../../api/openapi/operation.ts';
 import { useTexts } from './page-context.ts';
 

@@ -2,7 +2,8 @@ import { Router } from '@koa/router';
 import { expect } from 'chai';
 import Koa from 'koa';
 import type { Presentation } from '../../domain/resource/resource.ts';
-import { NDJSON, type Rows, sendAll, toCsv } from '../../api/exports.ts';
+import { sendAll } from '../../api/exports.ts';
+import { NDJSON, type Rows, toCsv } from '../../services/exported-rows.ts';
 import type { RequestState } from '../../api/state.ts';
 import { listen } from '../../api/http-server.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { initSync, Model } from '@ironcalc/wasm';
 import { expect } from 'chai';
-import { type DecimalMark, toCsv } from '../../api/exports.ts';
+import { type DecimalMark, toCsv } from '../../services/exported-rows.ts';
 import { ADMIN_BALANCE_ENTRY } from '../../services/resources/finance.ts';
 import type { BalanceEntry } from '../../db/queries/balance-entries.ts';
 

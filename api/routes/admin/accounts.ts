@@ -1,5 +1,5 @@
 /** Accounts: creating, searching, editing, suspending and reopening them, and erasing their content. */
-import { type AccountDetails, listAccounts as findAccounts } from '../../../db/queries/accounts.ts';
+import { listAccounts as findAccounts } from '../../../db/queries/accounts.ts';
 import { countRemainingContent } from '../../../db/queries/content.ts';
 import type { Database } from '../../../db/database.ts';
 import { parseUsd } from '../../../domain/money.ts';
@@ -18,13 +18,13 @@ import { existingAccount } from '../../../services/people/existing-account.ts';
 import { authorOf, authorshipOf } from '../../../services/people/administrator.ts';
 import { ACCOUNT, CONTENT, LISTED_ACCOUNT } from '../../../services/resources/admin.ts';
 import {
-  type AccountDetailsBody,
   createAccountSchema,
   operatorActionSchema,
   reopenAccountSchema,
   updateAccountSchema,
 } from '../../../services/input/admin.ts';
 import { showAccount } from './show-account.ts';
+import { toDetails } from '../../../services/input/account-details.ts';
 
 export const adminAccountEndpoints = endpoints('Administration', {
   createAccount: endpoint({
@@ -134,18 +134,4 @@ export const adminAccountEndpoints = endpoints('Administration', {
 async function showContent(database: Database, accountId: string) {
   const account = await existingAccount(database, accountId);
   return CONTENT.present({ ...account, ...(await countRemainingContent(database, accountId)) });
-}
-
-export function toDetails(body: AccountDetailsBody): AccountDetails {
-  const {
-    name,
-    email,
-    external_id: externalId,
-    max_concurrent_tasks: maxConcurrentTasks,
-    content_days: contentDays,
-    billing_name: billingName,
-    billing_address: billingAddress,
-    tax_id: taxId,
-  } = body;
-  return { name, email, externalId, maxConcurrentTasks, contentDays, billingName, billingAddress, taxId };
 }

@@ -1,13 +1,10 @@
 /** Manual credits and adjustments. */
-import type { CreditedTopUp, TopUp } from '../../../db/queries/credits.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { exactly, idOf, object } from '../../../domain/json-schema.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { nested } from '../../../domain/resource/resource.ts';
 import { adjustBalance } from '../../../services/money/adjust-balance.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { creditByHand } from '../../../services/money/credit-once.ts';
@@ -15,20 +12,7 @@ import { existingAccount } from '../../../services/people/existing-account.ts';
 import { ACCOUNT } from '../../../services/resources/admin.ts';
 import { adjustmentSchema, topUpSchema } from '../../../services/input/admin.ts';
 import { showAccount } from './show-account.ts';
-
-export const CREDITED_TOP_UP = nested<CreditedTopUp>({
-  amount_usd: field.usd('amount', 'The amount credited'),
-  reference: field.text('reference'),
-  created_at: field.unixSeconds('createdAt', 'When the amount was credited'),
-});
-
-const TOP_UP = nested<TopUp & { readonly accountId: string; readonly reference: string }>({
-  id: field.id('transfer')('transferId'),
-  object: field.constant('topup'),
-  account_id: field.id('account')('accountId'),
-  ...CREDITED_TOP_UP.fields,
-  applied: field.boolean('applied', 'False if the reference was credited by an earlier call'),
-});
+import { TOP_UP } from '../../../services/resources/credit.ts';
 
 export const creditEndpoints = endpoints('Administration', {
   topUp: endpoint({

@@ -2,9 +2,7 @@
 import {
   deleteEndUserBudget as removeEndUserBudget,
   listEndUserBudgets as findEndUserBudgets,
-  type NewBudget,
 } from '../../../db/queries/end-user-budgets.ts';
-import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
@@ -14,7 +12,8 @@ import { textParameter } from '../../endpoint/query.ts';
 import { setBudget } from '../../../services/money/end-user-budgets.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import { DELETED_BUDGET, END_USER_BUDGET } from '../../../services/resources/admin.ts';
-import { type EndUserBudgetBody, endUserBudgetSchema } from '../../../services/input/admin.ts';
+import { endUserBudgetSchema } from '../../../services/input/admin.ts';
+import { toBudget } from '../../../services/input/end-user-budget.ts';
 
 export const endUserBudgetEndpoints = endpoints('Administration', {
   setEndUserBudget: endpoint({
@@ -54,11 +53,3 @@ export const endUserBudgetEndpoints = endpoints('Administration', {
     },
   }),
 });
-
-/** Converts a body to a budget. */
-export function toBudget(
-  accountId: string,
-  { end_user: endUser, usage_limit_usd: usageLimitUsd, limit_period: limitPeriod }: EndUserBudgetBody,
-): NewBudget {
-  return { accountId, endUser, usageLimit: parseUsd(usageLimitUsd), limitPeriod };
-}

@@ -1,5 +1,6 @@
 /** Finance: the ledger of an account, its daily statements and usage, and all refunds. */
-import { BILLING_DOCUMENT, DOCUMENTS, LISTED_DOCUMENT } from '../balance/documents.ts';
+import { DOCUMENTS } from '../balance/documents.ts';
+import { BILLING_DOCUMENT, LISTED_DOCUMENT } from '../../../services/resources/billing-documents.ts';
 import { listBalanceEntries, streamBalanceEntries } from '../../../db/queries/balance-entries.ts';
 import { listRefunds as findRefunds, type Refund } from '../../../db/queries/statements.ts';
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';

@@ -1,8 +1,5 @@
 /** API keys: contract 4.11. */
-import type { Catalogue } from '../../../catalogue/types.ts';
-import { deleteApiKey, findApiKey, type KeySettings, listApiKeys, updateApiKey } from '../../../db/queries/api-keys.ts';
-import { badRequest } from '../../../domain/errors.ts';
-import { parseUsd } from '../../../domain/money.ts';
+import { deleteApiKey, findApiKey, listApiKeys, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
@@ -11,13 +8,8 @@ import { notFoundError } from '../../../domain/not-found.ts';
 import { createApiKey, rotateApiKey } from '../../../services/people/create-key.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import { API_KEY, DELETED_KEY } from '../../../services/resources/admin.ts';
-import {
-  createKeySchema,
-  rotateKeySchema,
-  ROTATION_HOURS,
-  updateKeySchema,
-  type UpdateKeyBody,
-} from '../../../services/input/admin.ts';
+import { createKeySchema, rotateKeySchema, ROTATION_HOURS, updateKeySchema } from '../../../services/input/admin.ts';
+import { toKeySettings } from '../../../services/input/key-settings.ts';
 
 export const keyEndpoints = endpoints('Administration', {
   createKey: endpoint({
@@ -93,31 +85,3 @@ export const keyEndpoints = endpoints('Administration', {
     },
   }),
 });
-
-/** With a misspelt name, the key could not call the intended model. @throws ServiceError `bad_request` */
-function assertModelsExist({ models }: UpdateKeyBody, catalogue: Catalogue): void {
-  const unknown = models?.find(
-    (id) => !catalogue.textModels.has(id) && !catalogue.videoModels.has(id) && !catalogue.imageModels.has(id),
-  );
-  if (unknown !== undefined) {
-    throw badRequest(
-      `"models" names ${unknown}, which is not in the catalogue. GET /admin/v1/models lists the models of the catalogue.`,
-    );
-  }
-}
-
-/** Converts a checked body to settings. @throws ServiceError `bad_request` for a model that is not sold */
-export function toKeySettings(body: UpdateKeyBody, catalogue: Catalogue): KeySettings {
-  assertModelsExist(body, catalogue);
-  const { usage_limit_usd: usageLimit, expires_at: expiresAt } = body;
-  return {
-    name: body.name,
-    usageLimit: usageLimit === undefined || usageLimit === null ? usageLimit : parseUsd(usageLimit),
-    limitPeriod: body.limit_period,
-    models: body.models,
-    ipAllowlist: body.ip_allowlist,
-    rateLimitRpm: body.rate_limit_rpm,
-    expiresAt: expiresAt === undefined || expiresAt === null ? expiresAt : new Date(expiresAt),
-    disabled: body.disabled,
-  };
-}

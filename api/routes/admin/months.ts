@@ -1,52 +1,17 @@
 /** Months: exporting everything that is booked in a month, and closing it. */
-import {
-  type AcknowledgedFinding,
-  type ClosedMonth,
-  listClosedMonths as findClosed,
-} from '../../../db/queries/closed-months.ts';
+import { listClosedMonths as findClosed } from '../../../db/queries/closed-months.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { formatUsd } from '../../../domain/money.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
-import * as field from '../../../domain/resource/field.ts';
-import { nested, resource } from '../../../domain/resource/resource.ts';
 import { orAllRows, sendAll, sendLines } from '../../exports.ts';
-import { arrayOf, object } from '../../../domain/json-schema.ts';
+import { arrayOf } from '../../../domain/json-schema.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { closeMonth as close } from '../../../services/money/close-month.ts';
-import { MONTH_LINE, sumRevenue, streamMonthLines } from '../../../services/money/month-rows.ts';
+import { MONTH_LINE, streamMonthLines } from '../../../services/money/month-rows.ts';
 import { closeMonthSchema } from '../../../services/input/admin.ts';
-
-export const ACKNOWLEDGED_FINDING = nested<AcknowledgedFinding>({
-  id: field.id('acknowledgement')('id'),
-  check: field.text('check', 'The name of the check'),
-  subject: field.text('subject', 'The id of the row'),
-  detail: field.text('detail', 'The fault, with amounts in pico-USD'),
-  reason: field.text('reason', 'Why the finding stays'),
-  author: field.text('author', 'Who acknowledged the finding'),
-  confirmed_by: field.text('confirmedBy', 'The second person, or the author if one person suffices'),
-  acknowledged_at: field.textWith({ format: 'date-time' })('acknowledgedAt', 'When the finding was acknowledged'),
-});
-
-const CLOSED_MONTH = resource<ClosedMonth>(
-  'ClosedMonth',
-  {
-    object: field.constant('closed_month'),
-    month: field.text('month', 'The month in UTC, such as 2026-10'),
-    closed_at: field.isoTime('closedAt', 'When the month was closed'),
-    author: field.text('author', 'Who closed the month'),
-    transfers: field.count('transfers', 'The number of transfers'),
-    revenue_usd: field.exactUsd(sumRevenue, 'The amount charged'),
-    amounts_usd: field.json(object({}, 'The sums of the transfers by kind, in USD, exact'))(({ amounts }) =>
-      Object.fromEntries([...amounts].map(([kind, amount]) => [kind, formatUsd(amount)])),
-    ),
-    checksum: field.text('checksum', 'The checksum over all transfers, which reconciliation compares'),
-    acknowledged_findings: field.list(ACKNOWLEDGED_FINDING)('acknowledged', 'The findings acknowledged until then'),
-  },
-  'A month whose ledger can no longer change.',
-);
+import { CLOSED_MONTH } from '../../../services/resources/months.ts';
 
 export const monthEndpoints = endpoints('Administration', {
   exportMonth: endpoint({

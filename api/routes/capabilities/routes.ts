@@ -5,7 +5,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import type { PresentError } from '../../state.ts';
-import { docsOf } from '../docs/page.ts';
+import { docsOf } from '../../docs-address.ts';
 import { inspect, inspectSchema, run, runSchema, search, searchSchema } from './use.ts';
 
 /** Errors of these calls link to their documentation: contract 4.15. */

@@ -16,7 +16,7 @@ import { findUnavailableReason } from '../../../services/operations/unavailable-
 import type { Context } from '../../state.ts';
 import { createValidator, freeText } from '../../../services/input/validation.ts';
 import { EXAMPLE_PICTURE_NAME } from '../docs/example-picture.ts';
-import { DOCS_PATH } from '../docs/page.ts';
+import { DOCS_PATH } from '../../docs-address.ts';
 import { presentModel } from '../models/present.ts';
 import { taskOfRequest, waitUntilFinal } from '../tasks/task-of-request.ts';
 import { type Capability, describeCapability, type Model } from './describe.ts';

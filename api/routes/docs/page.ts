@@ -1,19 +1,9 @@
 /** The reference pages: Swagger UI for each part of the API description, served entirely from this host. */
 
-import type { Tag } from '../../openapi/operation.ts';
 import type { DescriptionPart } from '../../openapi/parts.ts';
+import { DOCS_PATH } from '../../docs-address.ts';
 
-/** The path of the pages and their assets. */
-export const DOCS_PATH = '/docs';
 export const DESCRIPTION_PATH = '/openapi.json';
-
-/**
- * The address that opens the endpoints with a tag.
- * https://swagger.io/docs/open-source-tools/swagger-ui/usage/deep-linking/
- */
-export function docsOf(tag: Tag): string {
-  return `${DOCS_PATH}#/${encodeURIComponent(tag)}`;
-}
 
 /** The sources that the pages may load from. Swagger UI has images in its style sheet, and sets inline styles. */
 export const CONTENT_SECURITY_POLICY = [

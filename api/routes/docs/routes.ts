@@ -10,7 +10,8 @@ import type { Descriptions } from '../../openapi/descriptions.ts';
 import type { Context, RequestState } from '../../state.ts';
 import type { DescriptionPart } from '../../openapi/parts.ts';
 import { EXAMPLE_PICTURE, EXAMPLE_PICTURE_NAME } from './example-picture.ts';
-import { CONTENT_SECURITY_POLICY, DESCRIPTION_PATH, DOCS_PATH, PAGE_STYLE, pageOf, scriptOf } from './page.ts';
+import { CONTENT_SECURITY_POLICY, DESCRIPTION_PATH, PAGE_STYLE, pageOf, scriptOf } from './page.ts';
+import { DOCS_PATH } from '../../docs-address.ts';
 
 const ONE_DAY = 'public, max-age=86400';
 

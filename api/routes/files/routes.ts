@@ -10,7 +10,7 @@ import { notFoundError } from '../../../domain/not-found.ts';
 import { idParameter } from '../../endpoint/query.ts';
 import type { ApiServices } from '../../services.ts';
 import { DELETED_FILE, FILE } from './present.ts';
-import { uploadBody } from './receive-upload.ts';
+import { uploadBody } from '../../receive-upload.ts';
 
 const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
 

@@ -8,7 +8,7 @@ import { detectFileType, FILE_TYPE_BYTES } from '../../../storage/file-type.ts';
 import { peek } from '../../../storage/peek.ts';
 import { ObjectTooLargeError } from '../../../storage/storage.ts';
 import type { ArrivingFile } from '../../../services/tasks/uploads.ts';
-import { boundedBody, createParser, toRefusal, tooLarge } from '../files/receive-upload.ts';
+import { boundedBody, createParser, toRefusal, tooLarge } from '../../receive-upload.ts';
 
 const LIMITS = { files: 17, fields: 40, fieldSize: 64 * 1024, fieldNameSize: 100 };
 

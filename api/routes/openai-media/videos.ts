@@ -14,7 +14,8 @@ import { isFinal, type Task, type TaskFailure, type TaskStatus } from '../../../
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
-import { pageById, readPage } from '../../endpoint/page.ts';
+import { pageById } from '../../endpoint/page.ts';
+import { readPage } from '../../../services/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { idParameter, choiceParameter } from '../../endpoint/query.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';

@@ -1,7 +1,7 @@
 /** Receipts, credit notes and invoices of an account, for its members and for operators, and its billing details. */
-import { toDetails } from '../../../api/routes/admin/accounts.ts';
+import { toDetails } from '../../../services/input/account-details.ts';
 import { billingDetailsSchema } from '../../../services/input/admin.ts';
-import { DOCUMENT_LINE, LISTED_DOCUMENT } from '../../../api/routes/balance/documents.ts';
+import { DOCUMENT_LINE, LISTED_DOCUMENT } from '../../../services/resources/billing-documents.ts';
 import { editAccount } from '../../../services/people/account-details.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../api/services.ts';

@@ -1,6 +1,6 @@
 /** The ledger of an account, for its members and for operators: balance changes, balances after them, and holds. */
 import type { Child } from 'hono/jsx';
-import { readPage } from '../../../api/endpoint/page.ts';
+import { readPage } from '../../../services/page.ts';
 import { BALANCE_ENTRY } from '../../../services/resources/balance.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import { type ApiKey, listApiKeys } from '../../../db/queries/api-keys.ts';

@@ -1,6 +1,6 @@
 /** Balance, ledger, statements and top-ups of an account. */
 import type { Child } from 'hono/jsx';
-import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
+import { CREDITED_TOP_UP } from '../../../services/resources/credit.ts';
 import { updateBalanceSchema } from '../../../services/input/balance.ts';
 import { confirmAutoTopUp, openAutoTopUp } from '../../../services/money/auto-top-ups.ts';
 import { findCheckoutUrl, openCheckout } from '../../../services/money/checkout.ts';

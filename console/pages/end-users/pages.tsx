@@ -1,5 +1,5 @@
 /** The end users of an account, for its members and for operators: their usage and budgets. */
-import { toBudget } from '../../../api/routes/admin/end-user-budgets.ts';
+import { toBudget } from '../../../services/input/end-user-budget.ts';
 import { END_USER_BUDGET } from '../../../services/resources/admin.ts';
 import { endUserBudgetSchema } from '../../../services/input/admin.ts';
 import { END_USER_USAGE } from '../../../services/resources/usage.ts';

@@ -1,6 +1,6 @@
 /** The form for new keys and for changing keys. */
 import { createKeySchema, MAX_KEY_ENTRIES } from '../../../services/input/admin.ts';
-import { toKeySettings } from '../../../api/routes/admin/keys.ts';
+import { toKeySettings } from '../../../services/input/key-settings.ts';
 import { createValidator } from '../../../services/input/validation.ts';
 import type { Catalogue } from '../../../catalogue/types.ts';
 import type { ApiKey, KeySettings } from '../../../db/queries/api-keys.ts';

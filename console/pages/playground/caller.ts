@@ -1,4 +1,4 @@
-import { assertAllowedAddress } from '../../../api/middlewares/authenticate.ts';
+import { assertAllowedAddress } from '../../../services/people/allowed-address.ts';
 import { createApiKey } from '../../../services/people/create-key.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { Database } from '../../../db/database.ts';

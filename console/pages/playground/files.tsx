@@ -1,5 +1,5 @@
 /** Pictures dropped or chosen in the playground. Genway stores the pictures as uploads, and sends links to them. */
-import { uploadBody } from '../../../api/routes/files/receive-upload.ts';
+import { uploadBody } from '../../../api/receive-upload.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import type { Upload } from '../../../db/queries/uploads.ts';
 import { ServiceError } from '../../../domain/errors.ts';

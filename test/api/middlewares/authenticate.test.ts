@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { endpointsFor } from '../../../api/endpoints.ts';
-import { isAddressIn } from '../../../api/middlewares/authenticate.ts';
+import { isAddressIn } from '../../../services/people/allowed-address.ts';
 import { deleteApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { type ErrorBody, useTestApp } from '../../support/app.ts';

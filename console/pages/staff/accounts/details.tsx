@@ -1,6 +1,6 @@
 /** The form with the details of an account, for operators who create or change an account. */
 import { createAccountSchema } from '../../../../services/input/admin.ts';
-import { toDetails } from '../../../../api/routes/admin/accounts.ts';
+import { toDetails } from '../../../../services/input/account-details.ts';
 import { createValidator } from '../../../../services/input/validation.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import type { Form as SentForm } from '../../../form.ts';

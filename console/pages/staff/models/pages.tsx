@@ -1,5 +1,5 @@
 /** Models and prices in force, pending changes in the files, and the history of the configuration. */
-import { CONFIGURATION_RECORD } from '../../../../api/routes/admin/configuration.ts';
+import { CONFIGURATION_RECORD } from '../../../../services/resources/configuration.ts';
 import {
   type ConfigurationPreview,
   type ConfigurationState,

@@ -1,5 +1,5 @@
 /** The bills of vendors in a month, and their differences from our records. */
-import { BILL, DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
+import { BILL, DIFFERENCE } from '../../../../services/resources/bills.ts';
 import { compareBill, type ComparedBill, requireBill, deleteBill } from '../../../../services/money/bills.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { findClosedMonth } from '../../../../db/queries/closed-months.ts';

@@ -1,5 +1,5 @@
 /** Asks before closing a month, and shows the amounts that closing freezes. */
-import { ACKNOWLEDGED_FINDING } from '../../../../api/routes/admin/months.ts';
+import { ACKNOWLEDGED_FINDING } from '../../../../services/resources/months.ts';
 import { closableFrom } from '../../../../services/money/close-month.ts';
 import { sumRevenue } from '../../../../services/money/month-rows.ts';
 import type { ApiServices } from '../../../../api/services.ts';

@@ -1,5 +1,5 @@
 /** Price lists: what customers pay instead of the prices of the catalogue. */
-import { BELOW_COST, PRICE_LIST, PRICE_LIST_VERSION } from '../../../../api/routes/admin/price-lists.ts';
+import { BELOW_COST, PRICE_LIST, PRICE_LIST_VERSION } from '../../../../services/resources/price-lists.ts';
 import { changePriceListSchema, createPriceListSchema } from '../../../../services/input/admin.ts';
 import {
   changePriceList,

@@ -1,12 +1,12 @@
 /** Reconciliations: reports, acknowledgements, and starting a reconciliation. */
 import type { Child } from 'hono/jsx';
+import { readFindings } from '../../../../services/money/reported-findings.ts';
 import {
   CHECK,
   FINDING,
-  readFindings,
   RECONCILIATION,
   type ReportedFinding,
-} from '../../../../api/routes/admin/reconciliations.ts';
+} from '../../../../services/resources/reconciliations.ts';
 import { acknowledgeSchema } from '../../../../services/input/admin.ts';
 import { acknowledgeFindings, decideAcknowledgement } from '../../../../services/money/acknowledgements.ts';
 import { runReconciliation } from '../../../../services/money/run-reconciliation.ts';

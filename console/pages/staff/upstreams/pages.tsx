@@ -1,5 +1,5 @@
 /** Upstreams of text and media: their health, and overrides that take an upstream out of service. */
-import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
+import { UPSTREAM } from '../../../../services/resources/upstreams.ts';
 import { failingCallsOf } from '../../../../services/operations/concerns.ts';
 import { overrideUpstream } from '../../../../services/operations/override-upstream.ts';
 import type { ApiServices } from '../../../../api/services.ts';

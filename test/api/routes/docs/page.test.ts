@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { docsOf } from '../../../../api/routes/docs/page.ts';
+import { docsOf } from '../../../../api/docs-address.ts';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
 import type { TestApp } from '../../../support/app.ts';
 import { describeInBrowser } from '../../../support/browser.ts';

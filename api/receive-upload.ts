@@ -3,15 +3,15 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import busboy from 'busboy';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { UPLOADS } from '../../../domain/policy.ts';
-import { detectFileType, FILE_TYPE_BYTES, FILE_TYPES } from '../../../storage/file-type.ts';
-import type { RequestBody } from '../../endpoint/body.ts';
-import { component, object, text } from '../../../domain/json-schema.ts';
-import { receiving } from '../../receiving.ts';
-import { peek } from '../../../storage/peek.ts';
-import { ObjectTooLargeError } from '../../../storage/storage.ts';
-import type { ArrivingFile } from '../../../services/tasks/uploads.ts';
+import { badRequest, ServiceError } from '../domain/errors.ts';
+import { UPLOADS } from '../domain/policy.ts';
+import { detectFileType, FILE_TYPE_BYTES, FILE_TYPES } from '../storage/file-type.ts';
+import type { RequestBody } from './endpoint/body.ts';
+import { component, object, text } from '../domain/json-schema.ts';
+import { receiving } from './receiving.ts';
+import { peek } from '../storage/peek.ts';
+import { ObjectTooLargeError } from '../storage/storage.ts';
+import type { ArrivingFile } from '../services/tasks/uploads.ts';
 
 /** The name of the part that holds the file. */
 const FILE_PART = 'file';
