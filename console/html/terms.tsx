@@ -1,4 +1,4 @@
-/** The prices and terms of a model, under their names in the catalogue file. */
+/** The prices and terms of a model, in the reader's language. */
 import type { Terms } from '../../catalogue/offer.ts';
 import { formatDollars, parseUsd } from '../../domain/money.ts';
 import { Facts } from './components.tsx';
@@ -6,7 +6,13 @@ import { useTexts } from './page-context.ts';
 import type { Texts } from '../texts/texts.ts';
 
 export function TermFacts({ terms }: { terms: Terms }) {
-  return <Facts facts={Object.entries(terms).map(([name, value]) => [name.replaceAll('_', ' '), value])} />;
+  const { models } = useTexts();
+  return <Facts facts={Object.entries(terms).map(([name, value]) => [termName(name, models.terms), value])} />;
+}
+
+/** The name of a term; the name in the catalogue file if the texts have none, such as of a vendor's field. */
+function termName(name: string, names: Readonly<Record<string, string>>): string {
+  return names[name] ?? name.replaceAll('_', ' ');
 }
 
 export function PriceFacts({ prices }: { prices: Terms }) {

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { CONTENT_SWEEPS, eraseContent } from '../../db/queries/content.ts';
 import { findSentForm } from '../../db/queries/sent-forms.ts';
 import { suspendAccount } from '../../db/queries/accounts.ts';
+import { newId } from '../../domain/ids.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createTaskRow, keyOf, type TestCaller } from '../support/factories.ts';
@@ -48,7 +49,7 @@ describe('the playground', () => {
     const headers = {
       cookie: owner.cookie,
       'x-form-token': formToken,
-      'x-form-id': crypto.randomUUID(),
+      'x-form-id': newId('form'),
       'hx-request': 'true',
     };
     return fetch(`${app.baseUrl}${at}/files`, { method: 'POST', headers, body });
@@ -223,7 +224,7 @@ describe('the playground', () => {
     expect((await sendFile(pngFile(), { token: 'guess' })).status).to.equal(403);
     const theirs = `/console/accounts/${other.accountId}/playground`;
     expect((await sendFile(pngFile(), { at: theirs })).status).to.equal(404);
-    const stranger = { method: 'POST', redirect: 'manual', headers: { 'x-form-id': crypto.randomUUID() } } as const;
+    const stranger = { method: 'POST', redirect: 'manual', headers: { 'x-form-id': newId('form') } } as const;
     expect((await fetch(`${app.baseUrl}${path}/files`, stranger)).status).to.equal(303);
     expect(await app.storedFiles()).to.have.length(storedBefore);
   });

@@ -27,6 +27,7 @@ import {
   type UserVisit,
 } from '../../../page.ts';
 import { findFilteredAccount, readIfFiltered } from '../../../part-filter.ts';
+import { wordFor } from '../../../texts/texts.ts';
 import { showDelivery } from '../../webhooks/delivery.tsx';
 import { Deliveries } from '../deliveries.tsx';
 
@@ -126,7 +127,7 @@ async function showEndpoint(visit: UserVisit, services: ApiServices): Promise<Pa
                 {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
               </>,
             ],
-            [fields.events, endpoint.events.join(', ')],
+            [fields.events, endpoint.events.map((event) => wordFor('events', event, visit.texts)).join(', ')],
             [common.endpointId, <ShortId id={endpoint.id} href={null} />],
           ]}
         />
