@@ -39,6 +39,7 @@ import { statusEndpoints } from './routes/status/routes.ts';
 import { taskEndpoints } from './routes/tasks/routes.ts';
 import { countTokensEndpoints } from './routes/text/count-tokens.ts';
 import { textEndpoints } from './routes/text/routes.ts';
+import { storedResponseEndpoints } from './routes/text/stored-responses.ts';
 import { nativeEmbeddingsEndpoints } from './routes/text/native-embeddings.ts';
 import { usageEndpoints } from './routes/usage/routes.ts';
 import { videoTaskEndpoints } from './routes/videos/routes.ts';
@@ -47,7 +48,7 @@ import { deliveryEndpoints } from './routes/webhooks/deliveries.ts';
 import { webhookEndpoints } from './routes/webhooks/routes.ts';
 
 const MODELS = [...modelEndpoints, ...nativeModelEndpoints];
-const TEXT = [...textEndpoints, ...countTokensEndpoints, ...nativeEmbeddingsEndpoints];
+const TEXT = [...textEndpoints, ...storedResponseEndpoints, ...countTokensEndpoints, ...nativeEmbeddingsEndpoints];
 const SERVICE = [...healthEndpoints, ...metricsEndpoints];
 
 const ENDPOINTS = [

@@ -21,6 +21,7 @@ const ENCRYPTED: readonly EncryptedTable[] = [
   { table: 'users', key: ['id'], columns: ['second_factor_secret'], context: 'id' },
   // Responses to replay, which are stored for a day.
   { table: 'idempotency_keys', key: ['account_id', 'key'], columns: ['encrypted_body'], context: null },
+  { table: 'stored_responses', key: ['id'], columns: ['encrypted_content'], context: 'id' },
   { table: 'sent_forms', key: ['form_id'], columns: ['encrypted_answer'], context: 'form_id' },
 ];
 

@@ -22,6 +22,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   'idempotency keys': rowsWhere('idempotency_keys', `coalesce(expires_at, lease_until) < now() - interval '1 hour'`),
   'request windows': rowsWhere('request_windows', `window_start < now() - interval '10 minutes'`),
   'slots of free text': rowsWhere('text_free_slots', `taken_at < now() - interval '10 minutes'`),
+  'stored responses': rowsWhere('stored_responses', `expires_at < now()`),
   events: deleteOldEvents,
   'webhook endpoints': rowsWhere(
     'webhook_endpoints',

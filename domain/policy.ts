@@ -39,6 +39,18 @@ export const BODIES = {
   embeddings: { maxBytes: 8 * MIB, maxDepth: 8, maxValues: 310_000 },
 };
 
+/** Contract 4.8.2: stored responses. */
+export const RESPONSES = {
+  defaultMinutes: 60,
+  maxMinutes: 1_440,
+  /** A longer response is not stored: its new input and its answer together. */
+  maxBytes: 4 * MIB,
+  /** The most that one request may read from the store. */
+  maxConversation: { responses: 1_000, bytes: 8 * MIB },
+  /** Beyond this, the responses that were not used for the longest time are removed. */
+  perAccount: { responses: 10_000, bytes: 256 * MIB },
+};
+
 /** Contract 4.8.5. */
 export const EMBEDDINGS = { maxInputs: 2_048, maxDimensions: 65_536 };
 

@@ -184,9 +184,14 @@ export interface TextRequest extends Cacheable {
   readonly hasVendorTools?: boolean | undefined;
   /** Messages only: the vendor's betas that the client uses, and that fields of its body need. */
   readonly betas?: readonly string[] | undefined;
-  /** Responses only: the fields that the answer repeats from the request. */
+  /** Responses only: the fields that the answer repeats from the request, and whether it is stored. */
   readonly echo?:
-    | { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined }
+    | {
+        readonly instructions?: string | undefined;
+        readonly metadata?: JsonObject | undefined;
+        readonly previousResponseId?: string | undefined;
+        readonly isStored?: boolean | undefined;
+      }
     | undefined;
   /** The fields that the answer's headers report as without effect. */
   readonly unused?: UnusedFields | undefined;

@@ -27,6 +27,7 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   reconciliation_id: { description: 'The `id` of a reconciliation', id: 'reconciliation' },
   model_id: { description: 'The id of a model' },
   model: { description: 'The id of a text model' },
+  response_id: { description: 'The `id` of a response' },
   webhook_id: { description: 'The `id` of a webhook endpoint', id: 'webhookEndpoint' },
   delivery_id: { description: 'The `id` of a delivery', id: 'delivery' },
   account_id: { description: 'The `id` of an account', id: 'account' },

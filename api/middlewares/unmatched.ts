@@ -16,6 +16,8 @@ const NATIVE = 'Use POST /v1beta/models/{model}:generateContent.';
 
 /** Calls of OpenAI whose last segment would match the id in a path of videos. */
 const VIDEO_CALLS = /^\/v1\/videos\/(?:edits|extensions|characters|generations)$/;
+/** The same in a path of responses. */
+const RESPONSE_CALLS = /^\/v1\/responses\/compact$/;
 
 /** Replacements for endpoints of other services that clients try, by path. The first match applies. */
 const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
@@ -82,7 +84,7 @@ export function unmatched(router: RouterInstance, other?: OtherAddress) {
     const layers = router.match(context.path, context.method).path.filter(({ path }) => !isCustom || isEscaped(path));
     const exact = layers.filter(({ path }) => path === context.path);
     const methods = new Set((exact.length > 0 ? exact : layers).flatMap((layer) => layer.methods));
-    if (methods.size === 0 || VIDEO_CALLS.test(context.path)) {
+    if (methods.size === 0 || VIDEO_CALLS.test(context.path) || RESPONSE_CALLS.test(context.path)) {
       throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. ${adviceFor(context)}`);
     }
     const allowed = [...methods].toSorted().join(', ');

@@ -6,6 +6,7 @@ import { createFindPrices } from '../../services/money/customer-prices.ts';
 import { createFindBudget } from '../../services/money/end-user-budgets.ts';
 import { vendorOf } from '../../services/operations/media-circuits.ts';
 import { startUpstreamControl, type UpstreamControl } from '../../services/operations/upstream-control.ts';
+import { createResponseStore } from '../../services/text/stored-responses.ts';
 import { createTextService, type TextService } from '../../services/text/text-service.ts';
 import type { Config } from '../../config.ts';
 import { type CallRecorder, createCallRecorder } from '../../db/call-recorder.ts';
@@ -40,7 +41,7 @@ export function openText(
   cutoffMs: number | null,
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
-  const { database, clock, catalogue, models, log, metrics, tracing } = dependencies;
+  const { database, clock, catalogue, models, encryption, log, metrics, tracing } = dependencies;
   const calls = createCallRecorder(database, log);
   const observer = observeUpstreams({ log, metrics, tracing, calls });
   const upstreams = openTextUpstreams(config, files.current().upstreams, observer);
@@ -55,6 +56,7 @@ export function openText(
     log,
   });
   watchOpenCircuits(metrics.registry, () => restsOf(control));
+  const responses = createResponseStore({ database, encryption, log });
   const service = createTextService({
     get catalogue() {
       return catalogue();
@@ -64,6 +66,7 @@ export function openText(
     findPrices: createFindPrices(database),
     findBudget: createFindBudget(database),
     billing,
+    responses,
     clock,
     hasCredit: (accountId) => retryOnLostConnection(() => hasCredit(database, accountId)),
     log,
@@ -78,6 +81,7 @@ export function openText(
     close: async () => {
       control.stop();
       await service.idle();
+      await responses.stop();
       await billing.close();
       await upstreams.close();
       await calls.stop();

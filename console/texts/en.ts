@@ -259,6 +259,7 @@ export const en = {
     requests: 'Requests',
     reserved_usd: 'Held',
     resolution: 'Resolution',
+    response_minutes: 'Storage of responses in minutes',
     revenue_usd: 'Revenue',
     role: 'Role',
     rules: 'Rules',
@@ -796,6 +797,8 @@ export const en = {
     notGiven: 'not set',
     asAll: 'default',
     contentDaysHint: 'Genway erases prompts, inputs and results of tasks after this time. Leave empty for never.',
+    responseMinutesHint:
+      'How long clients may continue a response of a text model. 0 stores none. Leave empty for an hour.',
     erased: 'Content erased up to',
     erase: 'Erase content',
     eraseHint:

@@ -23,6 +23,8 @@ export interface Account {
   readonly lowBalance: PicoUsd | null;
   /** The number of days after which the content of a task is erased; null for never. */
   readonly contentDays: number | null;
+  /** How long responses of text models are stored, 0 for never; null for the default. */
+  readonly responseMinutes: number | null;
   /** Older content is erased, or will be as soon as it is not in use; null if no erasure was requested. */
   readonly eraseBefore: Date | null;
   /** When the account was suspended, so that none of its keys work; null while it is open. */
@@ -40,7 +42,7 @@ export interface Account {
 /** The fields of an account that operators may change. An absent field does not change. */
 export type AccountDetails = OptionalFields<
   Account,
-  'name' | 'email' | 'externalId' | 'maxConcurrentTasks' | 'contentDays' | keyof BillingDetails
+  'name' | 'email' | 'externalId' | 'maxConcurrentTasks' | 'contentDays' | 'responseMinutes' | keyof BillingDetails
 >;
 
 /** The billing details on receipts and invoices. The account's owner may also change them. */

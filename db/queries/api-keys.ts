@@ -34,6 +34,8 @@ export interface Caller {
     readonly prices: readonly PlannedVersion[];
     /** Grows with each change of its end users' budgets; 0 before the first change. */
     readonly budgetsVersion: number;
+    /** How long responses of text models are stored, 0 for never; null for the default. */
+    readonly responseMinutes: number | null;
   };
 }
 
@@ -54,6 +56,7 @@ type CallerRow = KeyRow & {
   topped_up_at: Date | null;
   suspended_at: Date | null;
   budgets_version: number;
+  response_minutes: number | null;
   planned: readonly PlannedVersion[] | null;
 };
 
@@ -78,7 +81,7 @@ export async function insertApiKey(
 export async function findCallers(database: Database, digests: readonly Buffer[]): Promise<readonly (Caller | null)[]> {
   const { rows } = await database.raw<{ rows: (CallerRow & { readonly digest: Buffer })[] }>(
     /* sql */ `
-    SELECT api_keys.*, topped_up_at, suspended_at, budgets_version, ${PLANNED_VERSIONS} AS planned
+    SELECT api_keys.*, topped_up_at, suspended_at, budgets_version, response_minutes, ${PLANNED_VERSIONS} AS planned
     FROM api_keys JOIN accounts ON accounts.id = account_id WHERE digest = ANY (:digests)`,
     { digests: [...digests] },
   );
@@ -167,8 +170,17 @@ function toColumns({ disabled, ...fields }: KeySettings): Record<string, unknown
 }
 
 function toCaller(row: CallerRow): Caller {
-  const { account_id: id, topped_up_at: toppedUpAt, suspended_at: suspendedAt, budgets_version: budgetsVersion } = row;
-  return { key: toApiKey(row), account: { id, toppedUpAt, suspendedAt, prices: row.planned ?? [], budgetsVersion } };
+  return {
+    key: toApiKey(row),
+    account: {
+      id: row.account_id,
+      toppedUpAt: row.topped_up_at,
+      suspendedAt: row.suspended_at,
+      prices: row.planned ?? [],
+      budgetsVersion: row.budgets_version,
+      responseMinutes: row.response_minutes,
+    },
+  };
 }
 
 function toApiKey(row: KeyRow): ApiKey {

@@ -81,6 +81,8 @@ CREATE TABLE accounts (
   low_balance pico_usd CHECK (low_balance > 0),
   low_balance_since timestamptz,
   content_days integer CHECK (content_days > 0),
+  -- How long responses of text models are stored; null for the default.
+  response_minutes integer CHECK (response_minutes BETWEEN 0 AND 1440),
   erase_before timestamptz(3),
   billing_name text CHECK (length(billing_name) BETWEEN 1 AND 200),
   billing_address text CHECK (length(billing_address) BETWEEN 1 AND 500),

@@ -11,6 +11,9 @@
 --   vendor may bill. The usage that clients pay for is in `text_requests`. `number` counts only attempts with a row.
 -- - A slot is one of the few requests per minute to free models that an account has. The table is unlogged: after a
 --   crash of the database, the slots of the last minute are free again.
+-- - A stored response can be continued and referred to until it expires; each use postpones the expiry. Its content,
+--   the new input and the response, is encrypted. `previous_id` is the stored response that it continues; without that
+--   row, the conversation cannot be continued.
 -- - Rows refer to accounts and keys without foreign keys: the ledger's trigger refuses unknown ones, and a check for
 --   each row would cost more than the row.
 
@@ -133,6 +136,22 @@ CREATE TABLE failed_text_attempts (
 CREATE INDEX failed_text_attempts_by_time ON failed_text_attempts (created_at, text_request_id, number);
 CREATE TRIGGER failed_text_attempts_are_kept BEFORE UPDATE OR DELETE ON failed_text_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER failed_text_attempts_not_truncated BEFORE TRUNCATE ON failed_text_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE stored_responses (
+  id text COLLATE "C" PRIMARY KEY,
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  -- As the client got it. Upstreams choose the ids that Genway passes on, and may choose one twice.
+  response_id text COLLATE "C" NOT NULL,
+  item_ids text[] COLLATE "C" NOT NULL,
+  previous_id text COLLATE "C",
+  encrypted_content bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL
+);
+CREATE INDEX stored_responses_by_response ON stored_responses (account_id, response_id);
+CREATE INDEX stored_responses_by_item ON stored_responses USING gin (item_ids);
+CREATE INDEX stored_responses_by_age ON stored_responses (account_id, created_at);
+CREATE INDEX stored_responses_by_expiry ON stored_responses (expires_at);
 
 CREATE TYPE text_settlement AS (id text, created_at timestamptz(3), account_id text, api_key_id text, request_id text,
   model text, format text, streamed boolean, upstream text, upstream_format text, upstream_model text, outcome text,

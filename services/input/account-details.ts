@@ -9,9 +9,20 @@ export function toDetails(body: AccountDetailsBody): AccountDetails {
     external_id: externalId,
     max_concurrent_tasks: maxConcurrentTasks,
     content_days: contentDays,
+    response_minutes: responseMinutes,
     billing_name: billingName,
     billing_address: billingAddress,
     tax_id: taxId,
   } = body;
-  return { name, email, externalId, maxConcurrentTasks, contentDays, billingName, billingAddress, taxId };
+  return {
+    name,
+    email,
+    externalId,
+    maxConcurrentTasks,
+    contentDays,
+    responseMinutes,
+    billingName,
+    billingAddress,
+    taxId,
+  };
 }

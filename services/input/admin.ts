@@ -4,7 +4,7 @@ import Joi from 'joi';
 import { LIMIT_PERIODS } from '../../domain/api-key.ts';
 import { hasExistingDay } from '../../domain/day.ts';
 import type { PriceRule } from '../../domain/price-list.ts';
-import { END_USERS } from '../../domain/policy.ts';
+import { END_USERS, RESPONSES } from '../../domain/policy.ts';
 import { ADMIN_ROLES } from '../../domain/roles.ts';
 import { isListFactor, MAX_RULES } from '../money/price-lists.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from './usd.ts';
@@ -64,6 +64,15 @@ const accountDetails = {
       .min(1)
       .max(MAX_CONTENT_DAYS)
       .description('The days after which prompts, inputs and results are erased. Null for never'),
+  ),
+  response_minutes: orNull(
+    Joi.number()
+      .integer()
+      .min(0)
+      .max(RESPONSES.maxMinutes)
+      .description(
+        `The minutes for which responses are stored, for requests that continue them. 0 for never, null for the default of ${RESPONSES.defaultMinutes}`,
+      ),
   ),
   ...billingDetails,
 };

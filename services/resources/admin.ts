@@ -46,6 +46,10 @@ export const LISTED_ACCOUNT = resource<Account>(
       'The maximum of running tasks. Null for the default',
     ),
     content_days: CONTENT_DAYS,
+    response_minutes: field.integer.orNull(
+      'responseMinutes',
+      'How long responses of text models are stored, 0 for never. Null for the default',
+    ),
     billing_name: field.text.orNull('billingName', 'The name on receipts and invoices. Null for `name`'),
     billing_address: field.text.orNull('billingAddress', 'The address on receipts and invoices'),
     tax_id: field.text.orNull('taxId', 'The tax number on receipts and invoices'),

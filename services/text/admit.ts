@@ -16,6 +16,8 @@ import { endUserOf } from './end-user.ts';
 import { inputTokenEstimate } from './estimate-tokens.ts';
 import { maxCallCount, type ReadRequest } from './exchange.ts';
 import type { TextServices } from './services.ts';
+import type { StoreResponse } from './store-answer.ts';
+import { mayRefer, storedMinutesOf } from './stored-responses.ts';
 
 /** A request to a text endpoint. */
 export interface IncomingTextRequest {
@@ -40,6 +42,8 @@ export interface AdmittedCall extends Pick<IncomingTextRequest, 'context' | 'cal
   readonly read: ReadRequest;
   readonly model: TextModel;
   readonly hold: TextHold;
+  /** Stores the answer; null if it is not to be stored. */
+  readonly store: StoreResponse | null;
 }
 
 /** @throws ServiceError for every reason not to call the model */
@@ -48,12 +52,18 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
   const { requestId, receivedAtMs: timedFromMs } = context.state;
   const startedAtMs = services.clock.nowMs();
   const { body: given } = incoming;
-  const body = typeof given === 'function' ? await receiveBody(given, incoming, services) : given;
+  const sent = typeof given === 'function' ? await receiveBody(given, incoming, services) : given;
   // The request keeps this catalogue even if a new one replaces it.
   const { catalogue } = services;
-  const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
+  const compatibility = compatibilityOf(parseContext.address?.model ?? sent['model'], catalogue);
+  const refers = mayRefer(format.name, compatibility);
+  const { body, previousId } = refers
+    ? await services.responses.complete(sent, caller.account.id)
+    : { body: sent, previousId: null };
   const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
-  const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
+  const isStored = refers && sent['store'] !== false && storedMinutesOf(caller.account) > 0;
+  const understood = refers ? { ...parsed, echo: { ...parsed.echo, isStored } } : parsed;
+  const { model, request } = chooseModel(format.name, body, understood, caller.key, catalogue);
   services.assertEnabled(model.id);
   const prices = await services.findPrices(caller.account, startedAtMs);
   const endUser = endUserOf(body);
@@ -80,7 +90,15 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
     callCount: maxCallCount(model, request),
   });
   const read = { format, body, request, model, streamsArray };
-  return { context, caller, format, streamsArray, requestId, startedAtMs, timedFromMs, read, model, hold };
+  const storing = {
+    accountId: caller.account.id,
+    previousId,
+    body: sent,
+    createdAt: new Date(startedAtMs),
+    minutes: storedMinutesOf(caller.account),
+  };
+  const store = isStored ? (response: JsonObject) => services.responses.store(storing, response) : null;
+  return { context, caller, format, streamsArray, requestId, startedAtMs, timedFromMs, read, model, hold, store };
 }
 
 /** Reads the body. Refuses a large one before parsing it, if its model or account would refuse it later. */

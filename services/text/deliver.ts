@@ -25,6 +25,7 @@ import {
 } from './exchange.ts';
 import { createReply, type DrainAnswer, type Reply } from './reply.ts';
 import type { TextServices } from './services.ts';
+import { storingAnswer } from './store-answer.ts';
 
 /** The progress of a call. */
 interface Progress {
@@ -200,7 +201,7 @@ function errorOf(error: unknown): Error {
  * @throws ServiceError when no upstream answers, or one breaks off
  */
 function callOnce(
-  { context: client, caller, model, read, hold, requestId, startedAtMs }: AdmittedCall,
+  { context: client, caller, model, read, hold, requestId, startedAtMs, store }: AdmittedCall,
   { upstreams, clock }: TextServices,
   progress: Progress,
   watch: Watch,
@@ -239,7 +240,7 @@ function callOnce(
       if (choice === 0) progress.meter = meter;
       else progress.others[choice - 1] = meter;
       reportUnused(client, exchange.unusedFields);
-      return exchange;
+      return store === null ? exchange : storingAnswer(exchange, store);
     },
     begin: async (answer, exchange) => {
       progress.answer = answer;

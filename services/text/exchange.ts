@@ -52,6 +52,8 @@ export interface Exchange extends PreparedRequest {
   readonly readStream: () => Stage<Frame, Piece>;
   /** Reads an answer that the upstream sends whole although it should stream, or the reverse; null for embeddings. */
   readonly unexpected: UnexpectedAnswer | null;
+  /** Resolves when what was read of the answer is stored; null or absent if nothing is to be stored. */
+  readonly stored?: () => Promise<void> | null;
 }
 
 interface UnexpectedAnswer {

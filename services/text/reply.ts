@@ -46,7 +46,7 @@ class WholeReading {
   async read(answer: Answer, exchange: Exchange): Promise<WrittenJson | null> {
     const { unexpected } = exchange;
     if (unexpected !== null && answer.isEventStream && !(await answer.startsWithJson())) {
-      return this.#collect(answer, exchange.splitStream(), unexpected.collectStream());
+      return this.#collect(answer, exchange, unexpected.collectStream());
     }
     const bytes = await answer.readAll(this.#bytesLeft);
     const body = await exchange.readResult(bytes);
@@ -57,15 +57,16 @@ class WholeReading {
   /** Reads the stream of an upstream that ignores `stream: false`. */
   async #collect(
     answer: Answer,
-    splitter: Stage<Buffer, Frame>,
+    { splitStream, stored }: Exchange,
     stage: Stage<Frame, JsonObject>,
   ): Promise<WrittenJson | null> {
+    const splitter = splitStream();
     let body: JsonObject | null = null;
     const take = (whole: JsonObject): void => {
       body = whole;
     };
     for (;;) {
-      const byteLength = await readFrames(answer, splitter, stage, take);
+      const byteLength = await readFrames(answer, splitter, stage, take, stored);
       if (byteLength === null) return body && writeJson(body);
       this.#count(byteLength);
     }
@@ -188,7 +189,7 @@ class StreamedReply implements Reply {
       const pieces = await unexpected.streamResult(await answer.readAll(MAX_RESULT_BYTES));
       return () => this.#send(pieces);
     }
-    const reading = new StreamReading(exchange.splitStream(), exchange.readStream());
+    const reading = new StreamReading(exchange);
     const hasStarted = (): boolean => meter.hasStarted && reading.heldLength > 0;
     while (!hasStarted() && !reading.hasEnded && reading.heldLength < MAX_HELD_LENGTH) {
       await reading.read(answer);

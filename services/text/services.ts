@@ -5,6 +5,7 @@ import type { Clock } from '../../db/database-clock.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { FindPrices } from '../money/customer-prices.ts';
 import type { FindBudget } from '../money/end-user-budgets.ts';
+import type { ResponseStore } from './stored-responses.ts';
 import type { TextBilling } from '../../db/text-money/billing.ts';
 
 export interface TextServices {
@@ -16,6 +17,7 @@ export interface TextServices {
   readonly findPrices: FindPrices;
   readonly findBudget: FindBudget;
   readonly billing: TextBilling;
+  readonly responses: ResponseStore;
   /** Whether an account has any credit left. */
   readonly hasCredit: (accountId: string) => Promise<boolean>;
   /** The clock for the dates of requests. */

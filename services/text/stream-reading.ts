@@ -4,22 +4,21 @@ import { type Frame, isLong, readFrame } from '../../text/frames.ts';
 import { runInSteps } from '../../text/json/steps.ts';
 import type { Emit, Stage } from '../../text/stage.ts';
 import type { Piece } from './client-stream.ts';
+import type { Exchange } from './exchange.ts';
 
 export class StreamReading {
   readonly #stage: Stage<Frame, Piece>;
   readonly #splitter: Stage<Buffer, Frame>;
+  readonly #stored: Exchange['stored'];
   #held: Piece[] = [];
   #heldLength = 0;
   #hasEnded = false;
   #failure: { readonly error: unknown } | null = null;
 
-  /**
-   * @param splitter splits the stream into frames
-   * @param stage converts the frames to events for the client
-   */
-  constructor(splitter: Stage<Buffer, Frame>, stage: Stage<Frame, Piece>) {
-    this.#splitter = splitter;
-    this.#stage = stage;
+  constructor({ splitStream, readStream, stored }: Exchange) {
+    this.#stage = readStream();
+    this.#splitter = splitStream();
+    this.#stored = stored;
   }
 
   /** The amount held, in bytes or characters. */
@@ -44,7 +43,7 @@ export class StreamReading {
       this.#heldLength += piece.length;
     };
     try {
-      this.#hasEnded = (await readFrames(answer, this.#splitter, this.#stage, hold)) === null;
+      this.#hasEnded = (await readFrames(answer, this.#splitter, this.#stage, hold, this.#stored)) === null;
     } catch (error) {
       this.#failure = { error };
     }
@@ -69,6 +68,7 @@ export async function readFrames<Output>(
   splitter: Stage<Buffer, Frame>,
   stage: Stage<Frame, Output>,
   emit: Emit<Output>,
+  stored: Exchange['stored'] = () => null,
 ): Promise<number | null> {
   const bytes = await answer.read();
   const frames: Frame[] = [];
@@ -77,5 +77,6 @@ export async function readFrames<Output>(
   else splitter.push(bytes, take);
   for (const frame of frames) stage.push(isLong(frame) ? await runInSteps(readFrame(frame)) : frame, emit);
   if (bytes === null) stage.end(emit);
+  await stored();
   return bytes?.byteLength ?? null;
 }

@@ -6,6 +6,7 @@ import { deliver } from './deliver.ts';
 import { trackDepartedClients } from './departed-clients.ts';
 import { BufferedReply } from './reply.ts';
 import type { TextServices } from './services.ts';
+import type { ResponseStore } from './stored-responses.ts';
 
 /** If recording a charge takes longer, the answer does not wait for it. */
 const MAX_RECORDING_MS = 2_000;
@@ -24,6 +25,8 @@ export interface TextService {
    * @throws ServiceError for every reason not to call the model, and for every failure
    */
   answer(incoming: IncomingTextRequest): Promise<string>;
+  /** The stored responses. */
+  readonly responses: Pick<ResponseStore, 'complete' | 'find' | 'remove'>;
   /** Counts the input tokens of a request, free of charge. */
   countInput(request: CountRequest): Promise<InputTokens>;
   /** Includes a call in `idle` even before it is admitted. */
@@ -48,6 +51,7 @@ export function createTextService(services: TextServices): TextService {
       await Promise.race([recorded, sleep(MAX_RECORDING_MS, undefined, { ref: false })]);
       return reply.take();
     },
+    responses: services.responses,
     countInput: (request) => countInput(request, services),
     track: (call) => {
       running.add(call);

@@ -7,7 +7,7 @@ import { LIMIT_PERIODS } from '../../domain/api-key.ts';
 import { DOCUMENT_KINDS } from '../../domain/billing-document.ts';
 import { TASK_ERROR_CODES } from '../../domain/errors.ts';
 import { findPosting, TRANSFERS } from '../../domain/ledger.ts';
-import { END_USERS, IDEMPOTENCY, REFUSED_CALLS, WEBHOOKS } from '../../domain/policy.ts';
+import { END_USERS, IDEMPOTENCY, REFUSED_CALLS, WEBHOOKS, RESPONSES } from '../../domain/policy.ts';
 import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
 import { TASK_STATUSES } from '../../domain/task.ts';
 import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../domain/text-tokens.ts';
@@ -112,6 +112,10 @@ describe('the domain rules that PostgreSQL also enforces', () => {
   it('shorten the texts of refused calls alike', async () => {
     for (const name of ['refused_calls_path_check', 'refused_calls_reason_check'])
       expect(await constraintOf(name, 'refused_calls')).to.include(`<= ${REFUSED_CALLS.maxText}`);
+  });
+
+  it('bound the time for which responses are stored alike', async () => {
+    expect(await constraintOf('accounts_response_minutes_check', 'accounts')).to.include(`<= ${RESPONSES.maxMinutes}`);
   });
 
   it('fence text processes by the same lease and the same silence', async () => {

@@ -264,6 +264,10 @@ describe('the rules of the database', () => {
       ['an external id that is empty or too long', [{ external_id: '' }, { external_id: 'a'.repeat(201) }]],
       ['a limit of no tasks', { max_concurrent_tasks: 0 }],
       ['a lifetime of no days', { content_days: 0 }],
+      [
+        'a storage of responses of less than no time or of more than a day',
+        [{ response_minutes: -1 }, { response_minutes: 1_441 }],
+      ],
       ['an account that begins with money', balances.map((column) => ({ [column]: 1 })), 'accounts_start_empty'],
       ['an account that begins as topped up', { topped_up_at: new Date() }, 'accounts_start_empty'],
     ]);
@@ -1586,6 +1590,16 @@ describe('the rules of the database', () => {
     const form = { form_id: 'form', request_digest: randomBytes(32) };
     const session = { digest, user_id: user.id, user_agent: '', expires_at: later };
     const link = { digest, user_id: user.id, purpose: 'invitation', expires_at: later };
+    const stored = {
+      id: 'response',
+      response_id: 'resp_1',
+      item_ids: [],
+      encrypted_content: Buffer.alloc(1),
+      expires_at: later,
+    };
+    refusesRows('stored_responses', ({ account }) => ({ ...stored, account_id: account.id }), [
+      ['a response of no account', { account_id: newId('account') }, 'stored_responses_account_id_fkey'],
+    ]);
     refusesTwice('an order of an e-mail to an address', 'link_mails', () => ({ email: user.email }));
     refusesTwice('a count of attempts to sign in', 'sign_in_attempts', () => ({ subject: 'user', attempts: 1 }));
     refusesRows('user_identities', () => identity, [['an identity of nobody', nobody, 'user_identities_user_id_fkey']]);

@@ -66,6 +66,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   sellers: { because: 'one for each change of the configuration' },
   sent_forms: { sweep: 'sent forms' },
   sessions: { sweep: 'sessions' },
+  stored_responses: { sweep: 'stored responses' },
   sign_in_attempts: { sweep: 'attempts to sign in' },
   secret_marks: { because: 'one row for each kind of secret' },
   failed_text_attempts: { because: 'their costs are of the books, and few attempts fail after they have used tokens' },

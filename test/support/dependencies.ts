@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { createFindPrices } from '../../services/money/customer-prices.ts';
 import { createFindBudget } from '../../services/money/end-user-budgets.ts';
 import type { AppDependencies, AppSettings } from '../../api/app.ts';
+import { createResponseStore } from '../../services/text/stored-responses.ts';
 import { createTextService, type TextService } from '../../services/text/text-service.ts';
 import type { TextServices, TextSettings } from '../../services/text/services.ts';
 import { CATALOGUE } from './catalogue.ts';
@@ -16,6 +17,7 @@ import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { NO_STARTER } from './starter.ts';
 
 export const KEY_PEPPER = Buffer.alloc(32, 1);
+export const ENCRYPTION = createEncryption(Buffer.alloc(32, 2));
 export const METRICS_TOKEN = 'the-token-of-prometheus';
 export const ADMIN_TOKEN = 'the-token-of-the-operators';
 
@@ -92,7 +94,7 @@ export function testDependencies({
     catalogue: () => catalogue,
     configuration: NO_FILES,
     openIdProvider: null,
-    encryption: createEncryption(Buffer.alloc(32, 2)),
+    encryption: ENCRYPTION,
     starter: NO_STARTER,
     workflows: NO_WORKFLOWS,
     moderator: null,
@@ -108,7 +110,9 @@ export function testDependencies({
 }
 
 interface GivenTextServices
-  extends Partial<Pick<TextServices, 'clock' | 'assertEnabled'>>, Pick<TextServices, 'upstreams' | 'billing'> {
+  extends
+    Partial<Pick<TextServices, 'clock' | 'assertEnabled' | 'responses'>>,
+    Pick<TextServices, 'upstreams' | 'billing'> {
   readonly catalogue: TextServices['catalogue'];
   readonly log: Logger;
   readonly settings?: Partial<TextSettings>;
@@ -121,6 +125,7 @@ export function testTextService(database: Database, { settings = {}, ...given }:
     clock: MACHINE_CLOCK,
     findPrices: createFindPrices(database),
     findBudget: createFindBudget(database),
+    responses: createResponseStore({ database, encryption: ENCRYPTION, log: given.log }),
     ...given,
     settings: { cutoffMs: null, keepAliveMs: 15_000, stallMs: 60_000, readOnMs: 60_000, ...settings },
   });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import type { TextBilling, TextCharge, TextOutcome } from '../../db/text-money/billing.ts';
 import { type AppSettings, createTextApp } from '../../api/app.ts';
+import { createResponseStore } from '../../services/text/stored-responses.ts';
 import type { TextSettings } from '../../services/text/services.ts';
 import { digestApiKey, newApiKey } from '../../services/people/api-key-digest.ts';
 import { listen } from '../../api/http-server.ts';
@@ -18,7 +19,7 @@ import { startTextSimulator } from './simulator.ts';
 import { createGuardedClient } from '../../providers/guard/address-guard.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createTestDatabase } from './database.ts';
-import { KEY_PEPPER, testDependencies, testTextService } from './dependencies.ts';
+import { ENCRYPTION, KEY_PEPPER, testDependencies, testTextService } from './dependencies.ts';
 import { createAccount, createKey } from './factories.ts';
 import { useStarted } from './started.ts';
 import { startTextParts } from './text-parts.ts';
@@ -100,7 +101,9 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   });
   const { log, metrics, upstreams, billing } = parts;
   const { recording, charges, outcomes, settled } = recorded(billing, options.refuseHold);
+  const responses = createResponseStore({ database, encryption: ENCRYPTION, log });
   const service = testTextService(database, {
+    responses,
     catalogue,
     upstreams,
     billing: recording,
@@ -170,6 +173,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       service.stop(0);
       await server.stop(0);
       await service.idle();
+      await responses.stop();
       await guardedClient.close();
       await parts.stop();
       await simulator.stop();

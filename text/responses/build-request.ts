@@ -50,11 +50,15 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   const input = Array.isArray(body['input'])
     ? body['input'].filter(isSelfContained).map((item) => forwardedItem(item, callIds))
     : body['input'];
+  const { previous_response_id: _before, ...fields } = forwardedFields(
+    body,
+    READ_REQUEST[options.compatibility ?? 'specification'],
+  );
   return {
     path: PATH,
     headers: headersOf(options),
     body: {
-      ...forwardedFields(body, READ_REQUEST[options.compatibility ?? 'specification']),
+      ...fields,
       ...(Array.isArray(body['tools']) && { tools: forwardedTools(body['tools']) }),
       ...forwardedReasoning(body, request, options),
       ...compact({ max_output_tokens: outputBound(request) }),

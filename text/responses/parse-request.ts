@@ -38,9 +38,13 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
 }
 
 function echoOf(request: Request): TextRequest['echo'] {
-  const instructions = request.get('instructions');
-  const metadata = request.get('metadata');
-  return instructions === undefined && metadata === undefined ? undefined : compact({ instructions, metadata });
+  const echo = compact({
+    instructions: request.get('instructions'),
+    metadata: request.get('metadata'),
+    previousResponseId: request.get('previous_response_id'),
+    isStored: request.get('store'),
+  });
+  return Object.keys(echo).length === 0 ? undefined : echo;
 }
 
 function instructionsOf(request: Request): Turn[] {

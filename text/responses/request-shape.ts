@@ -107,13 +107,16 @@ const requestOf = (select: ReaderSelector) =>
       prompt_cache_retention: ignoredAs('string'),
       safety_identifier: forwardedAs('string'),
       service_tier: ignoredAs('string'),
-      store: ignoredAs('boolean'),
+      store: select(optional(described(readBoolean, 'Whether the response is stored')), ignoredAs('boolean')),
       stream_options: forwardedAs('object'),
       top_logprobs: forwardedAs('number'),
       truncation: forwardedAs('string'),
       // Not standard, but sent by a widely used client.
       client_metadata: ignoredAs('object'),
-      previous_response_id: refused(STATELESS),
+      previous_response_id: select(
+        optional(described(readString, 'The stored response that the request continues')),
+        refused(STATELESS),
+      ),
       conversation: refused(STATELESS),
       prompt: refused('prompt templates are not stored; send "instructions" and "input"'),
       context_management: refused('shorten the conversation in "input" yourself'),

@@ -16,6 +16,7 @@ import { refusalsIn } from '../../openapi/text.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import type { Context } from '../../state.ts';
 import { chooseModel, compatibilityOf } from '../../../services/text/choose-model.ts';
+import { mayRefer } from '../../../services/text/stored-responses.ts';
 
 interface CountDefinition {
   readonly request: RequestLine;
@@ -49,12 +50,14 @@ function presentErrorIn({ client }: WireFormat) {
 /** The input tokens of a body in a format. Sets the header that names who counted. */
 async function countIn(
   format: WireFormat,
-  body: JsonObject,
+  sent: JsonObject,
   parseContext: Pick<ParseContext, 'address'>,
   { caller, context }: { readonly caller: Caller; readonly context: Context },
   { catalogue, text }: ApiServices,
 ): Promise<number> {
-  const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
+  const compatibility = compatibilityOf(parseContext.address?.model ?? sent['model'], catalogue);
+  const refers = mayRefer(format.name, compatibility);
+  const { body } = refers ? await text.responses.complete(sent, caller.account.id) : { body: sent };
   const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
   const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
   const counted = { format, body, request, model, accountId: caller.account.id };

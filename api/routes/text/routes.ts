@@ -47,7 +47,7 @@ export const textEndpoints = endpoints('Text', {
     format: FORMATS.responses,
     summary: 'Create a response',
     description:
-      'Genway stores no conversations: send the whole conversation in `input`. With `stream: true`: `response.created`, ' +
+      'Send the whole conversation in `input`; on models with full compatibility, `previous_response_id` may stand for its beginning. With `stream: true`: `response.created`, ' +
       '`response.output_text.delta`, `response.function_call_arguments.delta`, …, `response.completed`.',
     body: textBody('ResponsesRequest', { model: 'textg-6-luna', input: 'Name three lighthouses.' }),
     answers: wholeOrStreamed('ResponsesResponse'),

@@ -26,7 +26,14 @@ describe('db/queries/api-keys', () => {
     expect(await findApiKey(database, key.id)).to.deep.equal(key);
     expect(await findCaller(database, digest)).to.deep.equal({
       key,
-      account: { id: account.id, toppedUpAt: null, suspendedAt: null, prices: [], budgetsVersion: 0 },
+      account: {
+        id: account.id,
+        toppedUpAt: null,
+        suspendedAt: null,
+        prices: [],
+        budgetsVersion: 0,
+        responseMinutes: null,
+      },
     });
   });
 

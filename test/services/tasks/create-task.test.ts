@@ -56,7 +56,14 @@ describe('a create call whose commit is not acknowledged', () => {
     proxy.swallowAnswers();
     const caller = {
       key,
-      account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null, prices: [], budgetsVersion: 0 },
+      account: {
+        id: key.accountId,
+        toppedUpAt: new Date(),
+        suspendedAt: null,
+        prices: [],
+        budgetsVersion: 0,
+        responseMinutes: null,
+      },
     };
     const created = createTask(caller, request, 'req_x', null);
     const tasks = () => testDatabase.database('tasks').where({ account_id: key.accountId }).pluck('id');
@@ -104,7 +111,14 @@ describe('a create call that the balance does not cover', () => {
       const check = createAffordabilityCheck(database, { deadlineMs: 60_000, concurrentTasks: 10 });
       const caller = {
         key,
-        account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null, prices: [], budgetsVersion: 0 },
+        account: {
+          id: key.accountId,
+          toppedUpAt: new Date(),
+          suspendedAt: null,
+          prices: [],
+          budgetsVersion: 0,
+          responseMinutes: null,
+        },
       };
       const model = CATALOGUE.videoModels.get('vidone-3.0');
       if (!model) throw new Error('the catalogue has no such model');

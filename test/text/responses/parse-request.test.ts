@@ -47,7 +47,7 @@ const output = (callId: string, value: unknown): JsonObject => ({
 });
 
 describe('responses request', () => {
-  const { background: _, ...shape } = READ_REQUEST.full.shape;
+  const { background: _, ...shape } = READ_REQUEST.specification.shape;
   itDecidesEveryField(parseRequest, { shape }, base, EXAMPLES);
 
   it('waits for every answer, since nothing is stored', () => {

@@ -17,6 +17,7 @@ export const DETAIL_NAMES = [
   'external_id',
   'max_concurrent_tasks',
   'content_days',
+  'response_minutes',
   'billing_name',
   'billing_address',
   'tax_id',
@@ -30,6 +31,7 @@ export function readDetails(form: SentForm) {
     external_id: form.optional('external_id'),
     max_concurrent_tasks: form.number('max_concurrent_tasks'),
     content_days: form.number('content_days'),
+    response_minutes: form.number('response_minutes'),
     ...readBillingDetails(form),
   });
   return { ...toDetails(body), name: body.name };
@@ -42,6 +44,7 @@ export function detailFields(account: Account): StoredFields {
     external_id: account.externalId,
     max_concurrent_tasks: account.maxConcurrentTasks,
     content_days: account.contentDays,
+    response_minutes: account.responseMinutes,
     ...billingFields(account),
   };
 }
@@ -60,6 +63,7 @@ export function DetailsForm({ action, stored }: { action: string; stored: Accoun
       <Field name="external_id" />
       <Field name="max_concurrent_tasks" hint={common.optional} inputMode="numeric" />
       <Field name="content_days" hint={messages.contentDaysHint} inputMode="numeric" />
+      <Field name="response_minutes" hint={messages.responseMinutesHint} inputMode="numeric" />
       <BillingDetailsFields />
     </Form>
   );

@@ -213,6 +213,7 @@ function Summary({ account }: { account: Account }) {
               ),
             ],
             [fields.content_days, account.contentDays ?? messages.never],
+            [fields.response_minutes, account.responseMinutes ?? messages.asAll],
             [messages.erased, account.eraseBefore === null ? messages.never : <Time at={account.eraseBefore} />],
             [messages.toppedUp, account.toppedUpAt === null ? messages.never : <Time at={account.toppedUpAt} />],
             [fields.created_at, <Time at={account.createdAt} />],
