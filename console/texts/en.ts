@@ -615,7 +615,7 @@ export const en = {
     edit: 'Edit key',
     rotate: 'Rotate key',
     rotateHint:
-      'Creates a new key with the same limits. The old key goes on working for a while, so that you can update your programs. Each key counts its own spending.',
+      'Creates a new key with the same limits. The old key goes on working for a while, so that you can update your programs. Each key counts its own spending: while both work, they may together spend twice the limit, unless you lower the limit of the old key.',
     oldKeyWorks: 'The old key works',
     rotations: { 0: 'no longer', 1: 'for 1 hour', 24: 'for 24 hours', 168: 'for 7 days', 720: 'for 30 days' },
     delete: 'Programs that use this key stop working at once. You cannot undo this.',
