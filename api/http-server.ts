@@ -287,7 +287,7 @@ const HOST_REFUSAL =
 const CODING_REFUSAL =
   'The body has a Transfer-Encoding that this server does not decode. Send a Content-Length, or Transfer-Encoding: chunked.';
 
-/** Why a request that Node accepts is ambiguous, in the words for its client; null for any other request. */
+/** Why a request that Node accepts is ambiguous, as a message for its client; null for any other request. */
 function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage): string | null {
   if (!hasValidHost(headers.host, rawHeaders, httpVersion)) return HOST_REFUSAL;
   // RFC 9112, section 6.1. Node ignores every coding before the last, and would pass on compressed bytes as the body.

@@ -28,7 +28,7 @@ export function endUserOf({ user }: CommonFields): string | null {
   return user ? endUserName(user) : null;
 }
 
-/** What differs between the create calls for videos and for images. */
+/** The differences between the create calls for videos and for images. */
 interface MediaRequestKind<Model extends MediaModel, Body, Request> {
   readonly models: ReadonlyMap<string, Model>;
   /** The endpoint of the other kind of models. */

@@ -108,7 +108,7 @@ export interface Budget {
   readonly limitPeriod: LimitPeriod;
 }
 
-/** A budget in the words of refusals, such as `budget of 5 USD a day, which renews at 2026-11-27T00:00:00Z`. */
+/** A budget as refusals name it, such as `budget of 5 USD a day, which renews at 2026-11-27T00:00:00Z`. */
 export function describeBudget({ usageLimit, limitPeriod }: Budget, now: Date): string {
   const renewal = renewalOf(limitPeriod, now).toISOString().replace('.000', '');
   return `budget of ${formatUsd(usageLimit)} USD a ${limitPeriod}, which renews at ${renewal}`;

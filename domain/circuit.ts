@@ -23,7 +23,7 @@ export type UpstreamFault = (typeof UPSTREAM_FAULTS)[number];
 export const CIRCUIT_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
 
 interface FaultRule {
-  /** What the fault concerns; `access` is a key's access to a model. Circuits that share that part open together. */
+  /** The part that the fault concerns; `access` is a key's access to a model. Circuits that share that part open together. */
   readonly part: 'address' | 'key' | 'model' | 'access';
   /** Whether a single failure opens the circuit; otherwise failures are counted. */
   readonly atOnce: boolean;
@@ -40,7 +40,7 @@ interface FaultRule {
 const COUNTED = { atOnce: false, isProvocable: false, needsOperator: false, firstOpenMs: 10_000 };
 const FOR_OPERATORS = { ...COUNTED, atOnce: true, needsOperator: true };
 
-/** What counts as a failure, for text and media. A refusal of a media job for load is no fault: the task waits. */
+/** The failures that a circuit counts, for text and media. A refusal of a media job for load is no fault: the task waits. */
 export const FAULT_RULES: Readonly<Record<UpstreamFault, FaultRule>> = {
   unreachable: { ...COUNTED, part: 'address' },
   key_refused: { ...FOR_OPERATORS, part: 'key' },

@@ -78,7 +78,7 @@ interface ServiceErrorOptions {
   readonly retryable?: boolean | undefined;
   /** Further response headers, such as `Allow`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** What a client of the messages format reads of the error in `error.details`. */
+  /** The part of the error that a client of the messages format reads in `error.details`. */
   readonly details?: JsonObject | undefined;
   /** The code in the envelope of a text format, where its clients know a more precise one. */
   readonly formatCode?: string | undefined;

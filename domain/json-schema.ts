@@ -19,7 +19,7 @@ export function nullable(schema: JsonSchema): JsonSchema {
   if (Array.isArray(oneOf))
     return { ...others, ...(description !== undefined && { description }), oneOf: [...oneOf, NULL] };
   if (type === undefined) return acceptsAnything(schema) ? schema : { oneOf: [schema, NULL] };
-  // Generators make a type from an enum of words, but not from an enum of words and null.
+  // Generators make a type from an enum of texts, but not from an enum of texts and null.
   if ('enum' in schema || 'const' in schema) {
     return { ...(description !== undefined && { description }), oneOf: [{ type, ...others }, NULL] };
   }

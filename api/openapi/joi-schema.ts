@@ -48,7 +48,7 @@ function translate(description: Description): JsonSchema {
   const added: JsonSchema = Object.assign({}, ...metas.map(({ openapi }) => openapi));
   return {
     ...typeOf(description, added),
-    ...wordsOf(flags),
+    ...descriptionOf(flags),
     ...(examples !== undefined && { examples }),
   };
 }
@@ -62,11 +62,11 @@ function typeOf(description: Description, added: JsonSchema): JsonSchema {
 }
 
 /** Adds the default to the description: with the keyword `default`, TypeScript generators make the field required. */
-function wordsOf({ description, default: value }: NonNullable<Description['flags']>): JsonSchema {
+function descriptionOf({ description: own, default: value }: NonNullable<Description['flags']>): JsonSchema {
   const byDefault =
     value === undefined ? [] : [`${typeof value === 'string' ? value : JSON.stringify(value)} by default`];
-  const words = [...(typeof description === 'string' ? [description] : []), ...byDefault].join('; ');
-  return words === '' ? {} : { description: words };
+  const description = [...(typeof own === 'string' ? [own] : []), ...byDefault].join('; ');
+  return description === '' ? {} : { description };
 }
 
 function enumOf(values: readonly unknown[]): JsonSchema {

@@ -115,7 +115,7 @@ function cellsOf<Row>(column: Column<Row>, { of, notes }: CellProps<Row>, texts:
   const [title, show, cellClass] = typeof column === 'string' ? [texts.fields[column], column] : column;
   if (typeof show === 'function') return { title, show, cellClass: cellClass ?? undefined };
   const note = notes?.[show];
-  const { look } = fieldOf(of.fields, show);
+  const { display } = fieldOf(of.fields, show);
   return {
     title,
     show: (row) => (
@@ -123,7 +123,7 @@ function cellsOf<Row>(column: Column<Row>, { of, notes }: CellProps<Row>, texts:
         {valueOf(of.fields, show, row, texts) ?? '–'}
       </WithNote>
     ),
-    cellClass: cellClass ?? (look === 'usd' || look === 'number' ? 'number' : undefined),
+    cellClass: cellClass ?? (display === 'usd' || display === 'number' ? 'number' : undefined),
   };
 }
 
@@ -135,16 +135,16 @@ function fieldOf<Row>(fields: Fields<Row>, name: string): Field<Row> {
 
 /** Renders the value of a field; null if the field is empty. */
 function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts): Child {
-  const { look, value: read } = fieldOf(fields, name);
+  const { display, value: read } = fieldOf(fields, name);
   const value = read(row);
   if (value === null || value === undefined) return null;
   if (value instanceof Date) return <Time at={value} />;
-  if (look === 'usd' && typeof value === 'bigint') return <ExactMoney amount={value} />;
+  if (display === 'usd' && typeof value === 'bigint') return <ExactMoney amount={value} />;
   if (typeof value === 'number' || typeof value === 'bigint') return value.toLocaleString(texts.language);
   if (Array.isArray(value)) return value.map((word) => wordFor(name, String(word), texts)).join(', ');
   if (typeof value !== 'string') throw new Error(`The field "${name}" has parts. Show them by a function.`);
-  if (look === 'choice') return <Chosen name={name} value={value} />;
-  return look === 'id' ? <AnyId id={value} /> : wordFor(name, value, texts);
+  if (display === 'choice') return <Chosen name={name} value={value} />;
+  return display === 'id' ? <AnyId id={value} /> : wordFor(name, value, texts);
 }
 
 /** The fields whose values are badges. */

@@ -20,7 +20,7 @@ export interface Amount {
 type DisplayKind = 'plain' | 'choice' | 'id' | 'number' | 'usd';
 
 export interface Field<Row> {
-  readonly look: DisplayKind;
+  readonly display: DisplayKind;
   /** The value as the row holds it. */
   readonly value: (row: Row) => unknown;
   readonly schema: JsonSchema | schemas.OptionalField;
@@ -35,7 +35,7 @@ type Columns<From> = readonly (readonly [suffix: string, cell: (from: From) => C
 
 /** The schema, JSON and CSV of a value. */
 interface Kind<Value> {
-  readonly look: DisplayKind;
+  readonly display: DisplayKind;
   readonly schema: (description?: string) => Field<never>['schema'];
   readonly json: (value: Value) => unknown;
   readonly columns: Columns<Value>;
@@ -58,17 +58,17 @@ function define<Value>(
   schema: (description?: string) => JsonSchema,
   json: (value: Value) => unknown,
   columns: Columns<Value>,
-  look: DisplayKind = 'plain',
+  display: DisplayKind = 'plain',
 ): FieldMaker<Value> {
-  return Object.assign(makerOf({ look, schema, json, columns }), {
+  return Object.assign(makerOf({ display, schema, json, columns }), {
     orNull: makerOf<Value | null>({
-      look,
+      display,
       schema: (description) => schemas.nullable(schema(description)),
       json: (value) => (value === null ? null : json(value)),
       columns: columns.map(([suffix, cell]) => [suffix, (value) => (value === null ? null : cell(value))]),
     }),
     orAbsent: makerOf<Value | undefined>({
-      look,
+      display,
       schema: (description) => schemas.optional(schema(description)),
       json: (value) => (value === undefined ? undefined : json(value)),
       columns: columns.map(([suffix, cell]) => [suffix, (value) => (value === undefined ? null : cell(value))]),
@@ -76,7 +76,7 @@ function define<Value>(
   });
 }
 
-function makerOf<Value>({ look, schema, json, columns }: Kind<Value>): Make<Value> {
+function makerOf<Value>({ display, schema, json, columns }: Kind<Value>): Make<Value> {
   function make<Name extends string>(name: Name, description?: string): Field<Readonly<Record<Name, Value>>>;
   function make<Row>(read: (row: Row) => Value, description?: string): Field<Row>;
   function make<Name extends string>(
@@ -85,7 +85,7 @@ function makerOf<Value>({ look, schema, json, columns }: Kind<Value>): Make<Valu
   ): Field<Readonly<Record<Name, Value>>> {
     const read = typeof source === 'function' ? source : (row: Readonly<Record<Name, Value>>) => row[source];
     return {
-      look,
+      display,
       value: read,
       schema: schema(description),
       json: (row) => json(read(row)),
@@ -100,9 +100,9 @@ function single<Value>(
   schema: (description?: string) => JsonSchema,
   json: (value: Value) => unknown,
   cell: (value: Value) => Cell,
-  look?: DisplayKind,
+  display?: DisplayKind,
 ): FieldMaker<Value> {
-  return define(schema, json, [['', cell]], look);
+  return define(schema, json, [['', cell]], display);
 }
 
 /** An object within another: see `resource.ts`. */
@@ -150,8 +150,8 @@ export const isoTime = single<Date>((description) => schemas.isoTime(description
 /** A moment in whole Unix seconds. */
 export const unixSeconds = single<Date>((description) => schemas.unixSeconds(description ?? ''), toUnixSeconds, same);
 
-/** A list of words; separated by spaces in CSV. */
-export const words = (items: JsonSchema) =>
+/** A list of texts; separated by spaces in CSV. */
+export const texts = (items: JsonSchema) =>
   single<readonly string[]>(
     (description) => schemas.arrayOf(items, description),
     same,
@@ -167,12 +167,12 @@ export const object = <Row>({ schema, present, columns }: Nested<Row>) =>
     columns.map(([name, cell]) => [`_${name}`, cell]),
   );
 
-/** A list of nested objects. @param word the text of each object in CSV; without `word`, CSV omits the list */
-export const list = <Row>({ schema, present }: Omit<Nested<Row>, 'columns'>, word?: (row: Row) => string) =>
+/** A list of nested objects. @param toText makes the text of each object in CSV; by default, CSV omits the list */
+export const list = <Row>({ schema, present }: Omit<Nested<Row>, 'columns'>, toText?: (row: Row) => string) =>
   define<readonly Row[]>(
     (description) => schemas.arrayOf(schema, description),
     (rows) => rows.map(present),
-    word ? [['', (rows) => rows.map(word).join(' ')]] : [],
+    toText ? [['', (rows) => rows.map(toText).join(' ')]] : [],
   );
 
 /** A value of any other shape. CSV omits the value. */
@@ -180,5 +180,5 @@ export const json = (schema: JsonSchema) => define<unknown>(() => schema, same, 
 
 /** The field `object`, which names the resource. CSV omits the field: all rows of an export are of one resource. */
 export function constant(value: string): Field<unknown> {
-  return { look: 'plain', value: () => value, schema: schemas.exactly(value), json: () => value, columns: [] };
+  return { display: 'plain', value: () => value, schema: schemas.exactly(value), json: () => value, columns: [] };
 }

@@ -117,9 +117,9 @@ export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey',
   hint: field.text('hint', 'A part of the key, to recognise the key'),
   ...KEY_LIMIT,
   used_usd: field.usd('used', 'The amount charged or held so far'),
-  models: field.words(text()).orNull('models', 'The models that the key may call. Null for all'),
+  models: field.texts(text()).orNull('models', 'The models that the key may call. Null for all'),
   ip_allowlist: field
-    .words(text())
+    .texts(text())
     .orNull('ipAllowlist', 'The addresses and CIDR ranges that may use the key. Null for all'),
   rate_limit_rpm: field.integer.orNull('rateLimitRpm', 'The maximum of requests per minute. Null for the default'),
   expires_at: field.unixSeconds.orNull('expiresAt', 'When the key expires. Null for never'),

@@ -14,7 +14,7 @@ import { nested, resource } from '../../domain/resource/resource.ts';
 
 const PARTY = nested<Party>({
   name: field.text('name'),
-  address: field.words(text())('address', 'The lines of the address'),
+  address: field.texts(text())('address', 'The lines of the address'),
   tax_id: field.text.orNull('taxId', 'The tax number. Null if none is known'),
 });
 

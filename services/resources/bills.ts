@@ -21,7 +21,7 @@ export const BILL = resource<VendorBill>(
     object: field.constant('vendor_bill'),
     vendor: field.text('vendor', 'The name that you gave the vendor'),
     month: field.text('month', 'The month in UTC, such as 2026-10'),
-    upstreams: field.words(text())('upstreams', 'The upstreams on the bill'),
+    upstreams: field.texts(text())('upstreams', 'The upstreams on the bill'),
     columns: field.object(COLUMNS)('columns'),
     usd_per_unit: field.exactUsd.orNull('usdPerUnit', 'The value of 1 unit of the currency. Null for US dollars'),
     lines: field.count('lines', 'The number of lines that name a job or a model'),

@@ -17,7 +17,7 @@ export const ENDPOINT = resource<ShownEndpoint>(
     object: field.constant('webhook_endpoint'),
     url: field.url('url', 'The address that receives events'),
     description: field.text.orNull('description', 'A label for your own use'),
-    events: field.words(oneOfTexts(SUBSCRIBABLE_EVENTS))('events'),
+    events: field.texts(oneOfTexts(SUBSCRIBABLE_EVENTS))('events'),
     secret: field
       .textWith({ pattern: '^whsec_' })
       .orAbsent(({ secret }) => secret, 'The secret that signs deliveries. Shown only when created or replaced'),

@@ -23,7 +23,7 @@ const FOUND = resource<Found>(
     kind: field.oneOf(FINDABLE_KINDS)('kind', 'The kind of the id'),
     account: field.object(LISTED_ACCOUNT)('account'),
     verdict: field.text('verdict', 'The current state'),
-    lines: field.words(text())(renderFound, 'The events as lines of text'),
+    lines: field.texts(text())(renderFound, 'The events as lines of text'),
     events: field.list(EVENT)('events', 'The events, oldest first'),
   },
   'The owner of an id, with the account and the events.',

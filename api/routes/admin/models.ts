@@ -23,7 +23,7 @@ const SOLD_MODEL = resource<SoldModel>('SoldModel', {
   id: field.text(({ model }) => model.id, 'The id of the model'),
   object: field.constant('sold_model'),
   kind: field.oneOf(['video', 'image', 'text'])(({ model }) => ('kind' in model ? model.kind : 'text')),
-  providers: field.words(text())(
+  providers: field.texts(text())(
     ({ model }) => [...new Set(model.routes.map(({ provider }) => provider))],
     'The upstreams of the model’s routes',
   ),

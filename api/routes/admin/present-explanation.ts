@@ -27,7 +27,7 @@ const WORKFLOW = nested<Pick<WorkflowHistory, 'state'> & Pick<TaskExplanation, '
   started_at: field.isoTime(({ state }) => state.startedAt, 'When the workflow started'),
   closed_at: field.isoTime.orNull(({ state }) => state.closedAt, 'When the workflow ended. Null while it runs'),
   history_events: field.integer(({ state }) => state.historyEvents),
-  pending: field.words(text())('pending', 'The current step'),
+  pending: field.texts(text())('pending', 'The current step'),
 });
 
 const EVENT = nested<TimelineEvent>({
@@ -39,7 +39,7 @@ const EVENT = nested<TimelineEvent>({
 export const EXPLANATION = resource<TaskExplanation & { readonly temporal: HistoryLinks }>('TaskExplanation', {
   object: field.constant('task_explanation'),
   verdict: field.text('verdict', 'The state of the task and its consequences'),
-  lines: field.words(text())(renderExplanation, 'The events as lines of text'),
+  lines: field.texts(text())(renderExplanation, 'The events as lines of text'),
   task: field.object(ADMIN_TASK)(({ task, submissions, temporal }) => ({ ...task, submissions, temporal })),
   transfers: field.list(TRANSFER)('transfers'),
   submissions: field.list(SUBMISSION)('submissions'),

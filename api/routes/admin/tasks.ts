@@ -23,7 +23,7 @@ import { ADMIN_TASK } from '../../../services/resources/admin.ts';
 import { EXPLANATION, OPERATOR_ACTION } from './present-explanation.ts';
 import { operatorActionSchema } from '../../../services/input/admin.ts';
 
-/** Prompts are the customers' own words: an operator who reads them gives a reason, which is recorded. */
+/** Prompts are the customers' content: an operator who reads them gives a reason, which is recorded. */
 const PROMPTS = {
   prompts: flagParameter('Whether to show the prompts. The log of operator actions records each task that was shown'),
   reason: textParameter('The reason for reading prompts. Required with `prompts`'),

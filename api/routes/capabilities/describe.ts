@@ -1,4 +1,4 @@
-/** Describes a model in words and as JSON Schema, for callers that do not know the model. */
+/** Describes a model as text and as JSON Schema, for callers that do not know the model. */
 import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { isObject } from '../../../domain/json.ts';
@@ -66,7 +66,7 @@ function describeVideo(model: VideoModel, picture: string): Capability {
   const resolutions = Object.keys(pricing.byResolution).join(', ');
   return {
     kind: 'video',
-    summary: `Creates videos of ${min} to ${max} seconds in ${resolutions} from a prompt${inputWords(model)}.`,
+    summary: `Creates videos of ${min} to ${max} seconds in ${resolutions} from a prompt${inputSummary(model)}.`,
     synonyms: 'video clip movie film animation animate motion',
     price: priceMedia(pricing, {
       resolution: defaultResolution,
@@ -80,7 +80,7 @@ function describeVideo(model: VideoModel, picture: string): Capability {
   };
 }
 
-function inputWords({ images, maxReferenceVideos, maxReferenceAudios }: VideoModel): string {
+function inputSummary({ images, maxReferenceVideos, maxReferenceAudios }: VideoModel): string {
   const pictures = images.required ? ` and 1 to ${images.max} pictures` : `, or from up to ${images.max} pictures`;
   const references = [maxReferenceVideos && 'videos', maxReferenceAudios && 'sounds'].filter(Boolean).join(' and ');
   return references === '' ? pictures : `${pictures}, or from reference ${references}`;

@@ -18,7 +18,7 @@ const NATIVE_MODEL = resource<TextModel>('NativeModel', {
   displayName: field.text('id'),
   inputTokenLimit: field.integer.orAbsent(({ contextTokens }) => contextTokens ?? undefined),
   outputTokenLimit: field.integer.orAbsent(({ maxOutputTokens }) => maxOutputTokens ?? undefined),
-  supportedGenerationMethods: field.words(text())(() => METHODS),
+  supportedGenerationMethods: field.texts(text())(() => METHODS),
   thinking: field.boolean('reasoning', 'Whether the model reasons before the answer'),
 });
 

@@ -49,8 +49,8 @@ const VIDEO_LIMITS = nested<VideoModel>({
   images: imageCount,
   reference_videos: itemCount(({ maxReferenceVideos }) => ({ min: 0, max: maxReferenceVideos ?? 0 })),
   reference_audios: itemCount(({ maxReferenceAudios }) => ({ min: 0, max: maxReferenceAudios ?? 0 })),
-  aspect_ratios: field.words(text())('aspectRatios'),
-  resolutions: field.words(text())(({ pricing }) => Object.keys(pricing.byResolution)),
+  aspect_ratios: field.texts(text())('aspectRatios'),
+  resolutions: field.texts(text())(({ pricing }) => Object.keys(pricing.byResolution)),
 });
 
 const MODIFIER = nested<PriceModifier>({
@@ -85,12 +85,12 @@ const VIDEO_MODEL = resource<VideoModel & Listing>('VideoModel', {
 
 const IMAGE_LIMITS = nested<ImageModel>({
   images: imageCount,
-  aspect_ratios: field.words(text())('aspectRatios'),
-  resolutions: field.words(text())(({ pricing }) => Object.keys(pricing.byResolution)),
+  aspect_ratios: field.texts(text())('aspectRatios'),
+  resolutions: field.texts(text())(({ pricing }) => Object.keys(pricing.byResolution)),
   ...Object.fromEntries(
     IMAGE_CHOICES.map(({ name, list }) => [
       list,
-      field.words(text())(({ choices }: ImageModel) => choices.get(name)?.values ?? []),
+      field.texts(text())(({ choices }: ImageModel) => choices.get(name)?.values ?? []),
     ]),
   ),
 });
@@ -121,7 +121,7 @@ const WINDOW = nested<PricePeak['windows'][number]>({
 
 const PEAK = nested<PricePeak>({
   utc_offset_minutes: field.integer('utcOffsetMinutes', 'The time zone of the windows, in minutes from UTC'),
-  days: field.words(text())(({ weekdays }) => weekdays.flatMap((day) => WEEKDAYS[day] ?? [])),
+  days: field.texts(text())(({ weekdays }) => weekdays.flatMap((day) => WEEKDAYS[day] ?? [])),
   windows: field.list(WINDOW)('windows'),
   factor: field.number(({ factor }) => Number(factor.decimal), 'The factor for the price'),
 });
@@ -156,7 +156,7 @@ const TEXT_MODEL = resource<TextModel & Listing>('TextModel', {
   ...HEAD,
   kind: field.constant('text'),
   family: field.text('family'),
-  formats: field.words(oneOfTexts(REQUEST_FORMAT_NAMES))(
+  formats: field.texts(oneOfTexts(REQUEST_FORMAT_NAMES))(
     'formats',
     'The formats that serve the model. `embeddings` for an embedding model',
   ),

@@ -42,7 +42,7 @@ describe('a JSON body', () => {
     });
   }
 
-  it('a JSON body is refused with 400 bad_request if its bytes are not UTF-8', async () => {
+  it('is refused with 400 bad_request if its bytes are not UTF-8', async () => {
     // contract 1:12
     const response = await fetch(`${app.baseUrl}/v1/videos/tasks`, {
       method: 'POST',
@@ -85,14 +85,14 @@ describe('a JSON body', () => {
     expect([status, body.error.message]).to.deep.equal([400, 'The request body must be a JSON object']);
   });
 
-  it('a JSON body is read up to 1 MiB, and refused with 413 with one byte more', async () => {
+  it('is read up to 1 MiB, and refused with 413 with one byte more', async () => {
     // contract 7.2:10 8.2:1 8.2:4
     expect((await create(sized(MIB))).status).to.equal(201);
     const { status, body } = await create(sized(MIB + 1));
     expect([status, body.error.code, body.error.retryable]).to.deep.equal([413, 'read_request_body_failed', false]);
   });
 
-  it('a JSON body is refused with 413 if it is far too large, also without a length', async () => {
+  it('is refused with 413 if it is far too large, also without a length', async () => {
     expect((await create(' '.repeat(30 * MIB))).status).to.equal(413);
     let sent = 0;
     const response = await fetch(`${app.baseUrl}/v1/videos/tasks`, {
@@ -107,7 +107,7 @@ describe('a JSON body', () => {
     await response.body?.cancel();
   });
 
-  it('a JSON body is refused with 400 if it nests too deeply, at any depth', async () => {
+  it('is refused with 400 if it nests too deeply, at any depth', async () => {
     // contract 8.2:2 8.2:4
     for (const depth of [33, 1000, 400_000]) {
       for (const [open, close] of [

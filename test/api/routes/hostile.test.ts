@@ -230,7 +230,7 @@ describe('no client input', function () {
     });
   }
 
-  it('as path, query, headers and body of any route causes one', async () => {
+  it('as path, query, headers and body of any route causes a 500', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...ROUTES),
@@ -249,7 +249,7 @@ describe('no client input', function () {
     );
   });
 
-  it('with NUL or an invalid byte in the path or the query of any endpoint, from clients or operators, causes one', async () => {
+  it('with NUL or an invalid byte in the path or the query of any endpoint, from clients or operators, causes a 500', async () => {
     for (const { method, path, parameters } of endpointsFor({ canTakePayments: false })) {
       const names = parameters.flatMap((parameter) => (parameter['in'] === 'query' ? [String(parameter['name'])] : []));
       for (const broken of ['a%00b', 'a%FFb']) {
@@ -270,7 +270,7 @@ describe('no client input', function () {
     }
   });
 
-  it('as a form of POST /v1/files causes one', async () => {
+  it('as a form of POST /v1/files causes a 500', async () => {
     const form = formOf({ filename: 'a.png', content: 'x'.repeat(64) }, { name: 'note', content: 'y' });
     await fc.assert(
       fc.asyncProperty(
@@ -287,7 +287,7 @@ describe('no client input', function () {
     expect(await app.storedFiles()).to.deep.equal([]);
   });
 
-  it('as an id of the administration causes one', async () => {
+  it('as an id of the administration causes a 500', async () => {
     for (const [method, path] of [
       ['DELETE', '/admin/v1/keys/%00'],
       ['PATCH', '/admin/v1/keys/%00'],

@@ -20,7 +20,7 @@ const PARCEL = resource<Parcel>('Parcel', {
   price_usd: field.usd('price', 'What it costs'),
   sent_at: field.unixSeconds.orNull('sentAt', 'When it was sent'),
   note: field.text.orAbsent(({ note }) => note),
-  labels: field.words(text())('labels'),
+  labels: field.texts(text())('labels'),
   size: field.object(SIZE).orNull('size'),
   parts: field.list(SIZE)(({ size }) => (size ? [size] : [])),
 });

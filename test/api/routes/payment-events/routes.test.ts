@@ -233,7 +233,7 @@ describe('POST /v1/payment-events', () => {
       });
     }
 
-    it('if it is signed, but not JSON', async () => {
+    it('refuses with 400 a signed event that is not JSON', async () => {
       const answer = await post('{', { 'stripe-signature': sign('{') });
       expect([answer.status, answer.error?.code]).to.deep.equal([400, 'bad_request']);
     });

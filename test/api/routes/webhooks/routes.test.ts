@@ -171,7 +171,7 @@ describe('webhook endpoints', () => {
     expect((await send(`/v1/webhooks/${id}`, { method: 'DELETE' })).status).to.equal(404);
   });
 
-  it('and their deliveries do not exist for other accounts', async () => {
+  it('do not exist for other accounts, nor do their deliveries', async () => {
     // contract 4.7:3
     const { id } = await create();
     const { body } = await send<{ data: DeliveryBody }>(`/v1/webhooks/${id}/test`, { body: {} });
