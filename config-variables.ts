@@ -1,8 +1,6 @@
 /** Every environment variable that Genway reads: how it is parsed, its valid values, its default and its meaning. */
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import Joi from 'joi';
-import { TAX_POINTS, type Tax } from './domain/billing-document.ts';
+import { TAX_POINTS, type Tax, type TaxPoint } from './domain/billing-document.ts';
 
 /** Parses and validates the text of a variable. */
 interface Kind<Value> {
@@ -15,6 +13,8 @@ interface Kind<Value> {
   readonly parse: (text: string) => unknown;
   readonly schema: Joi.Schema<Value>;
 }
+
+export type OneOrMore<Item> = readonly [Item, ...Item[]];
 
 /** One row of the table. */
 export interface Variable<Value = unknown> {
@@ -74,11 +74,6 @@ const KINDS = {
       .pattern(/^\d{1,12}(\.\d{1,12})?$/)
       .required(),
   },
-  share: {
-    form: 'a number from 0 to 1',
-    parse: toNumber,
-    schema: Joi.number().min(0).max(1).required(),
-  },
   secondsList: {
     form: 'numbers of seconds, 0 or more, separated by commas',
     parse: (text) => toList(text).map(toNumber),
@@ -88,6 +83,11 @@ const KINDS = {
     form: 'words separated by commas',
     parse: (text) => toList(text).filter((item) => item !== ''),
     schema: Joi.array<readonly string[]>().items(Joi.string()).required(),
+  },
+  share: {
+    form: 'a number from 0 to 1',
+    parse: toNumber,
+    schema: Joi.number().min(0).max(1).required(),
   },
   lines: {
     form: 'lines separated by `|`',
@@ -143,15 +143,21 @@ const KINDS = {
   },
 } as const satisfies Record<string, Kind<unknown>>;
 
-const adminToken = secretText(
-  'at least 16 characters, such as the output of `openssl rand -hex 32`',
-  Joi.string().min(16),
-);
-const pepper = secretText('at least 32 characters, such as the output of `openssl rand -hex 32`', Joi.string().min(32));
-const encryptionKey = secretText(
-  '64 hexadecimal digits (32 bytes), such as the output of `openssl rand -hex 32`',
-  Joi.string().pattern(/^[0-9a-f]{64}$/i),
-);
+/** The current secret and, during a rotation, others that are also accepted. */
+function secrets(form: string, schema: Joi.StringSchema): Kind<OneOrMore<string>> {
+  return {
+    form: `${form}; several separated by commas, the current one first`,
+    hidden: true,
+    refusesEmpty: true,
+    parse: toList,
+    schema: Joi.array<OneOrMore<string>>().ordered(schema.required(), schema, schema, schema).required(),
+  };
+}
+
+const RANDOM = 'such as the output of `openssl rand -hex 32`';
+const adminTokens = secrets(`at least 16 characters, ${RANDOM}`, Joi.string().min(16));
+const peppers = secrets(`at least 32 characters, ${RANDOM}`, Joi.string().min(32));
+const encryptionKeys = secrets(`64 hexadecimal digits (32 bytes), ${RANDOM}`, Joi.string().pattern(/^[0-9a-f]{64}$/i));
 /** The placeholder in {@link topUpUrl} for the id of an account. */
 const ACCOUNT_PLACE = '{account_id}';
 const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
@@ -173,25 +179,60 @@ function isTopUpUrl(text: string): boolean {
   return isSafe && `${url.pathname}${url.search}`.includes(sample) && !url.host.includes(sample) && url.username === '';
 }
 
+const endpointUrl: Kind<string> = {
+  form: 'a URL such as https://s3.example.com, without a trailing slash',
+  parse: unchanged,
+  schema: Joi.string()
+    .pattern(/^https?:\/\/(\{bucket\}\.)?[^\s/?#{}]+(\/[^\s?#{}]*)?(?<!\/)$/)
+    .required(),
+};
 const anySecret = secretText('a non-empty secret', Joi.string());
-const taxes: Kind<readonly Tax[]> = {
-  form: 'names with percentages, separated by commas, such as `VAT 19` or `GST 5, PST 9.975`',
-  parse: (text) =>
-    toList(text).map((item) => {
+
+/** The client of Genway at a provider of OpenID Connect. */
+interface OpenIdClient {
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+const openIdClient: Kind<OpenIdClient> = {
+  form: 'a client ID and its secret, separated by a colon',
+  hidden: true,
+  parse: (text) => {
+    const [, clientId, clientSecret] = /^([^:]+):(.+)$/s.exec(text) ?? [];
+    return { clientId, clientSecret };
+  },
+  schema: Joi.object({ clientId: Joi.string().required(), clientSecret: Joi.string().required() }).required(),
+};
+
+interface Taxes {
+  readonly point: TaxPoint;
+  readonly taxes: readonly Tax[];
+}
+
+const taxes: Kind<Taxes> = {
+  form: 'names with percentages, separated by commas, such as `VAT 19`, `GST 5, PST 9.975` or `used: VAT 19`',
+  parse: (text) => {
+    const [point = '', list = ''] = text.includes(':') ? text.split(':') : ['paid', text];
+    const items = toList(list).map((item) => {
       const [, name, percent] = /^(.+) (\d+(?:\.\d+)?)%?$/.exec(item) ?? [];
       return { name, percent };
-    }),
-  schema: Joi.array<readonly Tax[]>()
-    .items(
-      Joi.object({
-        name: Joi.string().max(60).required(),
-        percent: Joi.string()
-          .pattern(/^\d{1,2}(\.\d{1,4})?$/)
-          .required(),
-      }),
-    )
-    .max(8)
-    .required(),
+    });
+    return { point, taxes: items };
+  },
+  schema: Joi.object({
+    point: Joi.valid(...TAX_POINTS).required(),
+    taxes: Joi.array()
+      .items(
+        Joi.object({
+          name: Joi.string().max(60).required(),
+          percent: Joi.string()
+            .pattern(/^\d{1,2}(\.\d{1,4})?$/)
+            .required(),
+        }),
+      )
+      .max(8)
+      .required(),
+  }).required(),
 };
 
 function required<Value>(kind: Kind<Value>, meaning: string): Variable<Value> {
@@ -250,13 +291,11 @@ export const VARIABLE_GROUPS = {
     ),
     TEMPORAL_NAMESPACE: byDefault('default', KINDS.text, 'Temporal namespace.'),
     TEMPORAL_API_KEY: optional(anySecret, 'API key of Temporal Cloud; enables TLS.'),
-    TEMPORAL_TLS: byDefault('false', KINDS.flag, 'Whether to use TLS for Temporal without an API key.'),
-    TEMPORAL_TLS_SERVER_CA_CERT_PATH: optional(
+    TEMPORAL_TLS: byDefault(
+      'false',
       KINDS.text,
-      "File with the certificate of the authority that signed the Temporal server's certificate.",
+      "TLS for Temporal: `true`, or a folder in the form of a Kubernetes TLS secret. The folder may have `ca.crt`, the certificate of the authority that signed the server's certificate, and `tls.crt` with `tls.key`, the client certificate for mutual TLS. An API key enables TLS as well.",
     ),
-    TEMPORAL_TLS_CLIENT_CERT_PATH: optional(KINDS.text, 'File with the client certificate for mutual TLS.'),
-    TEMPORAL_TLS_CLIENT_KEY_PATH: optional(KINDS.text, 'File with the private key of that client certificate.'),
     TEMPORAL_UI_URL: byDefault('http://127.0.0.1:8233', KINDS.webUrl, 'Temporal web UI, for links shown to operators.'),
     GENWAY_WORKFLOW_BUNDLE: optional(
       KINDS.text,
@@ -266,40 +305,23 @@ export const VARIABLE_GROUPS = {
       KINDS.text,
       'Build ID of the worker process, such as a commit. If set, Temporal uses worker versioning, so that workers of several versions can run side by side.',
     ),
-    GENWAY_WORKER_DEPLOYMENT: byDefault(
-      'genway',
-      KINDS.text,
-      'Name of the Temporal worker deployment to which the build IDs belong.',
-    ),
   },
   Secrets: {
     GENWAY_ADMIN_TOKEN: required(
-      adminToken,
+      adminTokens,
       'Bearer token for the administration endpoints, with the role operator. Create a token for each person with `genway admin-tokens`.',
     ),
-    GENWAY_ADMIN_TOKEN_ALSO: optional(
-      adminToken,
-      'Second admin token that the administration endpoints also accept. Set both during a rotation of GENWAY_ADMIN_TOKEN.',
-    ),
     GENWAY_METRICS_TOKEN: optional(
-      adminToken,
+      secretText(`at least 16 characters, ${RANDOM}`, Joi.string().min(16)),
       'Bearer token for /metrics, so that Prometheus does not need the admin token; if not set, /metrics requires GENWAY_ADMIN_TOKEN.',
     ),
     GENWAY_KEY_PEPPER: required(
-      pepper,
-      'Secret key of the digests (HMAC) that Genway stores instead of API keys. A new pepper invalidates every API key.',
-    ),
-    GENWAY_KEY_PEPPER_ALSO: optional(
-      pepper,
-      'Second pepper, with which Genway also accepts API keys. Set both during a rotation of GENWAY_KEY_PEPPER.',
+      peppers,
+      'Secret key of the digests (HMAC) that Genway stores instead of API keys. Without the pepper of a key, the key stops working.',
     ),
     GENWAY_ENCRYPTION_KEY: required(
-      encryptionKey,
+      encryptionKeys,
       'Key that encrypts secrets in the database, such as webhook secrets. Genway cannot read the stored secrets with another key.',
-    ),
-    GENWAY_ENCRYPTION_KEY_ALSO: optional(
-      encryptionKey,
-      'Second key, with which Genway also decrypts secrets. Set both during a rotation of GENWAY_ENCRYPTION_KEY.',
     ),
   },
   Payments: {
@@ -317,17 +339,11 @@ export const VARIABLE_GROUPS = {
     ),
     GENWAY_SELLER: optional(
       KINDS.lines,
-      'Name and address of the seller on receipts and invoices, such as `Acme GmbH | Hauptstrasse 1 | 10115 Berlin`. Payments before the seller is set have no receipt.',
+      'Name and address of the seller on receipts and invoices, such as `Acme GmbH | Hauptstrasse 1 | 10115 Berlin | Tax ID: DE123456789`; the line of the tax number is optional. Payments before the seller is set have no receipt.',
     ),
-    GENWAY_SELLER_TAX_ID: optional(KINDS.text, 'Tax number of the seller on receipts and invoices.'),
     GENWAY_TAXES: optional(
       taxes,
-      'Taxes that every amount includes, such as `VAT 19`. Receipts and invoices state these taxes.',
-    ),
-    GENWAY_TAX_POINT: byDefault(
-      'paid',
-      oneOf(...TAX_POINTS),
-      'Documents that state the taxes: `paid` for receipts and credit notes, `used` for the invoices of the months in which customers spend the money.',
+      'Taxes that every amount includes. Receipts and credit notes state them; after `used:`, the invoices of the months in which customers spend the money state them instead.',
     ),
     GENWAY_SECOND_APPROVAL_USD: optional(
       KINDS.usd,
@@ -346,17 +362,9 @@ export const VARIABLE_GROUPS = {
       KINDS.issuer,
       'Issuer URL of the OpenID Connect provider for single sign-on to the console. Register `<GENWAY_PUBLIC_URL>/console/sign-in/callback` as the redirect URI at the provider.',
     ),
-    GENWAY_OIDC_CLIENT_ID: optional(
-      KINDS.text,
-      'Client ID of Genway at the OpenID Connect provider. Required with GENWAY_OIDC_ISSUER.',
-    ),
-    GENWAY_OIDC_CLIENT_SECRET: optional(
-      anySecret,
-      'Client secret of Genway at the OpenID Connect provider. Required with GENWAY_OIDC_ISSUER.',
-    ),
-    GENWAY_OIDC_NAME: optional(
-      KINDS.text,
-      "Name of the OpenID Connect provider on the sign-in button; if not set, the issuer's host.",
+    GENWAY_OIDC_CLIENT: optional(
+      openIdClient,
+      'Client of Genway at the OpenID Connect provider. Required with GENWAY_OIDC_ISSUER.',
     ),
     GENWAY_OIDC_SECOND_FACTOR: byDefault(
       'genway',
@@ -365,43 +373,15 @@ export const VARIABLE_GROUPS = {
     ),
   },
   Files: {
-    GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Storage for results and uploads: the local disk or S3.'),
-    GENWAY_STORAGE_FOLDER: optional(KINDS.text, 'Folder of the local storage; if not set, `files` in GENWAY_HOME.'),
-    GENWAY_UPLOAD_QUOTA_MB: byDefault(
-      '10240',
-      wholeNumber(0, 100_000_000),
-      'Maximum megabytes of uploads per account.',
-    ),
-    GENWAY_UPLOAD_QUOTA_FILES: byDefault('1000', wholeNumber(0, 100_000), 'Maximum number of uploads per account.'),
-    GENWAY_UPLOAD_QUOTA_MB_UNPAID: byDefault(
-      '128',
-      wholeNumber(0, 100_000_000),
-      'Maximum megabytes of uploads per account before the account has its first top-up.',
-    ),
-    GENWAY_UPLOAD_QUOTA_FILES_UNPAID: byDefault(
-      '20',
-      wholeNumber(0, 100_000),
-      'Maximum number of uploads per account before the account has its first top-up.',
-    ),
-    GENWAY_UPLOAD_EXPIRY_S: byDefault(
-      '604800',
-      KINDS.seconds,
-      'Seconds after which Genway removes an upload that no task has used.',
-    ),
-    GENWAY_S3_BUCKET: optional(KINDS.text, 'Name of the bucket. Required with GENWAY_STORAGE=s3.'),
-    GENWAY_S3_PUBLIC_URL: optional(KINDS.webUrl, 'Public URL of the bucket. Required with GENWAY_STORAGE=s3.'),
-    GENWAY_S3_REGION: byDefault('us-east-1', KINDS.text, 'Region of the bucket; `auto` for Cloudflare R2.'),
-    GENWAY_S3_ENDPOINT: optional(KINDS.webUrl, 'Endpoint of an S3-compatible store; if not set, the endpoint of AWS.'),
-    GENWAY_S3_FORCE_PATH_STYLE: byDefault(
-      'false',
-      KINDS.flag,
-      'Whether the bucket name is in the path instead of the host name.',
-    ),
-    GENWAY_S3_ACCESS_KEY_ID: optional(
+    GENWAY_S3_BUCKET: optional(
       KINDS.text,
-      'Access key of the bucket; if not set, the AWS SDK uses its default credential chain.',
+      'Name of the bucket for results and uploads; if not set, Genway stores them on the local disk, in `files` of GENWAY_HOME. The AWS SDK reads its own variables, such as AWS_REGION (`auto` for Cloudflare R2), AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
     ),
-    GENWAY_S3_SECRET_ACCESS_KEY: optional(anySecret, 'Secret of GENWAY_S3_ACCESS_KEY_ID.'),
+    GENWAY_S3_PUBLIC_URL: optional(KINDS.webUrl, 'Public URL of the bucket. Required with GENWAY_S3_BUCKET.'),
+    GENWAY_S3_ENDPOINT: optional(
+      endpointUrl,
+      'Endpoint of an S3-compatible store; if not set, the endpoint of AWS. The name of the bucket is in the path, or in the host name if the endpoint begins with `{bucket}.`, such as https://{bucket}.s3.example.com.',
+    ),
   },
   Upstreams: {
     GENWAY_CATALOGUE: optional(
@@ -419,11 +399,6 @@ export const VARIABLE_GROUPS = {
       KINDS.webUrl,
       'URL at which the other processes reach the simulator. If not set, `http://127.0.0.1:<GENWAY_SIMULATOR_PORT>`.',
     ),
-    GENWAY_SIMULATOR_KEY: byDefault(
-      'simulator',
-      anySecret,
-      'API key of the simulator, which also signs its callbacks with this key. The key protects nothing of value.',
-    ),
     GENWAY_MODERATION_URL: optional(
       KINDS.webUrl,
       'Endpoint of the moderation service that checks each media request, such as https://moderation.example/v1/moderations; if not set, Genway checks no request; with `npm start`, the simulator moderates. While the service returns no verdict, Genway answers media requests with 503.',
@@ -435,11 +410,6 @@ export const VARIABLE_GROUPS = {
       '600',
       wholeNumber(1, 10_000_000),
       'Maximum requests per minute of one API key that has no limit of its own. Reads (GET) have a limit of their own.',
-    ),
-    GENWAY_READ_RATE_LIMIT_RPM: byDefault(
-      '3000',
-      wholeNumber(1, 10_000_000),
-      'Maximum reads (GET) per minute of one API key, such as polls of tasks. If the limit for other requests of the key is higher, that limit applies to reads as well.',
     ),
     GENWAY_MAX_CONCURRENT_TASKS: byDefault(
       '100',
@@ -455,16 +425,6 @@ export const VARIABLE_GROUPS = {
       '100',
       KINDS.seconds,
       'Seconds after which the api process cuts off a text request that does not stream.',
-    ),
-    GENWAY_TEXT_READ_ON_S: byDefault(
-      '50000',
-      KINDS.seconds,
-      'Seconds for which Genway still reads an answer after the client has disconnected, to learn the usage to charge. After this time, Genway charges the whole reservation, or nothing if no byte of the answer has arrived. The default exceeds the duration of the longest answer of the default catalogue (1,000,000 tokens) at 20 tokens a second: with a shorter limit, clients that disconnect early do not pay for slow answers.',
-    ),
-    GENWAY_TEXT_SILENCE_S: byDefault(
-      '3600',
-      KINDS.seconds,
-      'Maximum seconds for which a text upstream may send nothing on an open connection.',
     ),
     GENWAY_POLL_MS: optional(
       wholeNumber(10, 600_000),
@@ -496,11 +456,7 @@ export const VARIABLE_GROUPS = {
   Tracing: {
     OTEL_EXPORTER_OTLP_ENDPOINT: optional(
       KINDS.webUrl,
-      'OpenTelemetry collector that accepts OTLP over HTTP, such as http://collector:4318; if not set, Genway sends no traces.',
-    ),
-    OTEL_EXPORTER_OTLP_HEADERS: optional(
-      anySecret,
-      'Headers of requests to the OpenTelemetry collector, such as `authorization=Bearer%20abc`, separated by commas.',
+      'OpenTelemetry collector that accepts OTLP over HTTP, such as http://collector:4318; if not set, Genway sends no traces. OpenTelemetry reads its own variables as well, such as OTEL_EXPORTER_OTLP_HEADERS.',
     ),
     OTEL_TRACES_SAMPLER_ARG: byDefault(
       '1',
@@ -524,15 +480,9 @@ export const VARIABLE_GROUPS = {
       KINDS.seconds,
       'Seconds for which a stopping api or text process still accepts requests, while `/readyz` answers 503, so that load balancers notice before the process refuses connections; with `npm start`, 0.01.',
     ),
-    GENWAY_SHUTDOWN_GRACE_S: byDefault(
-      '120',
+    GENWAY_SHUTDOWN_GRACE_S: optional(
       KINDS.seconds,
-      'Seconds for which a stopping process waits for work in progress, including streams; with `npm start`, 10.',
-    ),
-    GENWAY_RENDER_GRACE_S: byDefault(
-      '300',
-      KINDS.seconds,
-      'Seconds for which a stopping worker waits for renders whose upstream returns the files in the answer. If the worker interrupts such a render, the vendor may charge for a render whose files nobody received. Other work continues in other workers after 10 seconds.',
+      'Seconds for which a stopping process waits for work in progress. If not set, 120 for requests and streams, and 300 for the renders of a worker whose upstream returns the files in the answer: if the worker interrupts such a render, the vendor may charge for files that nobody received. Other work of a worker continues in other workers after 10 seconds. With `npm start`, 10.',
     ),
   },
   'Local stack': {
@@ -540,7 +490,6 @@ export const VARIABLE_GROUPS = {
     GENWAY_POSTGRES_PORT: byDefault('5433', KINDS.port, 'Port of the PostgreSQL server that `npm start` runs.'),
     TEMPORAL_PORT: byDefault('7233', KINDS.port, 'Port of the Temporal server that `npm start` runs.'),
     TEMPORAL_UI_PORT: byDefault('8233', KINDS.port, 'Port of the web UI of the Temporal server that `npm start` runs.'),
-    XDG_CACHE_HOME: byDefault(join(homedir(), '.cache'), KINDS.text, 'Folder for the downloaded Temporal server.'),
   },
 } as const satisfies Record<string, Record<string, Variable>>;
 

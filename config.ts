@@ -2,20 +2,30 @@
  * The configuration, read from the environment once at start. This is the only file that reads `process.env`; the
  * variables, their defaults and meanings are in `config-variables.ts` and, for readers, in `docs/configuration.md`.
  */
+import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Seller } from './domain/billing-document.ts';
 import { parseUsd } from './domain/money.ts';
 import { OperatorError } from './domain/operator-error.ts';
-import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type Variables } from './config-variables.ts';
+import { WORKER_DEPLOYMENT } from './domain/task-queues.ts';
+import {
+  type OneOrMore,
+  VARIABLE_GROUPS,
+  type ValueOf,
+  type Variable,
+  type VariableName,
+  type Variables,
+} from './config-variables.ts';
 
-const BYTES_PER_MB = 2 ** 20;
+/** Opens the simulator, and signs its callbacks; it protects nothing of value. */
+export const SIMULATOR_KEY = 'simulator';
+/** The placeholder in GENWAY_S3_ENDPOINT of the bucket in the host name. */
+const BUCKET_PLACE = '{bucket}.';
 
 /** Reads any environment variable, for variables that operators name in their files. */
 export function readVariable(name: string): string | undefined {
   return process.env[name];
 }
-
-export type OneOrMore<Item> = readonly [Item, ...Item[]];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -72,12 +82,11 @@ export function loadConfig(env: Environment = process.env) {
     temporal: temporalOf(values),
     secrets: {
       /** The administration tokens from the environment, which need no database. */
-      adminTokens: oneOrMore(values.GENWAY_ADMIN_TOKEN, values.GENWAY_ADMIN_TOKEN_ALSO),
-      metricsToken: values.GENWAY_METRICS_TOKEN ?? values.GENWAY_ADMIN_TOKEN,
+      adminTokens: values.GENWAY_ADMIN_TOKEN,
+      metricsToken: values.GENWAY_METRICS_TOKEN ?? values.GENWAY_ADMIN_TOKEN[0],
       ...secretsOf(values),
     },
     storage: storageOf(values),
-    uploads: uploadsOf(values),
     ...filesOf(values),
     openId: openIdOf(values),
     /** The mail server and the sender, if Genway sends e-mail. */
@@ -92,8 +101,6 @@ export function loadConfig(env: Environment = process.env) {
       : undefined,
     limits: {
       requestsPerMinute: values.GENWAY_RATE_LIMIT_RPM,
-      /** The limit for reads. */
-      readsPerMinute: values.GENWAY_READ_RATE_LIMIT_RPM,
       concurrentTasks: values.GENWAY_MAX_CONCURRENT_TASKS,
     },
     tasks: {
@@ -116,9 +123,9 @@ export function loadConfig(env: Environment = process.env) {
     logLevel: values.GENWAY_LOG_LEVEL,
     /** How long a stopping process still accepts requests. */
     drainMs: values.GENWAY_DRAIN_S * 1000,
-    shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
+    shutdownGraceMs: graceMsOf(values, GRACE_MS),
     /** How long a stopping worker waits for renders whose answers are the files. */
-    renderGraceMs: values.GENWAY_RENDER_GRACE_S * 1000,
+    renderGraceMs: graceMsOf(values, RENDER_GRACE_MS),
   };
 }
 
@@ -160,10 +167,14 @@ export function loadSimulatorConfig(env: Environment = process.env) {
     host: values.GENWAY_HOST,
     simulator: simulatorOf(values),
     logLevel: values.GENWAY_LOG_LEVEL,
-    shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
+    shutdownGraceMs: graceMsOf(values, GRACE_MS),
   };
 }
 
+/** For streams. */
+const GRACE_MS = 120_000;
+/** Longer than any upstream takes that returns the files in the answer. */
+const RENDER_GRACE_MS = 300_000;
 /** Short, because a person waits after Ctrl-C. */
 const STACK_GRACE_MS = 10_000;
 /** Short, because the simulated upstream never changes its answer. */
@@ -177,13 +188,13 @@ const STACK_PROVIDER_PATIENCE_MS = 5_000;
  */
 export function loadStackConfig(env: Environment = process.env) {
   const { values, given } = readVariables(env);
-  const { DATABASE_URL: databaseUrl, GENWAY_ADMIN_TOKEN: adminToken }: Partial<Values> = values;
-  const { GENWAY_KEY_PEPPER: keyPepper, GENWAY_ENCRYPTION_KEY: encryptionKey }: Partial<Values> = values;
+  const { DATABASE_URL: databaseUrl, GENWAY_ADMIN_TOKEN: adminTokens }: Partial<Values> = values;
+  const { GENWAY_KEY_PEPPER: keyPeppers, GENWAY_ENCRYPTION_KEY: encryptionKeys }: Partial<Values> = values;
   return {
     /** The state folder. */
     home: resolve(values.GENWAY_HOME),
     /** The folder that keeps a Temporal server across runs and projects. */
-    cacheFolder: join(values.XDG_CACHE_HOME, 'genway'),
+    cacheFolder: join(homedir(), '.cache/genway'),
     ports: {
       api: values.GENWAY_API_PORT,
       text: values.GENWAY_TEXT_PORT,
@@ -200,12 +211,16 @@ export function loadStackConfig(env: Environment = process.env) {
       : undefined,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
     /** Secrets to use instead of the generated ones. */
-    secrets: { adminToken, keyPepper, encryptionKey },
-    /** The seller on receipts and invoices. */
+    secrets: {
+      adminToken: adminTokens?.join(','),
+      keyPepper: keyPeppers?.join(','),
+      encryptionKey: encryptionKeys?.join(','),
+    },
     /** The simulator moderates, unless there is another moderation service. */
     moderationUrl: values.GENWAY_MODERATION_URL ?? `${simulatorOf(values).url}/v1/moderations`,
+    /** The seller on receipts and invoices. */
     seller: (values.GENWAY_SELLER ?? ['Genway on this machine']).join(' | '),
-    shutdownGraceMs: given.has('GENWAY_SHUTDOWN_GRACE_S') ? values.GENWAY_SHUTDOWN_GRACE_S * 1000 : STACK_GRACE_MS,
+    shutdownGraceMs: graceMsOf(values, STACK_GRACE_MS),
     providerPatienceMs: given.has('GENWAY_PROVIDER_PATIENCE_S')
       ? values.GENWAY_PROVIDER_PATIENCE_S * 1000
       : STACK_PROVIDER_PATIENCE_MS,
@@ -220,11 +235,11 @@ export function loadFilesConfig(env: Environment = process.env) {
 /** @throws ConfigurationError naming every variable that is invalid */
 export function loadCommandConfig(env: Environment = process.env) {
   const { values } = readVariables(env);
-  const { GENWAY_ADMIN_TOKEN: adminToken }: Partial<Values> = values;
+  const { GENWAY_ADMIN_TOKEN: adminTokens }: Partial<Values> = values;
   return {
     baseUrl: values.GENWAY_ADMIN_URL ?? publicUrlOf(values),
     /** If undefined, the command uses the token of the running local stack. */
-    adminToken,
+    adminToken: adminTokens?.[0],
     /** The state folder of the local stack. */
     home: resolve(values.GENWAY_HOME),
   };
@@ -289,23 +304,9 @@ function readVariables(
 /** Finds errors in combinations of variables. */
 function mistakesAcross(values: Values): string[] {
   const needs: readonly [boolean, VariableName, string][] = [
-    [values.GENWAY_STORAGE === 's3', 'GENWAY_S3_BUCKET', 'GENWAY_STORAGE=s3'],
-    [values.GENWAY_STORAGE === 's3', 'GENWAY_S3_PUBLIC_URL', 'GENWAY_STORAGE=s3'],
-    [values.GENWAY_S3_ACCESS_KEY_ID !== undefined, 'GENWAY_S3_SECRET_ACCESS_KEY', 'GENWAY_S3_ACCESS_KEY_ID'],
-    [values.GENWAY_S3_SECRET_ACCESS_KEY !== undefined, 'GENWAY_S3_ACCESS_KEY_ID', 'GENWAY_S3_SECRET_ACCESS_KEY'],
-    [values.GENWAY_OIDC_ISSUER !== undefined, 'GENWAY_OIDC_CLIENT_ID', 'GENWAY_OIDC_ISSUER'],
-    [values.GENWAY_OIDC_ISSUER !== undefined, 'GENWAY_OIDC_CLIENT_SECRET', 'GENWAY_OIDC_ISSUER'],
+    [values.GENWAY_S3_BUCKET !== undefined, 'GENWAY_S3_PUBLIC_URL', 'GENWAY_S3_BUCKET'],
+    [values.GENWAY_OIDC_ISSUER !== undefined, 'GENWAY_OIDC_CLIENT', 'GENWAY_OIDC_ISSUER'],
     [values.GENWAY_SMTP_URL !== undefined, 'GENWAY_MAIL_FROM', 'GENWAY_SMTP_URL'],
-    [
-      values.TEMPORAL_TLS_CLIENT_CERT_PATH !== undefined,
-      'TEMPORAL_TLS_CLIENT_KEY_PATH',
-      'TEMPORAL_TLS_CLIENT_CERT_PATH',
-    ],
-    [
-      values.TEMPORAL_TLS_CLIENT_KEY_PATH !== undefined,
-      'TEMPORAL_TLS_CLIENT_CERT_PATH',
-      'TEMPORAL_TLS_CLIENT_KEY_PATH',
-    ],
   ];
   return needs
     .filter(([needed, name]) => needed && values[name] === undefined)
@@ -318,10 +319,6 @@ function textOf(values: Values) {
     /** The number of processes that serve the port. */
     processes: values.GENWAY_TEXT_PROCESSES,
     cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000,
-    /** How long Genway reads on after the client has disconnected. */
-    readOnMs: values.GENWAY_TEXT_READ_ON_S * 1000,
-    /** How long an upstream may be silent. */
-    silenceMs: values.GENWAY_TEXT_SILENCE_S * 1000,
   };
 }
 
@@ -333,7 +330,7 @@ function workerOf(values: Values) {
     port: values.GENWAY_WORKER_PORT,
     /** The version of the worker's code in Temporal; without one, workers are not versioned. */
     version: values.GENWAY_WORKER_BUILD_ID
-      ? { deploymentName: values.GENWAY_WORKER_DEPLOYMENT, buildId: values.GENWAY_WORKER_BUILD_ID }
+      ? { deploymentName: WORKER_DEPLOYMENT, buildId: values.GENWAY_WORKER_BUILD_ID }
       : undefined,
   };
 }
@@ -343,49 +340,31 @@ function databaseOf(values: Values) {
 }
 
 function secretsOf(values: Values) {
-  const { GENWAY_ENCRYPTION_KEY: key, GENWAY_ENCRYPTION_KEY_ALSO: otherKey } = values;
-  const { GENWAY_KEY_PEPPER: pepper, GENWAY_KEY_PEPPER_ALSO: otherPepper } = values;
   return {
     /** The peppers of stored API keys; new keys use the first. */
-    keyPeppers: oneOrMore(Buffer.from(pepper), otherPepper && Buffer.from(otherPepper)),
+    keyPeppers: mapEach(values.GENWAY_KEY_PEPPER, (pepper) => Buffer.from(pepper)),
     /** The encryption keys of stored secrets, 32 bytes each; new secrets use the first. */
-    encryptionKeys: oneOrMore(Buffer.from(key, 'hex'), otherKey && Buffer.from(otherKey, 'hex')),
+    encryptionKeys: mapEach(values.GENWAY_ENCRYPTION_KEY, (key) => Buffer.from(key, 'hex')),
   };
 }
 
-function oneOrMore<Item>(first: Item, second: Item | '' | undefined): OneOrMore<Item> {
-  return second ? [first, second] : [first];
+function mapEach<From, To>([first, ...others]: OneOrMore<From>, convert: (item: From) => To): OneOrMore<To> {
+  return [convert(first), ...others.map(convert)];
+}
+
+function graceMsOf({ GENWAY_SHUTDOWN_GRACE_S: seconds }: Values, defaultMs: number): number {
+  return seconds === undefined ? defaultMs : seconds * 1000;
 }
 
 /** The provider of OpenID Connect, if any. */
 function openIdOf(values: Values) {
-  const {
-    GENWAY_OIDC_ISSUER: issuer,
-    GENWAY_OIDC_CLIENT_ID: clientId,
-    GENWAY_OIDC_CLIENT_SECRET: clientSecret,
-  } = values;
-  if (!issuer || !clientId || !clientSecret) return undefined;
+  const { GENWAY_OIDC_ISSUER: issuer, GENWAY_OIDC_CLIENT: client } = values;
+  if (!issuer || !client) return undefined;
   return {
     issuer,
-    clientId,
-    clientSecret,
-    name: values.GENWAY_OIDC_NAME ?? new URL(issuer).host,
+    ...client,
     /** Whether Genway relies on the provider to ask for a second factor. */
     asksSecondFactor: values.GENWAY_OIDC_SECOND_FACTOR === 'provider',
-  };
-}
-
-function uploadsOf(values: Values) {
-  return {
-    /** The storage quotas of accounts before their first top-up. */
-    neverToppedUp: {
-      bytes: values.GENWAY_UPLOAD_QUOTA_MB_UNPAID * BYTES_PER_MB,
-      files: values.GENWAY_UPLOAD_QUOTA_FILES_UNPAID,
-    },
-    /** The storage quotas of other accounts. */
-    toppedUp: { bytes: values.GENWAY_UPLOAD_QUOTA_MB * BYTES_PER_MB, files: values.GENWAY_UPLOAD_QUOTA_FILES },
-    /** How long Genway keeps an unused upload. */
-    expiryMs: values.GENWAY_UPLOAD_EXPIRY_S * 1000,
   };
 }
 
@@ -404,16 +383,21 @@ function paymentsOf(values: Values) {
   };
 }
 
+/** The start of the line with the tax number in GENWAY_SELLER. */
+const TAX_ID = 'Tax ID:';
+
 /** The seller on receipts and invoices; null to issue none. */
 function sellerOf(values: Values): Seller | null {
-  const [name, ...address] = values.GENWAY_SELLER ?? [];
+  const [name, ...lines] = values.GENWAY_SELLER ?? [];
   if (name === undefined) return null;
+  const taxLine = lines.find((line) => line.startsWith(TAX_ID));
+  const { point, taxes } = values.GENWAY_TAXES ?? { point: 'paid', taxes: [] };
   return {
     name,
-    address,
-    taxId: values.GENWAY_SELLER_TAX_ID ?? null,
-    taxes: values.GENWAY_TAXES ?? [],
-    taxPoint: values.GENWAY_TAX_POINT,
+    address: lines.filter((line) => line !== taxLine),
+    taxId: taxLine?.slice(TAX_ID.length).trim() ?? null,
+    taxes,
+    taxPoint: point,
   };
 }
 
@@ -436,40 +420,32 @@ function publicUrlOf(values: Values): string {
 }
 
 function temporalOf(values: Values) {
-  const certPath = values.TEMPORAL_TLS_CLIENT_CERT_PATH;
-  const keyPath = values.TEMPORAL_TLS_CLIENT_KEY_PATH;
-  const serverCaCertPath = values.TEMPORAL_TLS_SERVER_CA_CERT_PATH;
-  const client = certPath && keyPath ? { certPath, keyPath } : undefined;
-  const isEncrypted = values.TEMPORAL_TLS || values.TEMPORAL_API_KEY || serverCaCertPath || client;
+  const { TEMPORAL_TLS: tls, TEMPORAL_API_KEY: apiKey } = values;
+  const folder = tls === 'true' || tls === 'false' ? undefined : tls;
+  const isEncrypted = tls !== 'false' || apiKey !== undefined;
   return {
     address: values.TEMPORAL_ADDRESS,
     namespace: values.TEMPORAL_NAMESPACE,
-    apiKey: values.TEMPORAL_API_KEY,
-    /** TLS, if any; the files are in PEM. */
-    tls: isEncrypted ? { serverCaCertPath, client } : undefined,
+    apiKey,
+    /** TLS, if any; the folder may have certificates. */
+    tls: isEncrypted ? { folder } : undefined,
     uiUrl: values.TEMPORAL_UI_URL,
   };
 }
 
 function simulatorOf(values: Values) {
   const port = values.GENWAY_SIMULATOR_PORT;
-  return { port, url: values.GENWAY_SIMULATOR_URL ?? `http://127.0.0.1:${port}`, key: values.GENWAY_SIMULATOR_KEY };
+  return { port, url: values.GENWAY_SIMULATOR_URL ?? `http://127.0.0.1:${port}`, key: SIMULATOR_KEY };
 }
 
 function storageOf(values: Values) {
-  if (values.GENWAY_STORAGE === 'local') {
-    const folder = resolve(values.GENWAY_STORAGE_FOLDER ?? join(values.GENWAY_HOME, 'files'));
-    return { kind: 'local' as const, folder };
-  }
-  const accessKeyId = values.GENWAY_S3_ACCESS_KEY_ID;
-  const secretAccessKey = values.GENWAY_S3_SECRET_ACCESS_KEY;
+  const { GENWAY_S3_BUCKET: bucket, GENWAY_S3_ENDPOINT: endpoint } = values;
+  if (bucket === undefined) return { kind: 'local' as const, folder: resolve(values.GENWAY_HOME, 'files') };
   return {
     kind: 's3' as const,
-    bucket: values.GENWAY_S3_BUCKET ?? '',
+    bucket,
     publicUrl: values.GENWAY_S3_PUBLIC_URL ?? '',
-    region: values.GENWAY_S3_REGION,
-    endpoint: values.GENWAY_S3_ENDPOINT,
-    forcePathStyle: values.GENWAY_S3_FORCE_PATH_STYLE,
-    credentials: accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey } : undefined,
+    endpoint: endpoint?.replace(BUCKET_PLACE, ''),
+    forcePathStyle: endpoint !== undefined && !endpoint.includes(BUCKET_PLACE),
   };
 }

@@ -1,4 +1,5 @@
 /** The worker process, which runs workflows and their activities. */
+import { UPLOAD_LIMITS } from '../domain/policy.ts';
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createMediaTaskActivities } from '../activities/media-task/media-task.ts';
@@ -100,7 +101,7 @@ const activities = {
     database: background,
     storage,
     histories: createHistoryEraser(temporal),
-    uploadExpiryMs: config.uploads.expiryMs,
+    uploadExpiryMs: UPLOAD_LIMITS.expiryMs,
   }),
 };
 /** A longer wait is useless: a provider takes minutes, and another worker continues immediately. */

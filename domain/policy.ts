@@ -15,6 +15,16 @@ export const PAGES = { defaultLimit: 50, maxLimit: 500 };
 /** Contract 4.5. */
 export const UPLOADS = { maxBytes: 50 * MIB, maxVideoBytes: 100 * MIB, maxFilenameLength: 255 };
 
+/** Contract 4.5: the uploads of an account, and after how long an upload is removed that no task has used. */
+export const UPLOAD_LIMITS = {
+  neverToppedUp: { bytes: 128 * MIB, files: 20 },
+  toppedUp: { bytes: 10_240 * MIB, files: 1_000 },
+  expiryMs: 7 * DAY_SECONDS * 1000,
+};
+
+/** Contract 8.1: the reads (GET) of a key per minute, if its limit for other requests is lower. */
+export const READS_PER_MINUTE = 3_000;
+
 /** How long a request may wait for its image, from its arrival. */
 export const MEDIA_WAIT_MS = 95_000;
 

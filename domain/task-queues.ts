@@ -11,6 +11,9 @@ export const TASK_QUEUES = {
   schedules: 'genway-schedules',
 } as const;
 
+/** The worker deployment in Temporal to which the build IDs of workers belong. */
+export const WORKER_DEPLOYMENT = 'genway';
+
 /**
  * The queue for steps that call a provider with limits, so that the provider has its own rate and concurrency and
  * delays no other. Steps that call other providers run on their workflow's queue, which saves a round trip to Temporal

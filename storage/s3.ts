@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
+import { OperatorError } from '../domain/operator-error.ts';
 import { STORE_SILENCE_MS } from '../domain/step-limits.ts';
 import { boundBody } from './bounded-body.ts';
 import { CACHE_CONTROL, assertStorageKey, keyOfLink, publicLink } from './keys.ts';
@@ -85,6 +86,14 @@ export function createS3Storage(options: S3StorageOptions): Storage {
     urlOf: (key) => publicLink(publicUrl, key),
     keyOf: (url) => keyOfLink(publicUrl, url),
   };
+}
+
+/** The region of the bucket, from AWS_REGION or the AWS configuration files. @throws OperatorError if neither names one */
+export async function findRegion(): Promise<string> {
+  return new S3Client({}).config.region().catch((error: unknown) => {
+    const advice = 'Set AWS_REGION to the region of the bucket, such as us-east-1, or auto for Cloudflare R2.';
+    throw new OperatorError(advice, { cause: error });
+  });
 }
 
 function createClient({ endpoint, region, credentials, forcePathStyle = false }: S3StorageOptions): S3Client {

@@ -1,9 +1,11 @@
+import { REQUIRED_VARIABLES } from './support/configuration.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { loadConfig } from '../config.ts';
 import { VARIABLE_GROUPS, type Variable } from '../config-variables.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../domain/search-attributes.ts';
 
@@ -33,6 +35,14 @@ const compose: {
 } = parse(text, { merge: true });
 const services = Object.entries(compose.services);
 const ownServices = services.filter(([, { image }]) => image?.startsWith('genway'));
+const DEFAULTS = loadConfig(REQUIRED_VARIABLES);
+/** The variables that libraries read themselves. */
+const OF_LIBRARIES = new Set([
+  'AWS_REGION',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+]);
 const variables: ReadonlyMap<string, Variable> = new Map(Object.values(VARIABLE_GROUPS).flatMap(Object.entries));
 
 /** The variables that compose reads from `.env`: written as `${NAME…}`, or passed on without a value. */
@@ -69,7 +79,7 @@ describe('docker-compose.temporal.yml', () => {
 
   it('sets only variables that Genway reads', () => {
     const set = ownServices.flatMap(([, { environment = {} }]) => Object.keys(environment));
-    expect(set.filter((name) => !variables.has(name))).to.deep.equal([]);
+    expect(set.filter((name) => !variables.has(name) && !OF_LIBRARIES.has(name))).to.deep.equal([]);
   });
 
   it('passes on every variable that an operator may set', () => {
@@ -80,9 +90,7 @@ describe('docker-compose.temporal.yml', () => {
       'GENWAY_TEXT_PORT',
       'GENWAY_WORKER_PORT',
       'GENWAY_SIMULATOR_PORT',
-      'GENWAY_SIMULATOR_KEY',
       'GENWAY_WORKFLOW_BUNDLE',
-      'GENWAY_STORAGE_FOLDER',
       'GENWAY_ALLOW_PRIVATE_ADDRESSES',
       ...Object.keys(VARIABLE_GROUPS['Local stack']),
     ]);
@@ -164,13 +172,11 @@ describe('docker-compose.temporal.yml', () => {
   });
 
   it('gives each process a stop timeout that is longer than the grace of the process', () => {
-    const secondsOf = (name: 'GENWAY_DRAIN_S' | 'GENWAY_SHUTDOWN_GRACE_S' | 'GENWAY_RENDER_GRACE_S') =>
-      Number(VARIABLE_GROUPS.Running[name].defaultText);
     for (const [name, { stop_grace_period: period }] of ownServices) {
       const isWorker = name.startsWith('worker');
       const needed = isWorker
-        ? secondsOf('GENWAY_RENDER_GRACE_S')
-        : secondsOf('GENWAY_DRAIN_S') + secondsOf('GENWAY_SHUTDOWN_GRACE_S') + 30;
+        ? DEFAULTS.renderGraceMs / 1000
+        : (DEFAULTS.drainMs + DEFAULTS.shutdownGraceMs) / 1000 + 30;
       expect(Number(/^(\d+)s$/.exec(period ?? '')?.[1]), name).to.be.above(needed);
     }
   });

@@ -3,14 +3,9 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { loadCatalogue } from '../catalogue/load.ts';
 import { childEnvironment, loadConfig, loadDatabaseConfig, loadSimulatorConfig, loadStackConfig } from '../config.ts';
+import { READ_ON_MS } from '../bin/parts/text.ts';
 import { CONFIGURATION_DOCS, renderConfigurationDocs } from '../bin/tools/configuration-docs.ts';
-
-const REQUIRED = {
-  DATABASE_URL: 'postgres://genway:secret@127.0.0.1:5433/genway',
-  GENWAY_ADMIN_TOKEN: 'an administration token',
-  GENWAY_KEY_PEPPER: 'a pepper of thirty-two characters or more',
-  GENWAY_ENCRYPTION_KEY: 'ab'.repeat(32),
-};
+import { REQUIRED_VARIABLES as REQUIRED } from './support/configuration.ts';
 
 const SECRETS = Object.keys(REQUIRED);
 
@@ -18,15 +13,10 @@ describe('configuration', () => {
   it('needs the database and the secrets, and has a default for everything else', () => {
     const config = loadConfig(REQUIRED);
     expect(config.api).to.deep.equal({ port: 8080, publicUrl: 'http://127.0.0.1:8080' });
-    expect(config.text).to.deep.equal({
-      port: 8081,
-      processes: 1,
-      cutoffMs: 100_000,
-      readOnMs: 50_000_000,
-      silenceMs: 3_600_000,
-    });
+    expect(config.text).to.deep.equal({ port: 8081, processes: 1, cutoffMs: 100_000 });
     expect(config.drainMs).to.equal(5_000);
     expect(config.shutdownGraceMs, 'streams have two minutes').to.equal(120_000);
+    expect(config.renderGraceMs, 'renders have five minutes').to.equal(300_000);
     expect(loadStackConfig({}).shutdownGraceMs, 'of `npm start`').to.equal(10_000);
     expect(config.tasks).to.deep.equal({
       pollIntervalMs: null,
@@ -41,16 +31,23 @@ describe('configuration', () => {
     expect(config.storage.kind).to.equal('local');
   });
 
-  it('reads by default longer for disconnected clients than the slowest answer of the catalogue takes', async () => {
+  it('reads longer for disconnected clients than the slowest answer of the catalogue takes', () => {
     const slowTokensPerSecond = 20;
     const longest = Math.max(...[...loadCatalogue().textModels.values()].map((model) => model.outputTokenLimit));
-    expect(loadConfig(REQUIRED).text.readOnMs).to.be.at.least((longest / slowTokensPerSecond) * 1000);
-    const documented = await readFile(CONFIGURATION_DOCS, 'utf8');
-    expect(documented).to.contain(`(${longest.toLocaleString('en')} tokens) at ${slowTokensPerSecond} tokens a second`);
+    expect(READ_ON_MS).to.be.at.least((longest / slowTokensPerSecond) * 1000);
   });
 
-  it('reads the encryption key as 32 bytes', () => {
-    expect(loadConfig(REQUIRED).secrets.encryptionKeys).to.deep.equal([Buffer.alloc(32, 0xab)]);
+  it('reads secrets as lists whose first is the current one, and encryption keys as 32 bytes', () => {
+    const { secrets } = loadConfig({
+      ...REQUIRED,
+      GENWAY_ADMIN_TOKEN: `${'b'.repeat(16)}, ${'a'.repeat(16)}`,
+      GENWAY_ENCRYPTION_KEY: `${'cd'.repeat(32)},${'ab'.repeat(32)}`,
+    });
+    expect(secrets.adminTokens).to.deep.equal(['b'.repeat(16), 'a'.repeat(16)]);
+    expect(secrets.encryptionKeys).to.deep.equal([Buffer.alloc(32, 0xcd), Buffer.alloc(32, 0xab)]);
+    expect(() => loadConfig({ ...REQUIRED, GENWAY_KEY_PEPPER: `${REQUIRED.GENWAY_KEY_PEPPER},` })).to.throw(
+      'GENWAY_KEY_PEPPER must be at least 32 characters',
+    );
   });
 
   it('names every missing variable at once, and how to set it', () => {
@@ -96,7 +93,10 @@ describe('configuration', () => {
     ['GENWAY_TOP_UP_URL', 'https://{account_id}.example/'],
     ['GENWAY_TOP_UP_URL', 'https://pay.example/#{account_id}'],
     ['GENWAY_TOP_UP_URL', 'javascript:alert("{account_id}")'],
-    ['GENWAY_STORAGE', 'S3'],
+    ['GENWAY_S3_ENDPOINT', 'https://s3.example.com/'],
+    ['GENWAY_S3_ENDPOINT', 'https://s3.{bucket}.example.com'],
+    ['GENWAY_TAXES', 'never: VAT 19'],
+    ['GENWAY_TAXES', 'VAT'],
     ['GENWAY_LOG_LEVEL', 'verbose'],
     ['TEMPORAL_ADDRESS', '127.0.0.1'],
     ['DATABASE_URL', 'mysql://127.0.0.1/genway'],
@@ -127,34 +127,67 @@ describe('configuration', () => {
     expect(config.webhooks.scheduleMs).to.deep.equal([0, 250, 3_000]);
   });
 
-  it('needs a bucket and its public address for the S3 storage', () => {
-    expect(() => loadConfig({ ...REQUIRED, GENWAY_STORAGE: 's3' }))
-      .to.throw('GENWAY_S3_BUCKET is not set, but GENWAY_STORAGE=s3 requires it')
-      .with.property('message')
-      .that.includes('GENWAY_S3_PUBLIC_URL is not set');
-    const { storage } = loadConfig({
-      ...REQUIRED,
-      GENWAY_STORAGE: 's3',
-      GENWAY_S3_BUCKET: 'results',
-      GENWAY_S3_PUBLIC_URL: 'https://files.example.com',
+  it('stores in S3 if there is a bucket, which needs its public address', () => {
+    const bucket = { GENWAY_S3_BUCKET: 'results', GENWAY_S3_PUBLIC_URL: 'https://files.example.com' };
+    expect(() => loadConfig({ ...REQUIRED, GENWAY_S3_BUCKET: 'results' })).to.throw(
+      'GENWAY_S3_PUBLIC_URL is not set, but GENWAY_S3_BUCKET requires it',
+    );
+    const storageAt = (endpoint: string) =>
+      loadConfig({ ...REQUIRED, ...bucket, GENWAY_S3_ENDPOINT: endpoint }).storage;
+    expect(storageAt('')).to.deep.include({
+      kind: 's3',
+      bucket: 'results',
+      endpoint: undefined,
+      forcePathStyle: false,
     });
-    expect(storage).to.deep.include({ kind: 's3', bucket: 'results', region: 'us-east-1', credentials: undefined });
+    expect(storageAt('http://minio:9000')).to.deep.include({ endpoint: 'http://minio:9000', forcePathStyle: true });
+    expect(storageAt('https://{bucket}.s3.example.com')).to.deep.include({
+      endpoint: 'https://s3.example.com',
+      forcePathStyle: false,
+    });
   });
 
-  it('needs both halves of a client certificate and of S3 credentials', () => {
-    expect(() => loadConfig({ ...REQUIRED, TEMPORAL_TLS_CLIENT_CERT_PATH: '/cert' })).to.throw(
-      'TEMPORAL_TLS_CLIENT_KEY_PATH is not set',
-    );
-    expect(() => loadConfig({ ...REQUIRED, GENWAY_S3_ACCESS_KEY_ID: 'id' })).to.throw(
-      'GENWAY_S3_SECRET_ACCESS_KEY is not set',
+  it('reads the seller with its tax number, and the point at which documents state the taxes', () => {
+    const sellerOf = (env: Record<string, string>) => loadConfig({ ...REQUIRED, ...env }).payments.seller;
+    expect(
+      sellerOf({ GENWAY_SELLER: 'Acme | Street 1 | Tax ID: DE1', GENWAY_TAXES: 'used: GST 5, PST 9.975' }),
+    ).to.deep.equal({
+      name: 'Acme',
+      address: ['Street 1'],
+      taxId: 'DE1',
+      taxes: [
+        { name: 'GST', percent: '5' },
+        { name: 'PST', percent: '9.975' },
+      ],
+      taxPoint: 'used',
+    });
+    expect(sellerOf({ GENWAY_SELLER: 'Acme' })).to.deep.equal({
+      name: 'Acme',
+      address: [],
+      taxId: null,
+      taxes: [],
+      taxPoint: 'paid',
+    });
+    expect(sellerOf({ GENWAY_SELLER: 'Acme', GENWAY_TAXES: 'VAT 19' })).to.deep.include({ taxPoint: 'paid' });
+  });
+
+  it('reads the client ID and its secret from one variable, which single sign-on requires', () => {
+    const issuer = { GENWAY_OIDC_ISSUER: 'https://login.example.com' };
+    expect(loadConfig({ ...REQUIRED, ...issuer, GENWAY_OIDC_CLIENT: 'genway:a:b' }).openId).to.deep.include({
+      clientId: 'genway',
+      clientSecret: 'a:b',
+    });
+    expect(() => loadConfig({ ...REQUIRED, ...issuer })).to.throw('GENWAY_OIDC_CLIENT is not set');
+    expect(() => loadConfig({ ...REQUIRED, ...issuer, GENWAY_OIDC_CLIENT: 'genway' })).to.throw(
+      'GENWAY_OIDC_CLIENT must be a client ID',
     );
   });
 
-  it('uses TLS to Temporal when there is an API key', () => {
-    expect(loadConfig({ ...REQUIRED, TEMPORAL_API_KEY: 'key' }).temporal.tls).to.deep.equal({
-      serverCaCertPath: undefined,
-      client: undefined,
-    });
+  it('uses TLS to Temporal with an API key, on request, and with a folder of certificates', () => {
+    const tlsOf = (env: Record<string, string>) => loadConfig({ ...REQUIRED, ...env }).temporal.tls;
+    expect(tlsOf({ TEMPORAL_API_KEY: 'key' })).to.deep.equal({ folder: undefined });
+    expect(tlsOf({ TEMPORAL_TLS: 'true' })).to.deep.equal({ folder: undefined });
+    expect(tlsOf({ TEMPORAL_TLS: '/etc/genway/temporal' })).to.deep.equal({ folder: '/etc/genway/temporal' });
   });
 
   it('requires of a process only the variables that it uses', () => {

@@ -15,7 +15,7 @@ export function addSecretsCommands(program: Command, load: () => SecretsConfig, 
     .description('replace secrets; needs DATABASE_URL and both the old and the new secrets')
     .command('reencrypt')
     .description(
-      're-encrypt everything with GENWAY_ENCRYPTION_KEY, and count the API keys that still need GENWAY_KEY_PEPPER_ALSO',
+      're-encrypt everything with the first GENWAY_ENCRYPTION_KEY, and count the API keys that need another than the first GENWAY_KEY_PEPPER',
     )
     .action(async () => {
       const {

@@ -65,8 +65,11 @@ export function fileRenderers(upstreams: ReadonlyMap<string, MediaUpstream>): Re
   return new Set(renderers.map(([name]) => name));
 }
 
-export function openTextUpstreams(config: Config, { text }: Upstreams, observer: TextUpstreamObserver): TextUpstreams {
-  return createTextUpstreams(text, config.text.silenceMs, observer);
+/** How long a text upstream may send nothing on an open connection: models may think for long. */
+const UPSTREAM_SILENCE_MS = 3_600_000;
+
+export function openTextUpstreams({ text }: Upstreams, observer: TextUpstreamObserver): TextUpstreams {
+  return createTextUpstreams(text, UPSTREAM_SILENCE_MS, observer);
 }
 
 /** The upstreams if there is no file of upstreams: the simulator, which simulates every protocol and every format. */

@@ -17,7 +17,7 @@ export async function openStorage(
     );
     return createLocalStorage({ directory: storage.folder, publicUrl: `${api.publicUrl}/files` });
   }
-  const { createS3Storage } = await import('../../storage/s3.ts');
-  const { endpoint, credentials, ...rest } = storage;
-  return createS3Storage({ ...rest, ...(endpoint !== undefined && { endpoint }), ...(credentials && { credentials }) });
+  const { createS3Storage, findRegion } = await import('../../storage/s3.ts');
+  const { endpoint, ...rest } = storage;
+  return createS3Storage({ ...rest, region: await findRegion(), ...(endpoint !== undefined && { endpoint }) });
 }

@@ -33,6 +33,12 @@ export interface Text {
 
 const KEEP_ALIVE_MS = 15_000;
 const STALL_MS = 60_000;
+/**
+ * How long Genway reads an answer on whose client has disconnected, to learn the usage to charge. Longer than the longest
+ * answer of the catalogue takes (1,000,000 tokens) at 20 tokens a second: otherwise, clients that disconnect early would
+ * not pay for slow answers.
+ */
+export const READ_ON_MS = 50_000_000;
 
 /** @param cutoffMs the time limit of requests without streaming; null for none */
 export function openText(
@@ -44,7 +50,7 @@ export function openText(
   const { database, clock, catalogue, models, encryption, log, metrics, tracing } = dependencies;
   const calls = createCallRecorder(database, log);
   const observer = observeUpstreams({ log, metrics, tracing, calls });
-  const upstreams = openTextUpstreams(config, files.current().upstreams, observer);
+  const upstreams = openTextUpstreams(files.current().upstreams, observer);
   files.onChange(({ upstreams: { text } }) => upstreams.replace(text));
   const control = startUpstreamControl({
     database,
@@ -70,7 +76,7 @@ export function openText(
     clock,
     hasCredit: (accountId) => retryOnLostConnection(() => hasCredit(database, accountId)),
     log,
-    settings: { cutoffMs, keepAliveMs: KEEP_ALIVE_MS, stallMs: STALL_MS, readOnMs: config.text.readOnMs },
+    settings: { cutoffMs, keepAliveMs: KEEP_ALIVE_MS, stallMs: STALL_MS, readOnMs: READ_ON_MS },
   });
   return {
     service,

@@ -25,6 +25,7 @@ import { createOpenIdProvider } from '../../services/people/openid-provider.ts';
 import { watchOperatorFiles, type WatchedFiles } from './watch-operator-files.ts';
 import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
+import { READS_PER_MINUTE, UPLOAD_LIMITS } from '../../domain/policy.ts';
 import { connectionOptions } from '../../services/tasks/temporal-connection.ts';
 
 /** The dependencies of the applications, except those that serve text. */
@@ -154,8 +155,8 @@ function settingsOf(config: Config, checkout: CheckoutPages | null): AppSettings
     secondApprovalAbove: config.payments.secondApprovalAbove,
     paymentWebhookSecret: config.payments.webhookSecret ?? null,
     topUpUrl: config.payments.topUpUrl ?? null,
-    requestLimits: config.limits,
-    uploads: config.uploads,
+    requestLimits: { requestsPerMinute: config.limits.requestsPerMinute, readsPerMinute: READS_PER_MINUTE },
+    uploads: UPLOAD_LIMITS,
     tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },
     trustedProxies: config.edge.trustedProxies,
     allowPrivateAddresses: config.edge.allowPrivateAddresses,

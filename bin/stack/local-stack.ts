@@ -77,13 +77,12 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
     const temporal = config.temporal ?? (await runTemporal(config, report, run));
     await addSearchAttributes(temporal.address, config.temporalNamespace);
 
-    const adminToken = config.secrets.adminToken ?? secrets.adminToken;
     const environment = childEnvironment({
       GENWAY_HOME: config.home,
       DATABASE_URL: databaseUrl,
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_UI_URL: temporal.uiUrl,
-      GENWAY_ADMIN_TOKEN: adminToken,
+      GENWAY_ADMIN_TOKEN: config.secrets.adminToken ?? secrets.adminToken,
       GENWAY_SELLER: config.seller,
       GENWAY_MODERATION_URL: config.moderationUrl,
       GENWAY_KEY_PEPPER: config.secrets.keyPepper ?? secrets.keyPepper,
@@ -97,6 +96,7 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
     await runMigrations(startNode);
     for (const name of ['simulator', 'api', 'text', 'worker']) await run(name, () => startNode(name));
 
+    const [adminToken] = processConfig.secrets.adminTokens;
     const description = { ...describe(processConfig), admin_token: adminToken };
     await waitForHttp(description.simulator_url);
     await waitForHttp(description.base_url);

@@ -39,7 +39,7 @@ export async function checkSecrets(database: Database, secrets: Secrets): Promis
   if (!secrets.keyPeppers.some((pepper) => pepperMark(pepper) === mark)) {
     throw new OperatorError(
       'GENWAY_KEY_PEPPER is not the pepper that this database’s API keys were stored with, so none of them would work. ' +
-        'Set it to that pepper, or set GENWAY_KEY_PEPPER_ALSO to it while you replace it.',
+        'Set it to that pepper, or add that pepper, behind a comma, while you replace it.',
     );
   }
 }
@@ -84,7 +84,7 @@ function assertDecrypts(encryption: Encryption, encrypted: Buffer | undefined, c
     if (!(error instanceof DecryptionError)) throw error;
     throw new OperatorError(
       'GENWAY_ENCRYPTION_KEY does not decrypt the secrets in this database. Set it to the key that encrypted them, ' +
-        'or set GENWAY_ENCRYPTION_KEY_ALSO to that key while you replace it.',
+        'or add that key, behind a comma, while you replace it.',
       { cause: error },
     );
   }

@@ -46,7 +46,7 @@ export async function openStores(
     disk,
     s3,
     settingsOf: (process) =>
-      s3 !== null && (!isMixed || EVERY_SECOND_WORKER.test(process)) ? s3.settings : { GENWAY_STORAGE_FOLDER: folder },
+      s3 !== null && (!isMixed || EVERY_SECOND_WORKER.test(process)) ? s3.settings : { GENWAY_HOME: place },
     close: async () => {
       await s3?.close();
       disk?.unmount();

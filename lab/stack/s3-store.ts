@@ -41,14 +41,12 @@ export async function openS3Store(): Promise<S3Store> {
   });
   return {
     settings: {
-      GENWAY_STORAGE: 's3',
       GENWAY_S3_BUCKET: BUCKET,
-      GENWAY_S3_REGION: REGION,
+      AWS_REGION: REGION,
       GENWAY_S3_ENDPOINT: front.url,
       GENWAY_S3_PUBLIC_URL: `${front.url}/${BUCKET}`,
-      GENWAY_S3_FORCE_PATH_STYLE: 'true',
-      GENWAY_S3_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
-      GENWAY_S3_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
+      AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
     },
     setDoor: (next) => {
       door = next;

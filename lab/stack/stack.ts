@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import { childEnvironment } from '../../config.ts';
+import { childEnvironment, SIMULATOR_KEY } from '../../config.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
 import { type Ground, layClusterGround, layDevelopmentGround } from './ground.ts';
 import { type Killable, type Member, startMember } from './member.ts';
@@ -91,7 +91,10 @@ export interface SimulatorAccess {
   readonly apiKey: string;
 }
 
-export type Settings = Parameters<typeof childEnvironment>[0];
+/** Variables of Genway, and those that the AWS SDK reads. */
+export type Settings = Parameters<typeof childEnvironment>[0] & {
+  readonly [Name in 'AWS_REGION' | 'AWS_ACCESS_KEY_ID' | 'AWS_SECRET_ACCESS_KEY']?: string;
+};
 
 /** The processes of Genway, and the variable with the port on which each says whether it does its work. */
 const PORT_VARIABLES = {
@@ -103,13 +106,10 @@ const PORT_VARIABLES = {
 export type NodeRole = keyof typeof PORT_VARIABLES;
 
 const STOP_GRACE_MS = 20_000;
-/** The key that the simulator expects if none is configured. */
-const SIMULATOR_KEY = 'simulator';
 
 const WITHOUT_LIMITS: Settings = {
   GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
   GENWAY_RATE_LIMIT_RPM: '1000000',
-  GENWAY_READ_RATE_LIMIT_RPM: '1000000',
   GENWAY_MAX_CONCURRENT_TASKS: '100000',
   // The simulator never changes its mind.
   GENWAY_PROVIDER_PATIENCE_S: '5',
@@ -190,7 +190,6 @@ async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>
     ...(temporalAddress !== '' && { TEMPORAL_ADDRESS: temporalAddress }),
     ...(temporalUiUrl !== '' && { TEMPORAL_UI_URL: temporalUiUrl }),
     GENWAY_SIMULATOR_URL: simulatorUrl,
-    GENWAY_SIMULATOR_KEY: SIMULATOR_KEY,
     ...(await writeUpstreams(beginning)),
     GENWAY_PUBLIC_URL: urlOf(ports.api[0] ?? 0),
     ...(await bundleWorkflows(beginning)),

@@ -24,8 +24,6 @@ export interface OpenIdSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** The name on the sign-in page. */
-  readonly name: string;
   /** Whether the operator relies on the provider to ask for a second factor. */
   readonly asksSecondFactor: boolean;
   /** The address to which the provider redirects; must be registered at the provider. */
@@ -50,7 +48,9 @@ export interface Identity {
   readonly isEmailVerified: boolean;
 }
 
-export interface OpenIdProvider extends Pick<OpenIdSettings, 'issuer' | 'name' | 'asksSecondFactor'> {
+export interface OpenIdProvider extends Pick<OpenIdSettings, 'issuer' | 'asksSecondFactor'> {
+  /** The issuer's host, by which the sign-in page names the provider. */
+  readonly name: string;
   /** Returns the address to which the browser is redirected. @throws ProviderDownError */
   authorizationUrl(attempt: OpenIdAttempt): Promise<string>;
   /**
@@ -81,11 +81,11 @@ const KEPT_MS = 3_600_000;
 const FAILURES: readonly unknown[] = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'];
 
 export function createOpenIdProvider(settings: OpenIdSettings): OpenIdProvider {
-  const { issuer, name, asksSecondFactor, clientId, redirectUri } = settings;
+  const { issuer, asksSecondFactor, clientId, redirectUri } = settings;
   const configuration = keptFor(KEPT_MS, () => discover(settings));
   return {
     issuer,
-    name,
+    name: new URL(issuer).host,
     asksSecondFactor,
     authorizationUrl: async ({ state, nonce, codeVerifier }) => {
       const parameters = {

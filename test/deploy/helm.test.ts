@@ -8,6 +8,8 @@ import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
 import { endpointsFor, TEXT_ADDRESS_ENDPOINTS } from '../../api/endpoints.ts';
 import { VARIABLE_GROUPS, type Variable } from '../../config-variables.ts';
+import { loadConfig } from '../../config.ts';
+import { REQUIRED_VARIABLES } from '../support/configuration.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { describeWithHelm, KUBERNETES } from '../support/helm.ts';
 
@@ -51,7 +53,8 @@ const SECRETS = {
   GENWAY_ENCRYPTION_KEY: '0'.repeat(64),
 };
 const OUTSIDE = { GENWAY_PUBLIC_URL: 'https://api.example.com', TEMPORAL_ADDRESS: 'temporal-frontend.temporal:7233' };
-const S3 = { GENWAY_STORAGE: 's3', GENWAY_S3_BUCKET: 'genway', GENWAY_S3_PUBLIC_URL: 'https://files.example.com' };
+const DEFAULTS = loadConfig(REQUIRED_VARIABLES);
+const S3 = { GENWAY_S3_BUCKET: 'genway', GENWAY_S3_PUBLIC_URL: 'https://files.example.com' };
 const inNamespace = (name: string) => ({ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } });
 
 const toPrivate = {
@@ -97,8 +100,7 @@ const VALUES: Readonly<Record<string, object>> = {
     config: {
       ...OUTSIDE,
       ...S3,
-      TEMPORAL_TLS_CLIENT_CERT_PATH: '/etc/genway/temporal.pem',
-      TEMPORAL_TLS_CLIENT_KEY_PATH: '/etc/genway/temporal.key',
+      TEMPORAL_TLS: '/etc/genway/temporal',
       GENWAY_PROVIDERS: '/etc/genway/providers.yaml',
       GENWAY_TRUSTED_PROXIES: 1,
     },
@@ -200,8 +202,6 @@ describeWithHelm('the chart', (tools) => {
     expect(
       pods.map(({ name }) => name.replace('genway-', '')).toSorted((one, other) => one.localeCompare(other)),
     ).to.deep.equal(['api', 'migrate-1', 'text', 'worker', 'worker-previous']);
-    const secondsOf = (name: 'GENWAY_DRAIN_S' | 'GENWAY_SHUTDOWN_GRACE_S' | 'GENWAY_RENDER_GRACE_S') =>
-      Number(VARIABLE_GROUPS.Running[name].defaultText);
     for (const { name, pod } of pods) {
       const [container] = pod.containers;
       const program = container?.command[1] ?? '';
@@ -214,8 +214,8 @@ describeWithHelm('the chart', (tools) => {
       });
       if (program.endsWith('migrate.js')) continue;
       const needed = program.endsWith('worker.js')
-        ? secondsOf('GENWAY_RENDER_GRACE_S')
-        : secondsOf('GENWAY_DRAIN_S') + secondsOf('GENWAY_SHUTDOWN_GRACE_S') + 30;
+        ? DEFAULTS.renderGraceMs / 1000
+        : (DEFAULTS.drainMs + DEFAULTS.shutdownGraceMs) / 1000 + 30;
       expect(pod.terminationGracePeriodSeconds, name).to.be.above(needed);
       const port = {
         'dist/bin/api.js': variables.get('GENWAY_API_PORT')?.defaultText,
@@ -271,7 +271,7 @@ describeWithHelm('the chart', (tools) => {
     for (const [values, message] of [
       [{}, 'Set config.GENWAY_PUBLIC_URL'],
       [{ config: OUTSIDE }, 'Set existingSecret to a Secret with DATABASE_URL'],
-      [{ config: OUTSIDE, existingSecret: 'x' }, 'Set config.GENWAY_STORAGE to s3'],
+      [{ config: OUTSIDE, existingSecret: 'x' }, 'Set config.GENWAY_S3_BUCKET'],
       [{ config: { ...OUTSIDE, ...S3 }, existingSecret: 'x' }, 'Set networkPolicy.egress'],
     ] as const) {
       const refusal: unknown = await render(values).catch((error: unknown) => error);

@@ -22,6 +22,8 @@ import {
   IDEMPOTENCY,
   IMAGE_LINKS,
   PAGES,
+  READS_PER_MINUTE,
+  UPLOAD_LIMITS,
   UPLOADS,
   USAGE,
   WEBHOOKS,
@@ -132,7 +134,7 @@ function written(count: number | string): string {
 
 /** Parts of sentences with the numbers of the code, by section. */
 function numbersInForce(): Readonly<Record<string, readonly string[]>> {
-  const quota = (what: string): string => written(defaultOf(`GENWAY_UPLOAD_QUOTA_${what}`));
+  const { neverToppedUp, toppedUp, expiryMs } = UPLOAD_LIMITS;
   const waits = defaultOf('GENWAY_WEBHOOK_SCHEDULE_S').split(',').map(Number);
   const [, second = 0, third = 0, fourth = 0, ...later] = waits;
   const hours = later.map((wait) => wait / 3600);
@@ -153,10 +155,10 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
       `again for ${inWords(REFUSED_FOR_MS / 60_000)} minute`,
     ],
     '4.5': [
-      `keep ${quota('FILES_UNPAID')} files of ${quota('MB_UNPAID')} MB in all before its first top-up`,
-      `and ${quota('FILES')} files of ${quota('MB')} MB after it`,
+      `keep ${neverToppedUp.files} files of ${neverToppedUp.bytes / 2 ** 20} MB in all before its first top-up`,
+      `and ${written(toppedUp.files)} files of ${written(toppedUp.bytes / 2 ** 20)} MB after it`,
       `Videos may have ${UPLOADS.maxVideoBytes / 2 ** 20} MB, all others ${UPLOADS.maxBytes / 2 ** 20} MB`,
-      `has used after ${inWords(Number(defaultOf('GENWAY_UPLOAD_EXPIRY_S')) / 86_400)} days`,
+      `has used after ${inWords(expiryMs / 86_400_000)} days`,
     ],
     '4.7': [
       `${WEBHOOKS.maxEndpoints} endpoints, request ${WEBHOOKS.testEventsPerMinute} test events per minute`,
@@ -184,7 +186,7 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
     ],
     '8.1': [
       `| ${defaultOf('GENWAY_RATE_LIMIT_RPM')} (\`GENWAY_RATE_LIMIT_RPM\`)`,
-      `| ${written(defaultOf('GENWAY_READ_RATE_LIMIT_RPM'))} (\`GENWAY_READ_RATE_LIMIT_RPM\`)`,
+      `| ${written(READS_PER_MINUTE)}, and never less`,
       `| ${defaultOf('GENWAY_MAX_CONCURRENT_TASKS')} (\`GENWAY_MAX_CONCURRENT_TASKS\`)`,
       `| ${FREE_REQUESTS_PER_MINUTE.neverToppedUp} before the first top-up, ${FREE_REQUESTS_PER_MINUTE.toppedUp} after`,
       `| ${WEBHOOKS.testEventsPerMinute} each |`,

@@ -214,10 +214,10 @@ describe('a day of an operator', function () {
     const { GENWAY_KEY_PEPPER: pepper = '', GENWAY_ENCRYPTION_KEY: key = '' } = stack.environment;
     const [newPepper, newKey] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
     const end = load(apiKey);
-    secrets = { GENWAY_KEY_PEPPER_ALSO: newPepper, GENWAY_ENCRYPTION_KEY_ALSO: newKey };
+    secrets = { GENWAY_KEY_PEPPER: `${pepper},${newPepper}`, GENWAY_ENCRYPTION_KEY: `${key},${newKey}` };
     await restartEach(stack.api, stack.text);
     const first = { GENWAY_KEY_PEPPER: newPepper, GENWAY_ENCRYPTION_KEY: newKey };
-    secrets = { ...first, GENWAY_KEY_PEPPER_ALSO: pepper, GENWAY_ENCRYPTION_KEY_ALSO: key };
+    secrets = { GENWAY_KEY_PEPPER: `${newPepper},${pepper}`, GENWAY_ENCRYPTION_KEY: `${newKey},${key}` };
     await restartEach(stack.api, stack.text);
     const operators = environment;
     environment = { ...operators, ...secrets };

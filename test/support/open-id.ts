@@ -21,7 +21,6 @@ export interface TestProvider {
 export const CLIENT = {
   clientId: 'genway',
   clientSecret: 'the-secret-of-the-client',
-  name: 'Acme',
   asksSecondFactor: false,
 } as const;
 /** Nothing listens there: tests follow the redirect themselves. */

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import type { RunningProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import type { Environment } from '../../config.ts';
+import { type Environment, SIMULATOR_KEY } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
 import { expectAnswer, startUntil } from '../../lab/stack/node-process.ts';
@@ -73,8 +73,6 @@ export interface TestStack {
   stop(): Promise<void>;
 }
 
-/** The key that Genway and the simulator share when no variable sets another. */
-const SIMULATOR_KEY = 'simulator';
 const STOP_GRACE_MS = 15_000;
 
 export async function startTestStack({

@@ -22,7 +22,7 @@ function storyOf(history: History): string[] {
 describe('a media task with a failing upstream or store', function () {
   this.timeout(120_000);
   const folder = useTestFolder();
-  const stack = useTestStack({ env: { GENWAY_STORAGE_FOLDER: join(folder, 'files') } });
+  const stack = useTestStack({ env: { GENWAY_HOME: folder } });
   let apiKey: string;
 
   before(async () => {

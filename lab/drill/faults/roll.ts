@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '@temporalio/client';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { withTemporal } from '../../../bin/stack/with-temporal.ts';
+import { WORKER_DEPLOYMENT } from '../../../domain/task-queues.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import { DRAIN_MS, type FaultKind, membersOf, seconds, type Stage, strikeOne } from './fault.ts';
 
-/** The default of GENWAY_WORKER_DEPLOYMENT. */
-const DEPLOYMENT = 'genway';
 const NAMESPACE = 'default';
 export const FIRST_BUILD = 'build-1';
 /** In the order of a deployment. */
@@ -79,7 +78,7 @@ export async function makeCurrent(address: string, buildId: string): Promise<voi
       callTemporal(address, ({ workflowService }) =>
         workflowService.setWorkerDeploymentCurrentVersion({
           namespace: NAMESPACE,
-          deploymentName: DEPLOYMENT,
+          deploymentName: WORKER_DEPLOYMENT,
           buildId,
           identity: 'drill',
         }),
@@ -91,7 +90,7 @@ export async function makeCurrent(address: string, buildId: string): Promise<voi
 async function expectNoTaskOfOthers(address: string, build: string): Promise<void> {
   const query =
     `WorkflowType = 'mediaTask' AND ExecutionStatus = 'Running' ` +
-    `AND TemporalWorkerDeploymentVersion != '${DEPLOYMENT}:${build}'`;
+    `AND TemporalWorkerDeploymentVersion != '${WORKER_DEPLOYMENT}:${build}'`;
   const { count } = await callTemporal(address, ({ workflowService }) =>
     workflowService.countWorkflowExecutions({ namespace: NAMESPACE, query }),
   );

@@ -2,25 +2,18 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { warnOfPlainHttp } from '../../../bin/parts/plain-http.ts';
 import { loadConfig } from '../../../config.ts';
-
-const REQUIRED = {
-  DATABASE_URL: 'postgres://genway:secret@127.0.0.1:5433/genway',
-  GENWAY_ADMIN_TOKEN: 'an administration token',
-  GENWAY_KEY_PEPPER: 'a pepper of thirty-two characters or more',
-  GENWAY_ENCRYPTION_KEY: 'ab'.repeat(32),
-};
+import { REQUIRED_VARIABLES } from '../../support/configuration.ts';
 
 describe('the start of a process', () => {
   function warningsOf(environment: Readonly<Record<string, string>>): readonly unknown[] {
     const variables: unknown[] = [];
     const log = pino({ level: 'warn' }, { write: (line) => void variables.push(JSON.parse(line).variable) });
-    warnOfPlainHttp(loadConfig({ ...REQUIRED, ...environment }), log);
+    warnOfPlainHttp(loadConfig({ ...REQUIRED_VARIABLES, ...environment }), log);
     return variables;
   }
 
   const S3 = {
     GENWAY_PUBLIC_URL: 'https://api.example.com',
-    GENWAY_STORAGE: 's3',
     GENWAY_S3_BUCKET: 'results',
     GENWAY_S3_PUBLIC_URL: 'http://results.example.com',
   };

@@ -86,9 +86,9 @@ describe('a render whose answer contains the files', function () {
     await stack.worker.start();
   });
 
-  it('ends in a refund and never runs again when it exceeds GENWAY_RENDER_GRACE_S', async () => {
+  it('ends in a refund and never runs again when it exceeds GENWAY_SHUTDOWN_GRACE_S', async () => {
     await stack.worker.stop();
-    const hasty = stack.moreWorkers({ GENWAY_RENDER_GRACE_S: '1' });
+    const hasty = stack.moreWorkers({ GENWAY_SHUTDOWN_GRACE_S: '1' });
     await hasty.start();
     const task = await rendering();
     await hasty.stop();

@@ -33,8 +33,8 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- if not (get $.Values.secrets .) }}{{ fail (printf "Set existingSecret to a Secret with %s, or secrets.%s" . .) }}{{ end -}}
 {{- end -}}
 {{- end -}}
-{{- if and (ne (get $config "GENWAY_STORAGE" | default "local") "s3") (not .Values.filesClaim) -}}
-{{ fail "Set config.GENWAY_STORAGE to s3, or filesClaim to a claim that pods of many nodes can write" }}
+{{- if not (or (get $config "GENWAY_S3_BUCKET") .Values.filesClaim) -}}
+{{ fail "Set config.GENWAY_S3_BUCKET, or filesClaim to a claim that pods of many nodes can write" }}
 {{- end -}}
 {{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.egress) -}}
 {{ fail "Set networkPolicy.egress to where PostgreSQL and Temporal are, or networkPolicy.enabled to false" }}
