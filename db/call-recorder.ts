@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { addCalls, countCall, newCallSum, type RunningCallSum } from '../domain/call-sum.ts';
 import { repeat } from '../domain/repeat.ts';
-import { type Database, isDatabaseError, isUnstorable } from './database.ts';
+import { type Database, isUnstorable } from './database.ts';
 import {
   type CallFailure,
   type CallReport,
@@ -39,8 +39,6 @@ export interface CallRecorder {
 
 /** The pause between reports; short, so that operators see a failure while it happens. */
 const PAUSE_MS = 2_000;
-/** The SQLSTATE for JSON with an unpaired surrogate. */
-const INVALID_JSON = '22P02';
 /** The most attempts per report. While every upstream fails, the first attempts show enough. */
 const MAX_ATTEMPTS = 500;
 /** The most sums of failures by reason and account per report. Beyond this number, failures are summed without account. */
@@ -73,7 +71,7 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
       hadCircuits = circuits.length > 0;
     } catch (error) {
       // A message that PostgreSQL cannot store would make every later report fail.
-      const replacement = isUnstorable(error) || isDatabaseError(error, INVALID_JSON) ? { message: '' } : {};
+      const replacement = isUnstorable(error) ? { message: '' } : {};
       tally.restore(counted, replacement);
       const unreported = takenAttempts.map((attempt) => ({ ...attempt, ...replacement }));
       attempts = [...unreported, ...attempts].slice(0, MAX_ATTEMPTS);

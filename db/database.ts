@@ -76,9 +76,10 @@ export function isViolationOf(error: unknown, constraint: string): boolean {
   return error instanceof DatabaseError && error.constraint === constraint;
 }
 
-/** Whether PostgreSQL refused a text that it cannot store: one with a NUL character or an unpaired surrogate. */
+/** Whether PostgreSQL refused a text that it cannot store, also in JSON: one with a NUL character or an unpaired surrogate. */
 export function isUnstorable(error: unknown): boolean {
-  return isDatabaseError(error, '22021') || isDatabaseError(error, '22P05');
+  const isUnreadableJson = isDatabaseError(error, '22P02') && / type json\b/.test(String(error));
+  return isUnreadableJson || isDatabaseError(error, '22021') || isDatabaseError(error, '22P05');
 }
 
 export const CHECK_VIOLATION = '23514';

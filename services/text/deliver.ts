@@ -258,11 +258,18 @@ function keepFailed({ route, joined, failed }: Progress, meter: Meter | undefine
 }
 
 const UNUSED_HEADER = 'x-genway-ignored';
+/** Clients refuse longer headers, 16 KB in all with Node. */
+const MAX_UNUSED_HEADER_LENGTH = 4_096;
 
 /** Reports the fields without effect on this route in a header, unless the stream has started. */
 function reportUnused({ res }: ClientExchange, fields: readonly string[]): void {
   if (res.headersSent) return;
-  if (fields.length > 0) res.setHeader(UNUSED_HEADER, fields.join(', '));
+  // Clients may send any names.
+  const names = fields
+    .join(', ')
+    .slice(0, MAX_UNUSED_HEADER_LENGTH)
+    .replaceAll(/[^\x20-\x7e]/g, '?');
+  if (names !== '') res.setHeader(UNUSED_HEADER, names);
   else res.removeHeader(UNUSED_HEADER);
 }
 

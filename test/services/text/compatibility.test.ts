@@ -112,6 +112,13 @@ describe('models with full compatibility', () => {
     }
   });
 
+  it('name fields without effect that no header can hold by their printable characters, cut', async () => {
+    const metadata = { [`\ud800ü\0\n${'x'.repeat(3_000)}`]: 'value', ['y'.repeat(3_000)]: 'value' };
+    const { status, headers, text: answer } = await ask('messages', fullVia('chat-completions'), { metadata });
+    expect(status, answer).to.equal(200);
+    expect(headers.get('x-genway-ignored')).to.match(/^(?=.{4096}$)metadata\.\?{4}x{3000}, metadata\.y+$/);
+  });
+
   it('omit a reasoning effort that the model does not have, and name it', async () => {
     const { status, headers } = await ask('chat-completions', PLAIN, { reasoning_effort: 'high' });
     expect([status, headers.get('x-genway-ignored')]).to.deep.equal([200, 'reasoning_effort']);
