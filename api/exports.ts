@@ -14,7 +14,7 @@ export const EXPORTS =
   '`Accept: text/csv;decimal=comma` returns CSV with decimal commas, and semicolons between cells.';
 
 /** Adds the export media types to an answer. */
-export function orAllRows({ content, ...answer }: Answer): Answer {
+export function withExports({ content, ...answer }: Answer): Answer {
   return {
     ...answer,
     content: {

@@ -83,14 +83,14 @@ export async function listen(
       if (ending.has(request.socket)) return;
       const refusal = refusalOf(request);
       if (isEnding) response.shouldKeepAlive = false;
-      if (refusal !== null) return refuseLast(request.socket, response, refusal);
+      if (refusal !== null) return refuseAndClose(request.socket, response, refusal);
       if (use.underWay(request.socket) > MAX_REQUESTS_UNDER_WAY) return cutOff(request.socket);
       void handler(request, response);
     },
   );
   const use = trackUse(server);
-  endUnread(server, use, unreadMs);
-  boundUnread(server, unreadBytes);
+  closeUnreadConnections(server, use, unreadMs);
+  limitUnreadBytes(server, unreadBytes);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isHeadersTimeout = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && use.underWay(socket) === 0;
     if (!isHeadersTimeout) return refuseGarbage(error, socket);
@@ -156,7 +156,7 @@ function trackUse(server: Server): Use {
 }
 
 /** Closes connections whose clients do not read their answers, and so frees the files and upstreams behind them. */
-function endUnread(server: Server, use: Use, unreadMs: number): void {
+function closeUnreadConnections(server: Server, use: Use, unreadMs: number): void {
   server.timeout = unreadMs;
   // Also fires for connections that wait for their next request or their answer.
   server.on('timeout', (socket: Socket) => {
@@ -173,7 +173,7 @@ function endUnread(server: Server, use: Use, unreadMs: number): void {
 }
 
 /** Closes the connections whose clients leave the most unread, while the memory of the process is at stake. */
-function boundUnread(server: Server, limits: UnreadLimits): void {
+function limitUnreadBytes(server: Server, limits: UnreadLimits): void {
   const answers = new UnreadAnswers(limits);
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     answers.add(request, response);
@@ -303,7 +303,7 @@ function hasValidHost(host: string | undefined, rawHeaders: readonly string[], h
 }
 
 /** Answers after the requests before on the connection, and is the last answer. */
-function refuseLast(socket: Socket, response: ServerResponse, message: string): void {
+function refuseAndClose(socket: Socket, response: ServerResponse, message: string): void {
   const { headers, body } = envelope(message);
   response.writeHead(400, headers).end(body);
   ending.add(socket);

@@ -102,8 +102,8 @@ function meterEventLoop(): WaitMeter {
 }
 
 function importanceOf({ method, url = '' }: IncomingMessage, hasPaid: boolean): Importance {
-  const what = READS.includes(method) ? (ONE_RESOURCE.test(url) ? 'poll' : 'list') : 'work';
-  return hasPaid ? what : `free ${what}`;
+  const kind = READS.includes(method) ? (ONE_RESOURCE.test(url) ? 'poll' : 'list') : 'work';
+  return hasPaid ? kind : `free ${kind}`;
 }
 
 /** Answers at a fraction of the application's cost, with the fields that clients of every format read. */

@@ -210,11 +210,11 @@ function open(circuit: Circuit, { fault, hadStarted }: OpeningFailure, nowMs: nu
   const untilMs = nowMs + openMs;
   if (known !== null && known.untilMs >= untilMs) return circuit;
   const opening = { cause: fault, sinceMs: known?.sinceMs ?? nowMs, untilMs, needsCompletion: hadStarted };
-  return known !== null && known.untilMs > nowMs ? { ...circuit, opening } : openAs(circuit, opening, nowMs);
+  return known !== null && known.untilMs > nowMs ? { ...circuit, opening } : openLike(circuit, opening, nowMs);
 }
 
 /** Opens the circuit like another one that shares the part at fault. */
-export function openAs(circuit: Circuit, opening: Opening, nowMs: number): Circuit {
+export function openLike(circuit: Circuit, opening: Opening, nowMs: number): Circuit {
   if (circuit.opening !== null && circuit.opening.untilMs > opening.untilMs) return circuit;
   return { ...circuit, ...CLOSED, opening, countsFromMs: nowMs, recent: [] };
 }

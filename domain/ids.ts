@@ -91,7 +91,7 @@ const DISCARDED_FROM = 256 - (256 % ALPHABET.length);
 /** `length` random letters and digits from a cryptographic source, without modulo bias. */
 export function randomLetters(length: number): string {
   while (randomStock.length - usedLetters < length) {
-    randomStock = randomStock.slice(usedLetters) + moreLetters();
+    randomStock = randomStock.slice(usedLetters) + drawLetters();
     usedLetters = 0;
   }
   usedLetters += length;
@@ -99,7 +99,7 @@ export function randomLetters(length: number): string {
 }
 
 /** Up to {@link STOCK_BYTES} letters. */
-function moreLetters(): string {
+function drawLetters(): string {
   const codes = new Uint8Array(STOCK_BYTES);
   let count = 0;
   for (const byte of crypto.getRandomValues(new Uint8Array(STOCK_BYTES))) {

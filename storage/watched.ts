@@ -57,7 +57,7 @@ export function watchStorage(storage: Storage, { onChange, retryMs = RETRY_MS }:
   return {
     ...storage,
     async put(key, body, options) {
-      const source = remembering(body);
+      const source = trackFailure(body);
       try {
         const stored = await storage.put(key, source.body, options);
         note(true);
@@ -82,7 +82,7 @@ export function watchStorage(storage: Storage, { onChange, retryMs = RETRY_MS }:
 }
 
 /** The same body, and whether the body itself failed. */
-function remembering(body: AsyncIterable<Uint8Array>): { body: AsyncIterable<Uint8Array>; failed: () => boolean } {
+function trackFailure(body: AsyncIterable<Uint8Array>): { body: AsyncIterable<Uint8Array>; failed: () => boolean } {
   let hasFailed = false;
   async function* pass(): AsyncGenerator<Uint8Array> {
     try {

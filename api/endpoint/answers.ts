@@ -41,7 +41,7 @@ export function dataAndFieldsOf(
 }
 
 /** An answer that is also available as plain text. */
-export function orAsText(answer: Answer): Answer {
+export function withPlainText(answer: Answer): Answer {
   return { ...answer, content: { ...answer.content, 'text/plain': { schema: text() } } };
 }
 

@@ -28,7 +28,7 @@ export function errors(
     try {
       await next();
     } catch (error) {
-      const shown = toGateError(error);
+      const shown = toClientError(error);
       if (shown.code === 'internal_error' || isUnavailable(shown.cause)) {
         log.error({ err: error, request_id: context.state.requestId, path: context.path }, 'request failed');
       }
@@ -62,7 +62,7 @@ function presenterFor(context: AppContext, presenters: Presenters): PresentError
 }
 
 /** Converts an error for the client. An unavailable component is the gateway's own, usually its database. */
-function toGateError(error: unknown): ServiceError {
+function toClientError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   if (isUnstorable(error))
     return badRequest('A text in the request has a NUL character or an unpaired surrogate. Remove it.');

@@ -37,7 +37,7 @@ export function observe({ metrics, tracing, log, overload }: Observers) {
       const taskId = taskIdOf(context);
       metrics.requestEnded({ method, route, status, seconds: durationMs / 1000 });
       tracing.describeRequest(context.res, { route, requestId, accountId, taskId });
-      const level = isRemarkable(context) ? 'info' : 'debug';
+      const level = isLoggedAtInfo(context) ? 'info' : 'debug';
       if (!log.isLevelEnabled(level)) return;
       log[level](
         {
@@ -59,7 +59,7 @@ export function observe({ metrics, tracing, log, overload }: Observers) {
 }
 
 /** Whether to log the request at info level. Text that was served has its own row in the usage table. */
-function isRemarkable({ state: { endpoint }, res }: AppContext): boolean {
+function isLoggedAtInfo({ state: { endpoint }, res }: AppContext): boolean {
   return endpoint?.tag === 'Text' ? res.statusCode >= 400 : !PROBES.has(endpoint?.path);
 }
 

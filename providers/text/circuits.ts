@@ -9,7 +9,7 @@ import {
   describeCircuit,
   FAULT_RULES,
   newCircuit,
-  openAs,
+  openLike,
   type Opening,
   recordCall,
   recordOutcome,
@@ -136,7 +136,7 @@ export class CandidateCircuit {
     const { opening, countsFromMs } = other.#circuit;
     if (opening === null || opening === this.opening) return;
     if (!hasSharedFault(this.candidate, other.candidate, opening.cause)) return;
-    this.#circuit = openAs(this.#circuit, opening, countsFromMs);
+    this.#circuit = openLike(this.#circuit, opening, countsFromMs);
   }
 
   /** Closes this circuit if it opened with the other. */

@@ -44,7 +44,7 @@ export async function mergeFleetHealth(
     const [longest] = reported.toSorted((one, two) => two.untilMs - one.untilMs);
     return {
       ...circuit,
-      ...(circuit.state === 'ok' && longest && openAs(longest)),
+      ...(circuit.state === 'ok' && longest && openLike(longest)),
       lastFiveMinutes,
       lastHour,
       lastDay,
@@ -61,7 +61,7 @@ function targetOf(circuit: CircuitState): CallTarget {
     : { upstream, format: '', model, key: '' };
 }
 
-function openAs({ cause, sinceMs, untilMs }: OpenCircuit) {
+function openLike({ cause, sinceMs, untilMs }: OpenCircuit) {
   const known = UPSTREAM_FAULTS.find((fault) => fault === cause) ?? 'failed';
   return { state: 'resting', cause: known, sinceMs, untilMs } as const;
 }

@@ -7,7 +7,7 @@ import { BODIES } from '../../../domain/policy.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
-import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
+import { EXPORTS, withExports, sendAll } from '../../exports.ts';
 import { reportQueueKey, authorOf } from '../../../services/people/administrator.ts';
 import { compareBill, requireBill, deleteBill, importBill } from '../../../services/money/bills.ts';
 import { existingMonth } from './months.ts';
@@ -55,7 +55,7 @@ export const billEndpoints = endpoints('Administration', {
     access: 'admin-read',
     summary: 'Compare a vendor’s bill with the recorded costs',
     description: `${EXPORTS} The rows are the differences.`,
-    answers: { 200: orAllRows(dataOf(COMPARED_BILL.schema, 'The bill and its differences')) },
+    answers: { 200: withExports(dataOf(COMPARED_BILL.schema, 'The bill and its differences')) },
     refusals: ['bad_request', 'not_found'],
     handle: async ({ params, context, caller }, services) => {
       const month = existingMonth(params.month);

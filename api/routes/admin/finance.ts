@@ -14,7 +14,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { dayParameter, monthParameter, idParameter, PERIOD } from '../../endpoint/query.ts';
-import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
+import { EXPORTS, withExports, sendAll } from '../../exports.ts';
 import { BALANCE_ENTRIES, EXPORTED_ENTRIES, LEDGER_PAGE, ledgerPositionOf } from '../balance/routes.ts';
 import { usagePeriod } from '../../../services/input/usage-period.ts';
 import { DAILY_USAGE, END_USER_USAGE } from '../../../services/resources/usage.ts';
@@ -41,7 +41,7 @@ export const financeEndpoints = endpoints('Administration', {
     summary: 'List the transfers of an account',
     description: `JSON pages start with the newest transfer, exports with the oldest. ${EXPORTS}`,
     query: { ...PERIOD, ...LEDGER_PAGE },
-    answers: { 200: orAllRows(pageOf(TRANSFER.schema, 'A page of transfers')) },
+    answers: { 200: withExports(pageOf(TRANSFER.schema, 'A page of transfers')) },
     handle: async ({ params, query, context }, { reports }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
       const filter = { from: query.from, to: query.to, accountId };
@@ -60,7 +60,7 @@ export const financeEndpoints = endpoints('Administration', {
     summary: 'List the changes of an account’s balance, with the balance after each',
     description: EXPORTED_ENTRIES,
     query: BALANCE_ENTRIES,
-    answers: { 200: orAllRows(pageOf(ADMIN_BALANCE_ENTRY.schema, 'A page of entries')) },
+    answers: { 200: withExports(pageOf(ADMIN_BALANCE_ENTRY.schema, 'A page of entries')) },
     handle: async ({ params, query, context }, { reports }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
       const filter = { type: query.type, from: query.from, to: query.to, apiKeyId: query.api_key_id, accountId };
@@ -102,7 +102,7 @@ export const financeEndpoints = endpoints('Administration', {
     summary: 'Get the statement of a day or month',
     description: EXPORTS,
     query: { date: dayParameter('The day, in UTC'), month: monthParameter('The month, in UTC, instead of a day') },
-    answers: { 200: orAllRows(dataOf(STATEMENT.schema, 'The statement')) },
+    answers: { 200: withExports(dataOf(STATEMENT.schema, 'The statement')) },
     handle: async ({ params, query: { date, month }, context }, { reports, readStatement }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
       const { from, to } = statementPeriod(date, month);
@@ -117,7 +117,7 @@ export const financeEndpoints = endpoints('Administration', {
     summary: 'Sum up an account’s usage by day, model and key',
     description: `${USAGE_DAYS} ${EXPORTS}`,
     query: PERIOD,
-    answers: { 200: orAllRows(DAILY_USAGE_ANSWER) },
+    answers: { 200: withExports(DAILY_USAGE_ANSWER) },
     handle: async ({ params, query, context }, { reports }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
       const days = await sumDailyUsage(reports, { accountId, ...usagePeriod(query) });
@@ -131,7 +131,7 @@ export const financeEndpoints = endpoints('Administration', {
     summary: 'Sum up an account’s text usage by end user',
     description: `${USAGE_DAYS} ${EXPORTS}`,
     query: PERIOD,
-    answers: { 200: orAllRows(END_USERS_ANSWER) },
+    answers: { 200: withExports(END_USERS_ANSWER) },
     handle: async ({ params, query, context }, { reports, queueReport }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
       const period = usagePeriod(query);
@@ -146,7 +146,7 @@ export const financeEndpoints = endpoints('Administration', {
     summary: 'List an account’s text requests with routes, tokens and charges, newest first',
     description: EXPORTS,
     query: TEXT_REQUESTS,
-    answers: { 200: orAllRows(pageOf(ADMIN_TEXT_REQUEST.schema, 'A page of text requests')) },
+    answers: { 200: withExports(pageOf(ADMIN_TEXT_REQUEST.schema, 'A page of text requests')) },
     handle: async ({ params, query, context }, { reports }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
       const { api_key_id: apiKeyId, cursor: _cursor, limit: _limit, ...period } = query;
@@ -161,7 +161,7 @@ export const financeEndpoints = endpoints('Administration', {
     summary: 'List refunds with their tasks and reasons, newest first',
     description: EXPORTS,
     query: { account_id: idParameter('account', 'Filters by account'), ...PERIOD, ...pageById('transfer') },
-    answers: { 200: orAllRows(pageOf(REFUND.schema, 'A page of refunds')) },
+    answers: { 200: withExports(pageOf(REFUND.schema, 'A page of refunds')) },
     handle: ({ query, context }, { reports, temporal }) => {
       const filter = { from: query.from, to: query.to, accountId: query.account_id };
       if (sendAll(context, () => streamShownRefunds(reports, filter, temporal), REFUND)) return undefined;

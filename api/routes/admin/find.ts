@@ -1,6 +1,6 @@
 /** Finds anything that has an id, across all accounts. */
 import { ServiceError } from '../../../domain/errors.ts';
-import { dataOf, orAsText } from '../../endpoint/answers.ts';
+import { dataOf, withPlainText } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -35,7 +35,7 @@ export const findEndpoints = endpoints('Administration', {
     access: 'admin-read',
     summary: 'Find the account and the events of any id',
     description: `Accepts ids that begin with ${FINDABLE_PREFIXES.map((prefix) => `\`${prefix}\``).join(', ')}. \`Accept: text/plain\` returns text.`,
-    answers: { 200: orAsText(dataOf(FOUND.schema, 'The account and the events')) },
+    answers: { 200: withPlainText(dataOf(FOUND.schema, 'The account and the events')) },
     refusals: ['not_found'],
     handle: async ({ params: { any_id: id }, context }, services) => {
       const found = await findById(services, id);

@@ -13,7 +13,7 @@ import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
-import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
+import { EXPORTS, withExports, sendAll } from '../../exports.ts';
 import { arrayOf } from '../../../domain/json-schema.ts';
 import { reportQueueKey } from '../../../services/people/administrator.ts';
 import { usagePeriod } from '../../../services/input/usage-period.ts';
@@ -71,7 +71,7 @@ export const marginEndpoints = endpoints('Administration', {
     summary: 'Sum up revenue, cost and margin by model and upstream',
     description: `Covers tasks and text requests that were created in the period and have ended. ${USAGE_DAYS} ${EXPORTS}`,
     query: PERIOD,
-    answers: { 200: orAllRows(dataOf(arrayOf(MARGIN.schema), 'A row for each model and upstream')) },
+    answers: { 200: withExports(dataOf(arrayOf(MARGIN.schema), 'A row for each model and upstream')) },
     handle: async ({ query, caller, context }, { reports, queueReport }) => {
       const period = usagePeriod(query);
       const margins = await queueReport(reportQueueKey(caller), () => readMargins(reports, period));
@@ -91,7 +91,7 @@ export const marginEndpoints = endpoints('Administration', {
       ...PERIOD,
       ...pageById('task'),
     },
-    answers: { 200: orAllRows(pageOf(RENDER.schema, 'A page of renders')) },
+    answers: { 200: withExports(pageOf(RENDER.schema, 'A page of renders')) },
     handle: ({ query, context }, { reports }) => {
       const { cursor: _cursor, limit: _limit, ...filter } = query;
       if (sendAll(context, () => streamRenders(reports, filter), RENDER)) return undefined;

@@ -5,7 +5,7 @@ import { type Month, parseMonth } from '../../../domain/month.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
-import { orAllRows, sendAll, sendLines } from '../../exports.ts';
+import { withExports, sendAll, sendLines } from '../../exports.ts';
 import { arrayOf } from '../../../domain/json-schema.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { closeMonth as close } from '../../../services/money/close-month.ts';
@@ -22,7 +22,7 @@ export const monthEndpoints = endpoints('Administration', {
       'Lists each transfer of each account with its purpose: usage, revenue, cost, margin, and the reasons of refunds. Streams JSON ' +
       'lines, or CSV with `Accept: text/csv`. A closed month always has the same rows. The last rows are the acknowledged findings ' +
       'of reconciliation, of the kind `acknowledged_finding`.',
-    answers: { 200: orAllRows({ description: 'The transfers of the month' }) },
+    answers: { 200: withExports({ description: 'The transfers of the month' }) },
     refusals: ['bad_request'],
     handle: ({ params, context }, { reports }) => {
       const month = existingMonth(params.month);

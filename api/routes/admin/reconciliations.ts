@@ -10,7 +10,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
-import { orAllRows, sendAll } from '../../exports.ts';
+import { withExports, sendAll } from '../../exports.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { acknowledgeAlone } from '../../../services/money/acknowledgements.ts';
 import { runReconciliation } from '../../../services/money/run-reconciliation.ts';
@@ -45,7 +45,7 @@ export const reconciliationEndpoints = endpoints('Administration', {
     access: 'admin-read',
     summary: 'Get the report of a reconciliation',
     description: '`Accept: text/csv` or `application/x-ndjson` returns the findings, one per line.',
-    answers: { 200: orAllRows(dataOf(REPORT.schema, 'The report')) },
+    answers: { 200: withExports(dataOf(REPORT.schema, 'The report')) },
     handle: async ({ params, context }, { database }) => {
       const reconciliation = await existing(database, params.reconciliation_id);
       const findings = await readFindings(database, reconciliation);

@@ -6,7 +6,7 @@ import { listTasks } from '../../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { hasStaffPermission } from '../../../domain/roles.ts';
 import { type Task, TASK_STATUSES } from '../../../domain/task.ts';
-import { dataOf, orAsText } from '../../endpoint/answers.ts';
+import { dataOf, withPlainText } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
@@ -119,7 +119,7 @@ export const adminTaskEndpoints = endpoints('Administration', {
     summary: 'Get the timeline of a task',
     description:
       'Collects the events of the task from the database, the ledger, the workflow, the deliveries and operators’ actions. `Accept: text/plain` returns text.',
-    answers: { 200: orAsText(dataOf(EXPLANATION.schema, 'The state and the events of the task')) },
+    answers: { 200: withPlainText(dataOf(EXPLANATION.schema, 'The state and the events of the task')) },
     handle: async ({ params, context }, services) => {
       const explanation = await explain(services, await existingTask(services.database, params.task_id));
       if (context.accepts('json', 'text') === 'text') return `${renderExplanation(explanation).join('\n')}\n`;

@@ -18,7 +18,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, page, pageOf } from '../../endpoint/page.ts';
 import { idParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
-import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
+import { EXPORTS, withExports, sendAll } from '../../exports.ts';
 import { BALANCE, BALANCE_ENTRY } from '../../../services/resources/balance.ts';
 import { updateBalanceSchema } from '../../../services/input/balance.ts';
 
@@ -64,7 +64,7 @@ export const balanceEndpoints = endpoints('Account', {
     summary: 'List changes of the balance, with the balance after each change',
     description: EXPORTED_ENTRIES,
     query: BALANCE_ENTRIES,
-    answers: { 200: orAllRows(pageOf(BALANCE_ENTRY.schema, 'A page of entries')) },
+    answers: { 200: withExports(pageOf(BALANCE_ENTRY.schema, 'A page of entries')) },
     handle: ({ caller, query, context }, { reports }) => {
       const { type, from, to, api_key_id: apiKeyId } = query;
       const filter = { type, from, to, apiKeyId, accountId: caller.account.id };

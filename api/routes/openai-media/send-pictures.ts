@@ -45,7 +45,7 @@ export async function sendPictures(
     await new Promise<void>((resolve) => {
       void queuePictures(accountId, async () => {
         resolve();
-        await untilSent(context);
+        await waitUntilSent(context);
       });
     });
   }
@@ -75,7 +75,7 @@ async function chooseFields(
 }
 
 /** Resolves when the answer is sent or its client is gone. Disconnects a client that reads too slowly. */
-async function untilSent({ req: { socket }, res }: Context): Promise<void> {
+async function waitUntilSent({ req: { socket }, res }: Context): Promise<void> {
   if (socket.destroyed) return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(() => socket.destroy(), MAX_READING_MS);

@@ -53,7 +53,7 @@ export const paymentEventEndpoints = endpoints('Service', {
       const signatureHeader = context.get('stripe-signature');
       const event = read({ signatureHeader, rawBody }, secret, services.clock.nowMs());
       if ('ignored' in event) return { data: PAYMENT_EVENT.present({ outcome: 'ignored', reason: event.ignored }) };
-      if ('returned' in event) return { data: await takeBack(event.returned, services) };
+      if ('returned' in event) return { data: await debitReturn(event.returned, services) };
       return { data: await credit(event.payment, services) };
     },
   }),
@@ -79,7 +79,7 @@ async function credit(payment: Payment, { database, log }: ApiServices) {
   }
 }
 
-async function takeBack({ id, change }: ReturnOfPayment, { database, log }: ApiServices) {
+async function debitReturn({ id, change }: ReturnOfPayment, { database, log }: ApiServices) {
   const reference = referenceOfPayment(id);
   const returned = await database.transaction(async (transaction) => {
     const done = await returnPayment(transaction, reference, change);
