@@ -39,7 +39,7 @@ export function createFailover(dependencies: MediaTaskDependencies): Failover {
       if (!candidate) throw unavailable();
       const left = leftMs(submissions, clock.nowMs());
       if (!candidate.isFirst && left < 0) throw unavailable();
-      const outOfServiceMs = health.outOfServiceMs(candidate.route.provider);
+      const outOfServiceMs = health.outOfServiceMs(candidate);
       if (outOfServiceMs > left) throw unavailable();
       if (outOfServiceMs > 0)
         throw failedAttempt(

@@ -2,6 +2,7 @@
 import { listMediaCircuits, type ModelCircuit } from '../../db/queries/media-outcomes.ts';
 import { listUpstreamOverrides, type UpstreamOverride } from '../../db/queries/upstream-overrides.ts';
 import { circuitState, recordCall } from '../../domain/circuit.ts';
+import { outOfServiceOf, overrideOf } from '../../domain/upstream-override.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import type { RouteHealth, Candidate } from './routes.ts';
 
@@ -43,13 +44,15 @@ function healthFrom(
   nowMs: number,
 ): WatchedRouteHealth {
   const circuits = new Map(models.map(({ provider, model, circuit }) => [nameOf(provider, model), circuit]));
-  const outOfServiceUntil = new Map(overrides.map(({ upstream, until }) => [upstream, until?.getTime() ?? 0]));
   return {
     isReady: ({ route, model }) => {
       const circuit = circuits.get(nameOf(route.provider, model));
       return circuit === undefined || circuitState(circuit, nowMs) !== 'open';
     },
-    outOfServiceMs: (provider) => Math.max((outOfServiceUntil.get(provider) ?? 0) - nowMs, 0),
+    outOfServiceMs: ({ route, model }) => {
+      const period = outOfServiceOf(overrideOf(overrides, route.provider, model), nowMs);
+      return period === null ? 0 : period.untilMs - nowMs;
+    },
     started: ({ route, model }) => {
       const name = nameOf(route.provider, model);
       const circuit = circuits.get(name);

@@ -32,8 +32,8 @@ export interface RouteSteps {
 export interface RouteHealth {
   /** Whether the route's circuit is closed or half-open. */
   isReady(candidate: Pick<Candidate, 'route' | 'model'>): boolean;
-  /** How long an operator keeps the upstream out of service; 0 when it is in service. */
-  outOfServiceMs(provider: string): number;
+  /** How long an operator keeps the route out of service; 0 when it is in service. */
+  outOfServiceMs(candidate: Pick<Candidate, 'route' | 'model'>): number;
 }
 
 const ALL_WELL: RouteHealth = { isReady: () => true, outOfServiceMs: () => 0 };
@@ -68,7 +68,7 @@ export function nextCandidate(
   if (last?.outcome === 'unknown') return open.find(({ index }) => index >= last.route) ?? open[0] ?? null;
   const from = last === undefined ? 0 : last.route + 1;
   const inOrder = [...open.filter(({ index }) => index >= from), ...open.filter(({ index }) => index < from)];
-  const inService = inOrder.filter(({ route }) => health.outOfServiceMs(route.provider) === 0);
+  const inService = inOrder.filter((candidate) => health.outOfServiceMs(candidate) === 0);
   return (
     inService.find((candidate) => candidate.isFirst && health.isReady(candidate)) ??
     inService.find(({ isFirst }) => isFirst) ??

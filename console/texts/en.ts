@@ -1166,6 +1166,7 @@ export const en = {
     override: 'Pause or resume …',
     rest: 'Pause',
     restHint: 'New requests do not use the upstream, even if no other upstream is left. Running requests continue.',
+    allModels: 'All models of the upstream',
     minutes: 'Duration in minutes',
     minutesFrom: (min: number, max: number) => `Enter a whole number of minutes from ${min} to ${max}.`,
     until: 'until',

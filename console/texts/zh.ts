@@ -1084,6 +1084,7 @@ export const zh: typeof en = {
     override: '暂停或恢复…',
     rest: '暂停',
     restHint: '新请求不再使用此上游，即使没有其他上游可用。运行中的请求会继续。',
+    allModels: '此上游的全部模型',
     minutes: '持续时间（分钟）',
     minutesFrom: (min, max) => `请输入 ${min} 至 ${max} 之间的整数分钟。`,
     until: '截止时间',

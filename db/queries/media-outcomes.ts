@@ -3,6 +3,7 @@ import { type CallOutcome, type Circuit, circuitAfter, newCircuit, type PastCall
 import { firstIdAt } from '../../domain/ids.ts';
 import { MEDIA_FAULTS, type Submission } from '../../domain/media-route.ts';
 import { isFailureOfUpstream, type TaskFailure } from '../../domain/task.ts';
+import { overrideOf } from '../../domain/upstream-override.ts';
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';
 import type { UpstreamOverride } from './upstream-overrides.ts';
@@ -64,8 +65,9 @@ export async function listMediaCircuits(
     const [first] = ofRoute;
     if (!first) return [];
     const { provider, model } = first;
-    const resumed = overrides.find(({ upstream, until }) => upstream === provider && until === null);
-    const unused = newCircuit(WINDOW_MS, resumed?.createdAt.getTime());
+    const override = overrideOf(overrides, provider, model);
+    const resumedAt = override?.until === null ? override.createdAt : undefined;
+    const unused = newCircuit(WINDOW_MS, resumedAt?.getTime());
     return { provider, model, circuit: circuitAfter(ofRoute.map(toCall), unused) };
   });
 }

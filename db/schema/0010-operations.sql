@@ -5,7 +5,8 @@
 -- - `admin_tokens` are the admin tokens of people and programs, as digests, without the token in the environment. One
 --   name may have several tokens, so that a new token is in use before the old one is revoked. An action is recorded in
 --   `admin_actions` before it is carried out.
--- - `upstream_overrides` and `model_overrides` are the operators' overrides. The latest row of an upstream or model applies.
+-- - `upstream_overrides` and `model_overrides` are the operators' overrides. The latest row that covers a
+--   model applies.
 -- - `configurations` records when each process loaded or refused which version of the operator's files, and why it
 --   refused.
 -- - `upstream_calls` sums the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
@@ -86,6 +87,8 @@ CREATE TRIGGER admin_actions_not_truncated BEFORE TRUNCATE ON admin_actions FOR 
 CREATE TABLE upstream_overrides (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   upstream text NOT NULL CHECK (upstream <> ''),
+  -- The upstream's name for the model; null for all of its models.
+  model text CHECK (model <> ''),
   kind text NOT NULL CHECK (kind IN ('rest', 'resume')),
   -- The end of the rest.
   until timestamptz,
@@ -94,7 +97,7 @@ CREATE TABLE upstream_overrides (
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT upstream_overrides_rests_end CHECK ((kind = 'rest') = (until IS NOT NULL))
 );
-CREATE INDEX upstream_overrides_by_upstream ON upstream_overrides (upstream, id DESC);
+CREATE INDEX upstream_overrides_by_upstream ON upstream_overrides (upstream, model, id DESC);
 CREATE TRIGGER upstream_overrides_are_kept BEFORE UPDATE OR DELETE ON upstream_overrides FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER upstream_overrides_not_truncated BEFORE TRUNCATE ON upstream_overrides FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 

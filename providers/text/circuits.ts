@@ -17,7 +17,7 @@ import {
 } from '../../domain/circuit.ts';
 import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { type Candidate, keyHint } from './candidates.ts';
-import type { OutOfService } from './overrides.ts';
+import type { OutOfService } from '../../domain/upstream-override.ts';
 
 const WINDOW_MS = 60_000;
 
@@ -63,8 +63,11 @@ export class CircuitBoard {
   }
 
   /** Closes an upstream's circuits and clears its record of failures, at an operator's request. */
-  reset(provider: string, nowMs: number): void {
-    for (const one of this.#circuits.values()) if (one.candidate.route.provider === provider) one.reset(nowMs);
+  reset(provider: string, nowMs: number, model: string | null = null): void {
+    for (const one of this.#circuits.values()) {
+      const { route } = one.candidate;
+      if (route.provider === provider && (model === null || route.model === model)) one.reset(nowMs);
+    }
   }
 
   /** Opens and closes the circuits that share the part at fault with a circuit that opened or closed. */

@@ -6,7 +6,8 @@ import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
 import { classifyAttempt, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
-import { Overrides, type UpstreamOverride } from './overrides.ts';
+import type { UpstreamOverride } from '../../domain/upstream-override.ts';
+import { Overrides } from './overrides.ts';
 import { type CountCall, InputCounter } from './input-counter.ts';
 import { CircuitBoard, type TextCircuitState } from './circuits.ts';
 import type { TextUpstreamSettings } from './settings.ts';
@@ -60,7 +61,7 @@ export interface TextUpstreams {
   countInput<Route extends UpstreamRoute>(call: CountCall<Route>): Promise<number | null>;
   /** The circuit of each candidate of some routes. Routes without an upstream have no candidates. */
   list(routes: readonly UpstreamRoute[]): readonly TextCircuitState[];
-  /** Applies operators' overrides, each once. @param latest the latest override for each upstream */
+  /** Applies operators' overrides, each once. @param latest the latest override of each upstream and model */
   applyOverrides(latest: readonly UpstreamOverride[]): void;
   /** Replaces the upstreams for requests that start from now on; requests in progress keep theirs. */
   replace(settings: readonly TextUpstreamSettings[]): void;
@@ -133,11 +134,11 @@ export function createTextUpstreams(
 
     list: (routes) =>
       candidatesOf(routes, set.current).map((candidate) =>
-        board.of(candidate).describe(overrides.of(candidate.route.provider, nowMs()), nowMs()),
+        board.of(candidate).describe(overrides.of(candidate.route, nowMs()), nowMs()),
       ),
 
     applyOverrides: (latest) => {
-      for (const upstream of overrides.applyOverrides(latest)) board.reset(upstream, nowMs());
+      for (const { upstream, model } of overrides.applyOverrides(latest)) board.reset(upstream, nowMs(), model);
     },
 
     replace: (upstreams) => {

@@ -152,11 +152,20 @@ export const operatorActionSchema = bodySchema({
 
 const A_MONTH_SECONDS = 30 * 86_400;
 
+const upstreamModel = Joi.string().max(300).description('Only this model, by the upstream’s name. By default, all');
+
 export const restUpstreamSchema = bodySchema({
+  model: upstreamModel,
   seconds: requiredField(
     Joi.number().integer().min(1).max(A_MONTH_SECONDS).description('How long the upstream stays out of service'),
   ),
   reason: requiredField(reason.description('The reason, kept with the order')),
+  author,
+});
+
+export const resumeUpstreamSchema = bodySchema({
+  model: upstreamModel,
+  reason: reason.description('The reason, kept with the order'),
   author,
 });
 

@@ -8,7 +8,7 @@ import type { MediaRoute } from '../../domain/media-route.ts';
 import { MEDIA_APIS } from '../../providers/media/protocols.ts';
 import type { MediaUpstreamSettings } from '../../providers/media/upstream.ts';
 import { keyHint } from '../../providers/text/candidates.ts';
-import { outOfServiceOf } from '../../providers/text/overrides.ts';
+import { outOfServiceOf, overrideOf } from '../../domain/upstream-override.ts';
 
 /** A media upstream as operators recognise it. */
 export interface MediaVendor {
@@ -49,13 +49,12 @@ export async function listMediaCircuitStates(
   return candidatesOf(routes).map(([name, model]) => {
     const vendor = vendors.find((one) => one.name === name);
     const { circuit = NEVER_USED } = circuits.find((one) => one.provider === name && one.model === model) ?? {};
-    const override = overrides.find(({ upstream }) => upstream === name);
     return {
       name,
       protocol: vendor?.protocol ?? null,
       model,
       key: vendor?.key ?? null,
-      ...describeCircuit(circuit, outOfServiceOf(override, nowMs), nowMs),
+      ...describeCircuit(circuit, outOfServiceOf(overrideOf(overrides, name, model), nowMs), nowMs),
     };
   });
 }

@@ -8,7 +8,8 @@ import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamControl } from './upstream-control.ts';
 
 /**
- * Takes an upstream out of service for a while, or puts it back: in all processes within seconds, in this one at once.
+ * Takes an upstream, or one of its models, out of service for a while, or puts it back: in all processes within seconds, in
+ * this one at once.
  *
  * @param override.disabledSeconds null to put it back
  * @throws ServiceError `not_found`
@@ -18,8 +19,9 @@ export async function overrideUpstream(
   override: NewUpstreamOverride,
 ): Promise<UpstreamOverride> {
   const known = await upstreams.list();
-  if (!known.some(({ name }) => name === override.upstream)) {
-    throw new ServiceError('not_found', 'There is no such upstream. GET /admin/v1/upstreams lists them.');
+  const { upstream, model: asked } = override;
+  if (!known.some(({ name, model }) => name === upstream && (asked === null || asked === model))) {
+    throw new ServiceError('not_found', 'There is no such upstream or model. GET /admin/v1/upstreams lists them.');
   }
   const recorded = await recordUpstreamOverride(database, override);
   await upstreams.applyOverrides();

@@ -61,6 +61,7 @@ export const UPSTREAM = resource<UpstreamHealth>('Upstream', {
 export const UPSTREAM_OVERRIDE = resource<UpstreamOverride>('UpstreamOrder', {
   object: field.constant('upstream_order'),
   upstream: field.text('upstream', 'The name of the upstream'),
+  model: field.text.orNull('model', 'The upstream’s name for the model. Null for all of its models'),
   kind: field.oneOf(['rest', 'resume'])(({ until }) => (until === null ? 'resume' : 'rest')),
   until: field.isoTime.orNull('until', 'When the upstream returns to service'),
   author: field.text('author', 'The author of the order'),

@@ -49,6 +49,23 @@ describe('the pages of operators', () => {
         .and.not.include('maintenance');
     });
 
+    it('are paused for one of their models, and resumed as a whole by a later override', async () => {
+      const states = async () => {
+        const { text } = await operator.get('/console/staff/upstreams/health');
+        return [text.match(/In service/g)?.length ?? 0, text.match(/Paused by an operator/g)?.length ?? 0];
+      };
+      const [inService = 0] = await states();
+      const fields = { upstream: 'simulator', reason: 'maintenance' };
+      const path = '/console/staff/upstreams';
+      expect((await operator.send(`${path}/rest`, { ...fields, model: 'vidone-3.0', minutes: '5' })).status).to.equal(
+        303,
+      );
+      expect(await states()).to.deep.equal([inService - 1, 1]);
+      expect((await operator.send(`${path}/rest`, { ...fields, model: 'none', minutes: '5' })).status).to.equal(404);
+      expect((await operator.send(`${path}/resume`, fields)).status).to.equal(303);
+      expect(await states()).to.deep.equal([inService, 0]);
+    });
+
     it('have the forms for overrides above the table, which are open after a refusal', async () => {
       const path = '/console/staff/upstreams';
       const { text } = await operator.get(path);

@@ -163,7 +163,13 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     },
     resumeUpstreams: () =>
       upstreams.applyOverrides(
-        settings.map(({ name: upstream }) => ({ id: randomUUID(), upstream, createdAt: new Date(), until: null })),
+        settings.map(({ name: upstream }) => ({
+          id: randomUUID(),
+          upstream,
+          model: null,
+          createdAt: new Date(),
+          until: null,
+        })),
       ),
     idle: async () => {
       await service.idle();

@@ -7,7 +7,7 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../../services/people/administrator.ts';
 import { overrideUpstream } from '../../../services/operations/override-upstream.ts';
 import type { ApiServices } from '../../services.ts';
-import { optionalReasonSchema, restUpstreamSchema } from '../../../services/input/admin.ts';
+import { restUpstreamSchema, resumeUpstreamSchema } from '../../../services/input/admin.ts';
 import { UPSTREAM, UPSTREAM_OVERRIDE } from '../../../services/resources/upstreams.ts';
 
 export const upstreamEndpoints = endpoints('Administration', {
@@ -25,32 +25,35 @@ export const upstreamEndpoints = endpoints('Administration', {
   restUpstream: endpoint({
     request: 'POST /admin/v1/upstreams/{upstream}/rest',
     access: 'admin',
-    summary: 'Take an upstream out of service for a while',
+    summary: 'Take an upstream, or one of its models, out of service for a while',
     description:
       'Takes effect in all processes within seconds. Running requests continue. New requests never use the upstream, even if no other is left.',
     body: jsonBody('RestUpstream', restUpstreamSchema),
     answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
     refusals: ['not_found'],
     handle: ({ params, caller, body }, services) =>
-      change(services, params.upstream, body.seconds, authorshipOf(caller, body)),
+      change(services, params.upstream, { ...body, seconds: body.seconds }, authorshipOf(caller, body)),
   }),
   resumeUpstream: endpoint({
     request: 'POST /admin/v1/upstreams/{upstream}/resume',
     access: 'admin',
-    summary: 'Put an upstream back into service',
+    summary: 'Put an upstream, or one of its models, back into service',
     description: 'Takes effect in all processes within seconds, and clears the upstream’s record of failures.',
-    body: optionalJsonBody('ResumeUpstream', optionalReasonSchema),
+    body: optionalJsonBody('ResumeUpstream', resumeUpstreamSchema),
     answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'The order') },
     refusals: ['not_found'],
-    handle: ({ params, caller, body }, services) => change(services, params.upstream, null, authorshipOf(caller, body)),
+    handle: ({ params, caller, body }, services) =>
+      change(services, params.upstream, { ...body, seconds: null }, authorshipOf(caller, body)),
   }),
 });
 
 async function change(
   services: Pick<ApiServices, 'database' | 'upstreams'>,
   upstream: string,
-  disabledSeconds: number | null,
+  { model = null, seconds: disabledSeconds }: { readonly model?: string | null; readonly seconds: number | null },
   why: Authorship,
 ) {
-  return { data: UPSTREAM_OVERRIDE.present(await overrideUpstream(services, { upstream, disabledSeconds, ...why })) };
+  return {
+    data: UPSTREAM_OVERRIDE.present(await overrideUpstream(services, { upstream, model, disabledSeconds, ...why })),
+  };
 }

@@ -340,7 +340,10 @@ describe('a submission', function () {
 
     it('never uses a route that an operator disabled, and uses it when it is enabled again', async () => {
       const [name, other] = [upstreamWith({}), upstreamWith({})];
-      const why = { upstream: name, author: 'ada', reason: 'a test' };
+      const why = { upstream: name, model: null, author: 'ada', reason: 'a test' };
+      await recordUpstreamOverride(database, { ...why, model: 'another model', disabledSeconds: 600 });
+      await untilReadAgain();
+      expect(await attemptsOf(await run(await taskOn(name)))).to.deep.equal([`${name}: accepted by the answer`]);
       await recordUpstreamOverride(database, { ...why, disabledSeconds: 600 });
       await untilReadAgain();
       expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([

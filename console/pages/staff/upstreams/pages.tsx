@@ -5,6 +5,7 @@ import { overrideUpstream } from '../../../../services/operations/override-upstr
 import type { ApiServices } from '../../../../api/services.ts';
 import { listUpstreamOverrides, type UpstreamOverride } from '../../../../db/queries/upstream-overrides.ts';
 import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
+import { overrideOf } from '../../../../domain/upstream-override.ts';
 import { FormError } from '../../../form-problem.ts';
 import { Badge, Choice, Empty, Field, Polled, WithNote, Time } from '../../../html/components.tsx';
 import { usePage, useTexts } from '../../../html/page-context.ts';
@@ -31,13 +32,12 @@ export const staffUpstreamPages = [
 
 interface Health {
   readonly routes: Awaited<ReturnType<ApiServices['upstreams']['list']>>;
-  /** The latest override of each upstream, by its name. */
-  readonly overrides: ReadonlyMap<string, UpstreamOverride>;
+  readonly overrides: readonly UpstreamOverride[];
 }
 
 async function readHealth({ upstreams, database }: ApiServices): Promise<Health> {
   const [routes, overrides] = await Promise.all([upstreams.list(), listUpstreamOverrides(database)]);
-  return { routes, overrides: new Map(overrides.map((override) => [override.upstream, override])) };
+  return { routes, overrides };
 }
 
 async function showUpstreams(visit: UserVisit, services: ApiServices): Promise<PageResult> {
@@ -45,16 +45,21 @@ async function showUpstreams(visit: UserVisit, services: ApiServices): Promise<P
   const health = await readHealth(services);
   const { routes } = health;
   const names = [...new Set(routes.map(({ name }) => name))].map((name) => [name, name] as const);
+  const models = [...new Set(routes.map(({ model }) => model))].map((model) => [model, model] as const);
   return showPage(
     titles.upstreams,
     <p class="soft">{messages.about}</p>,
-    hasPermission(visit, 'operate') && routes.length > 0 ? <OverrideForms names={names} /> : null,
+    hasPermission(visit, 'operate') && routes.length > 0 ? (
+      <OverrideForms names={names} models={[['', messages.allModels], ...models]} />
+    ) : null,
     <UpstreamTable {...health} />,
   );
 }
 
+type Options = readonly (readonly [value: string, label: string])[];
+
 /** The forms, closed so that the table stays in view. They stand above the table, which is long. */
-function OverrideForms({ names }: { names: readonly (readonly [value: string, label: string])[] }) {
+function OverrideForms({ names, models }: { names: Options; models: Options }) {
   const { problem, texts } = usePage();
   const { staffUpstreams: messages } = texts;
   return (
@@ -63,10 +68,12 @@ function OverrideForms({ names }: { names: readonly (readonly [value: string, la
       <div class="grid">
         <ReasonCard title={messages.rest} hint={messages.restHint} action="upstreams/rest" look="danger">
           <Choice name="upstream" id="rest-upstream" options={names} />
+          <Choice name="model" id="rest-model" options={models} />
           <Field name="minutes" label={messages.minutes} value={USUAL_MINUTES} inputMode="numeric" required />
         </ReasonCard>
         <ReasonCard title={messages.resume} hint={messages.resumeHint} action="upstreams/resume" look="">
           <Choice name="upstream" id="resume-upstream" options={names} />
+          <Choice name="model" id="resume-model" options={models} />
         </ReasonCard>
       </div>
     </details>
@@ -74,7 +81,9 @@ function OverrideForms({ names }: { names: readonly (readonly [value: string, la
 }
 
 function override(visit: UserVisit, services: ApiServices, disabledSeconds: number | null) {
-  return overrideUpstream(services, { upstream: visit.form.text('upstream'), disabledSeconds, ...authorshipOf(visit) });
+  const { form } = visit;
+  const override = { upstream: form.text('upstream'), model: form.optional('model'), disabledSeconds };
+  return overrideUpstream(services, { ...override, ...authorshipOf(visit) });
 }
 
 function readSeconds({ form, texts }: UserVisit): number {
@@ -114,7 +123,13 @@ function UpstreamTable({ routes, overrides }: Health) {
             fields.status,
             (route) => (
               <WithNote note={route.sinceMs === null ? null : <Time at={new Date(route.sinceMs)} />}>
-                <WithNote note={route.cause && <Cause cause={route.cause} override={overrides.get(route.name)} />}>
+                <WithNote
+                  note={
+                    route.cause && (
+                      <Cause cause={route.cause} override={overrideOf(overrides, route.name, route.model)} />
+                    )
+                  }
+                >
                   <State route={route} />
                   {route.openIn < 2 ? null : ` ${messages.openIn(route.openIn)}`}
                 </WithNote>

@@ -60,10 +60,13 @@ describe('api/routes/admin/upstreams', () => {
     });
   }
 
-  async function rows(): Promise<readonly Row[]> {
+  async function allRows(): Promise<readonly Row[]> {
     const url = `${app.baseUrl}/admin/v1/upstreams`;
-    const { body } = await call<{ data: readonly Row[] }>(url, { key: app.adminToken });
-    return body.data.filter(({ model }) => model === MODEL);
+    return (await call<{ data: readonly Row[] }>(url, { key: app.adminToken })).body.data;
+  }
+
+  async function rows(): Promise<readonly Row[]> {
+    return (await allRows()).filter(({ model }) => model === MODEL);
   }
 
   function order(name: string, kind: 'rest' | 'resume', body: object) {
@@ -158,6 +161,19 @@ describe('api/routes/admin/upstreams', () => {
 
     expect((await order('simulator', 'resume', {})).body.data).to.include({ kind: 'resume', until: null });
     expect((await ask()).status).to.equal(200);
+  });
+
+  it('disables one model of an upstream, until a later order covers it', async () => {
+    // contract 4.11:41
+    const model = 'vidone-3.0';
+    const paused = async () => (await allRows()).filter(({ cause }) => cause === 'operator').map((row) => row.model);
+    expect((await order('simulator', 'rest', { seconds: 600, reason: 'x', model: 'none' })).status).to.equal(404);
+    const rested = await order('simulator', 'rest', { seconds: 600, reason: 'maintenance', model });
+    expect(rested.body.data).to.include({ upstream: 'simulator', model });
+    expect(await paused()).to.deep.equal([model]);
+    expect((await ask()).status).to.equal(200);
+    expect((await order('simulator', 'resume', {})).body.data).to.include({ model: null });
+    expect(await paused()).to.deep.equal([]);
   });
 
   it('clears the recorded failures of an upstream when it is enabled again', async () => {
