@@ -57,7 +57,7 @@ describe('the pages of operators', () => {
       const [inService = 0] = await states();
       const fields = { upstream: 'simulator', reason: 'maintenance' };
       const path = '/console/staff/upstreams';
-      expect((await operator.send(`${path}/rest`, { ...fields, model: 'vidone-3.0', minutes: '5' })).status).to.equal(
+      expect((await operator.send(`${path}/rest`, { ...fields, model: 'imageb-2', minutes: '5' })).status).to.equal(
         303,
       );
       expect(await states()).to.deep.equal([inService - 1, 1]);

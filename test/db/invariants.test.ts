@@ -1405,6 +1405,7 @@ describe('the rules of the database', () => {
         table,
         () => order,
         [
+          ['an order for no model', { model: '' }, `${table}_model_check`],
           [
             'a rest without an end, and an end of no rest',
             [{ kind: 'rest' }, { until: new Date() }],

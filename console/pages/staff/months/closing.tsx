@@ -124,7 +124,7 @@ export function AcknowledgedFindings({ findings }: { findings: readonly Acknowle
         rows={findings}
         columns={[
           [reconciliation.row, (finding) => <FoundRow {...finding} />],
-          [reconciliation.wrong, ({ detail }) => <LinkedIds text={findingTexts(texts).detail(detail)} />],
+          [reconciliation.wrong, ({ detail }) => <LinkedIds text={findingTexts(texts).detail(detail)} />, 'words'],
           [
             reconciliation.acknowledged,
             ({ reason, author, confirmedBy }) => (

@@ -232,8 +232,8 @@ function Findings({ findings, path }: { findings: readonly ReportedFinding[]; pa
       rows={numbered}
       columns={[
         [messages.row, (finding) => <FoundRow {...finding} />],
-        [messages.wrong, ({ detail }) => <LinkedIds text={sentences.detail(detail)} />],
-        [messages.remedy, ({ check, remedy }) => <LinkedIds text={sentences.remedy(check, remedy)} />],
+        [messages.wrong, ({ detail }) => <LinkedIds text={sentences.detail(detail)} />, 'words'],
+        [messages.remedy, ({ check, remedy }) => <LinkedIds text={sentences.remedy(check, remedy)} />, 'words'],
         [
           messages.acknowledged,
           ({ number, subject, acknowledgement }) =>
