@@ -11,7 +11,7 @@ import type { Access, CallerBy } from './access.ts';
 import { type Refusal, type RefusalStatus, statusOf } from './answers.ts';
 import type { RequestBody } from './body.ts';
 import { parameterNames, type PathParameters, pathReader } from './path.ts';
-import { describeQuery, type QueryParameters, readQuery } from './query.ts';
+import { describeQuery, type QueryParameters, queryReader } from './query.ts';
 
 /** An endpoint that can be mounted on a router. */
 export interface Endpoint extends Operation {
@@ -87,6 +87,7 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
   const described = describe(definition, definition.body);
   const status = Math.min(...Object.keys(answers).map(Number));
   const readPath = pathReader(definition.request);
+  const readQuery = queryReader(query, definition.isQueryClosed);
   return (id, tag) => {
     const operation = { ...described, id, tag };
     return {
@@ -101,7 +102,7 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
         const request = {
           caller,
           params,
-          query: readQuery(query, context.state.query, definition.isQueryClosed),
+          query: readQuery(context.state.query),
           context,
         };
         context.status = status;
@@ -154,7 +155,7 @@ function describe<Path extends RequestLine, Rule extends Access, Query extends o
 ): Omit<Operation, 'id' | 'tag'> {
   const { access, summary, description, query, headers = [], answers, refusalsInFormat } = definition;
   const { method, path } = splitRequest(definition.request);
-  const parameters = [...headers, ...describeQuery(query)];
+  const parameters = [...headers, ...describeQuery(query ?? {})];
   const refusals: RefusalStatus[] = (definition.refusals ?? []).map(statusOf);
   if (query) refusals.push(400);
   if (body?.description === null) refusals.push(400, 413);

@@ -1,39 +1,35 @@
 /** Lists, page by page: newest first, with `limit` and an opaque `cursor`. Contract 4.10. */
-import { badRequest } from '../../domain/errors.ts';
+import type Joi from 'joi';
 import { type IdKind, isId } from '../../domain/ids.ts';
 import { arrayOf, integer, type JsonSchema, nullable, object, text } from '../../domain/json-schema.ts';
 import { PAGES } from '../../domain/policy.ts';
 import { type Answer, json } from './answers.ts';
-import type { QueryParameter } from './query.ts';
 import { type Slice, readPage } from '../../services/page.ts';
+import { textOf } from '../../services/input/validation.ts';
 
 /** Reads the values of a cursor, which end the previous page; null when they do not belong to this list. */
 type ReadPosition<Position> = (values: readonly string[]) => Position | null;
 
+const LIMIT = integer(undefined, { minimum: 1, maximum: PAGES.maxLimit, default: PAGES.defaultLimit });
+
 /** The parameters of a list. */
 export function page<Position>(readPosition: ReadPosition<Position>) {
-  const limit: QueryParameter<number> = {
-    description: 'The number of items per page',
-    schema: integer(undefined, { minimum: 1, maximum: PAGES.maxLimit, default: PAGES.defaultLimit }),
-    read: (given = String(PAGES.defaultLimit)) => {
-      const items = /^\d{1,4}$/.test(given) ? Number(given) : 0;
-      if (items < 1 || items > PAGES.maxLimit)
-        throw badRequest(`"limit" must be a whole number from 1 to ${PAGES.maxLimit}`);
-      return items;
-    },
-  };
-  const cursor: QueryParameter<Position | undefined> = {
-    description: 'The `next_cursor` of the previous page',
-    schema: text(),
-    read: (given) => {
-      if (given === undefined) return undefined;
+  const limit = textOf(LIMIT, `must be a whole number from 1 to ${PAGES.maxLimit}`, (given) => {
+    const items = /^\d{1,4}$/.test(given) ? Number(given) : 0;
+    return items >= 1 && items <= PAGES.maxLimit ? items : null;
+  });
+  const cursor: Joi.AnySchema<Position | undefined> = textOf(
+    text(),
+    'must be the "next_cursor" of an earlier page',
+    (given) => {
       const values = decodeCursor(given);
-      const position = values && readPosition(values);
-      if (position === null) throw badRequest('"cursor" must be the "next_cursor" of an earlier page');
-      return position;
+      return values && readPosition(values);
     },
+  );
+  return {
+    limit: limit.default(PAGES.defaultLimit).description('The number of items per page'),
+    cursor: cursor.description('The `next_cursor` of the previous page'),
   };
-  return { limit, cursor };
 }
 
 /** Pages of a list ordered by the ids of its items. */

@@ -1,10 +1,11 @@
 /** The parameters in endpoint paths, such as `{task_id}`: their descriptions and the check of their values. */
+import type Joi from 'joi';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { isId } from '../../domain/ids.ts';
-import { idOf, type JsonSchema, text } from '../../domain/json-schema.ts';
+import type { JsonSchema } from '../../domain/json-schema.ts';
 import { notFoundError, type Resource } from '../../domain/not-found.ts';
-import { isStorable } from '../../services/input/validation.ts';
+import { toJsonSchema } from '../openapi/joi-schema.ts';
+import { idText, storableText } from '../../services/input/validation.ts';
 
 /** The names in a path: `account_id` of `/admin/v1/accounts/{account_id}/keys`. */
 export type ParameterNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
@@ -65,23 +66,17 @@ export type ReadPath<Path extends string> = (
 
 /** Prepares a path once for all its requests. */
 export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
-  const parameters = parameterNames(path).map((name) => ({ name, id: PATH_PARAMETERS[name]?.id }));
+  const parameters = parameterNames(path).map((name) => ({ name, ...describedParameter(name) }));
 
   function isWhole(given: Readonly<Record<string, string>>): given is PathParameters<Path> {
     return parameters.every(({ name }) => name in given);
   }
 
-  function assertIds(given: Readonly<Record<string, string>>, caller: Caller | null): void {
-    for (const { name, id } of parameters) {
-      const value = given[name] ?? '';
-      if (id !== undefined && !isId(id, value)) throw notFoundError(id, caller);
-      if (!isStorable(value)) throw new ServiceError('not_found', `There is no such ${name}. Check the path.`);
-    }
-  }
-
   return (given, caller) => {
     if (!isWhole(given)) throw new Error(`${path} was matched without all of its parameters`);
-    assertIds(given, caller);
+    const wrong = parameters.find(({ name, schema }) => schema.validate(given[name]).error);
+    if (wrong?.id !== undefined) throw notFoundError(wrong.id, caller);
+    if (wrong) throw new ServiceError('not_found', `There is no such ${wrong.name}. Check the path.`);
     return given;
   };
 }
@@ -89,9 +84,13 @@ export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
 /** The path parameters as OpenAPI describes them. */
 export function describePath(path: string): JsonSchema[] {
   return parameterNames(path).map((name) => {
-    const parameter = PATH_PARAMETERS[name];
-    if (parameter === undefined) throw new Error(`the path parameter ${name} is not described`);
-    const { description, id } = parameter;
-    return { name, in: 'path', required: true, description, schema: id === undefined ? text() : idOf(id) };
+    const { description, schema } = describedParameter(name);
+    return { name, in: 'path', required: true, description, schema: toJsonSchema(schema) };
   });
+}
+
+function describedParameter(name: string): ParameterDescription & { readonly schema: Joi.AnySchema<string> } {
+  const parameter = PATH_PARAMETERS[name];
+  if (parameter === undefined) throw new Error(`the path parameter ${name} is not described`);
+  return { ...parameter, schema: parameter.id === undefined ? storableText() : idText(parameter.id) };
 }

@@ -48,7 +48,7 @@ function translate(description: Description): JsonSchema {
   const added: JsonSchema = Object.assign({}, ...metas.map(({ openapi }) => openapi));
   return {
     ...typeOf(description, added),
-    ...descriptionOf(flags),
+    ...descriptionOf('default' in added ? { ...flags, default: undefined } : flags),
     ...(examples !== undefined && { examples }),
   };
 }
@@ -57,7 +57,7 @@ function typeOf(description: Description, added: JsonSchema): JsonSchema {
   const { flags = {}, allow = [] } = description;
   const values = allow.filter((value) => value !== null);
   if (flags.only === true && values.length === 0) return ONLY_NULL;
-  const translated = flags.only === true ? enumOf(values) : { ...ofType(description), ...added };
+  const translated = flags.only === true && !('enum' in added) ? enumOf(values) : { ...ofType(description), ...added };
   return allow.includes(null) ? nullable(translated) : translated;
 }
 
@@ -77,7 +77,7 @@ function enumOf(values: readonly unknown[]): JsonSchema {
 }
 
 function ofType(description: Description): JsonSchema {
-  const { type, rules = [], allow = [], items, matches = [] } = description;
+  const { type, rules = [], allow = [], items, matches = [], metas = [] } = description;
   switch (type) {
     case 'object':
       return ofObject(description);
@@ -93,6 +93,8 @@ function ofType(description: Description): JsonSchema {
     case 'alternatives':
       return { oneOf: matches.map(({ schema = {} }) => translate(schema)) };
     default:
+      // A schema of any value is described by its `meta` alone.
+      if (type === 'any' && metas.length > 0) return {};
       throw new Error(`the Joi type ${String(type)} has no conversion to JSON Schema yet`);
   }
 }

@@ -4,7 +4,11 @@
  */
 import Joi from 'joi';
 import { badRequest, type ServiceError } from '../../domain/errors.ts';
+import { type IdKind, isId } from '../../domain/ids.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { idOf, type JsonSchema, text } from '../../domain/json-schema.ts';
+
+const UNSTORABLE = 'must not contain NUL characters or unpaired surrogates';
 
 /** The message for each kind of error, unless its schema has its own: contract 4.2. */
 const SENTENCES = {
@@ -12,7 +16,7 @@ const SENTENCES = {
   'string.base': '{{#label}} must be a string',
   'string.empty': '{{#label}} has an unsupported length',
   'text.length': '{{#label}} has an unsupported length',
-  'text.unstorable': '{{#label}} must not contain NUL characters or unpaired surrogates',
+  'text.unstorable': `{{#label}} ${UNSTORABLE}`,
   'boolean.base': '{{#label}} must be true or false',
   'number.base': '{{#label}} is outside its supported range',
   'number.integer': '{{#label}} is outside its supported range',
@@ -82,6 +86,22 @@ function refusalOf({ message, path, type, context = {} }: Joi.ValidationErrorIte
   return badRequest(message, { path, kind, values: { limit, min, max, valids, index } });
 }
 
+/**
+ * Creates the reader of the texts in a query.
+ *
+ * @returns a function that returns the values of the texts, or throws ServiceError `bad_request` for the first wrong one
+ */
+export function createTextReader<Values extends object>(
+  schemas: { readonly [Name in keyof Values]: Joi.AnySchema<Values[Name]> } | undefined,
+): (texts: Readonly<Record<string, string>>) => Values {
+  const schema = Joi.object<Values>({ ...schemas });
+  return (texts) => {
+    const { error, value } = schema.validate(texts, { ...OPTIONS, ...FIRST_FAULT });
+    if (error) throw badRequest(error.message);
+    return value;
+  };
+}
+
 /** A field that a body must have. */
 interface SentField<Value> {
   readonly required: Joi.AnySchema<Value>;
@@ -148,6 +168,33 @@ export function freeText(length: { readonly min: number; readonly max?: number }
       return isStorable(text) ? text : helpers.error('text.unstorable');
     })
     .meta({ openapi: { minLength: min, ...(length.max !== undefined && { maxLength: length.max }) } });
+}
+
+/** Any text that can be stored. */
+export function storableText(): Joi.AnySchema<string> {
+  return textOf(text(), UNSTORABLE, (given) => (isStorable(given) ? given : null));
+}
+
+/**
+ * A text with a form of its own.
+ *
+ * @param schema describes the text
+ * @param refusal the error, after the name of the field
+ * @param read returns the value of the text; null if the text has another form
+ */
+export function textOf<Value>(
+  schema: JsonSchema,
+  refusal: string,
+  read: (text: string) => Value | null,
+): Joi.AnySchema<Value> {
+  return Joi.any()
+    .custom((text: string, helpers) => read(text) ?? helpers.message({ custom: `{{#label}} ${refusal}` }))
+    .meta({ openapi: schema });
+}
+
+/** An id of a kind, whether or not it exists. */
+export function idText(kind: IdKind): Joi.AnySchema<string> {
+  return textOf(idOf(kind), 'is not a valid id', (id) => (isId(kind, id) ? id : null));
 }
 
 /** A list. Its length is checked before its items, so that a long list is refused at once. */

@@ -1,16 +1,15 @@
 /** Price lists: what customers pay instead of the catalogue's prices. */
+import type Joi from 'joi';
 import {
   listPriceLists as findPriceLists,
   listPriceListVersions as findVersions,
   type NewPriceListVersion,
 } from '../../../db/queries/price-lists.ts';
-import { badRequest } from '../../../domain/errors.ts';
-import { arrayOf } from '../../../domain/json-schema.ts';
+import { arrayOf, integer } from '../../../domain/json-schema.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, page, pageOf } from '../../endpoint/page.ts';
-import type { QueryParameter } from '../../endpoint/query.ts';
 import { type Administrator, authorshipOf } from '../../../services/people/administrator.ts';
 import {
   changePriceList as change,
@@ -18,21 +17,17 @@ import {
   setPriceList as assign,
   showPriceList,
 } from '../../../services/money/price-lists.ts';
-import type { BodyOf } from '../../../services/input/validation.ts';
+import { type BodyOf, textOf } from '../../../services/input/validation.ts';
 import { ACCOUNT } from '../../../services/resources/admin.ts';
 import { changePriceListSchema, createPriceListSchema, setPriceListSchema } from '../../../services/input/admin.ts';
 import { showAccount } from './show-account.ts';
 import { PRICE_LIST, PRICE_LIST_VERSION, SHOWN } from '../../../services/resources/price-lists.ts';
 
-const aVersion: QueryParameter<number | undefined> = {
-  description: 'The version of the list. By default, the current one, or the latest before any takes effect',
-  schema: { type: 'integer', minimum: 1 },
-  read: (given) => {
-    if (given === undefined) return undefined;
-    if (!/^[1-9]\d{0,8}$/.test(given)) throw badRequest('"version" must be a whole number from 1');
-    return Number(given);
-  },
-};
+const aVersion: Joi.AnySchema<number | undefined> = textOf(
+  integer(undefined, { minimum: 1 }),
+  'must be a whole number from 1',
+  (given) => (/^[1-9]\d{0,8}$/.test(given) ? Number(given) : null),
+).description('The version of the list. By default, the current one, or the latest before any takes effect');
 
 export const priceListEndpoints = endpoints('Administration', {
   setPriceList: endpoint({
