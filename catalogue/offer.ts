@@ -224,7 +224,7 @@ function describeValues(schema: ParameterSchema): string {
       return `${schema.minItems} to ${schema.maxItems} of (${describeParameter(schema.items)})`;
     default:
       return Object.entries(parameterTerms(schema))
-        .map(([name, words]) => `${name.replace('field ', '')}: ${words}`)
+        .map(([name, term]) => `${name.replace('field ', '')}: ${term}`)
         .join('; ');
   }
 }
@@ -296,11 +296,11 @@ export function compareOffers(before: Offer, after: Offer): readonly OfferChange
 }
 
 function wholeModel({ id, kind, prices }: OfferedModel, change: 'added' | 'withdrawn'): OfferChange {
-  const words = `${kind}: ${Object.entries(prices)
+  const terms = `${kind}: ${Object.entries(prices)
     .map(([name, price]) => `${name} ${price}`)
     .join(', ')}`;
   const isAdded = change === 'added';
-  return { model: id, what: 'model', before: isAdded ? null : words, after: isAdded ? words : null, amount: null };
+  return { model: id, what: 'model', before: isAdded ? null : terms, after: isAdded ? terms : null, amount: null };
 }
 
 function flattenCosts(costs: RouteCosts): Terms {

@@ -108,8 +108,8 @@ interface RouteEntry {
 export function findParameterFaults(file: OperatorFile, path: FieldPath, entry: Entry): readonly Finding[] {
   const { properties = {}, required = [] } = entry.parameters ?? {};
   const names = Object.keys(properties);
-  const fault = (at: FieldPath, words: string): Finding =>
-    file.finding([...path, ...at], `"${writePath([...path, ...at])}" ${words}`);
+  const fault = (at: FieldPath, problem: string): Finding =>
+    file.finding([...path, ...at], `"${writePath([...path, ...at])}" ${problem}`);
   const unknown = (at: FieldPath, name: string): readonly Finding[] =>
     names.includes(name) ? [] : [fault(at, `is not a parameter of the model${choose(name, names)}`)];
   const routes: readonly (readonly [FieldPath, RouteEntry])[] = entry.route

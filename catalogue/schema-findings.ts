@@ -47,8 +47,11 @@ function findingOf(file: OperatorFile, shape: JsonObject, detail: Joi.Validation
       return file.finding(field, `"${writePath(field)}" occurs twice`);
     }
     default: {
-      const words = REWORDED[type];
-      return file.finding(path, words === undefined ? detail.message.replaceAll('ref:', '') : `"${label}" ${words}`);
+      const problem = REWORDED[type];
+      return file.finding(
+        path,
+        problem === undefined ? detail.message.replaceAll('ref:', '') : `"${label}" ${problem}`,
+      );
     }
   }
 }

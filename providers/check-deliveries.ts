@@ -93,7 +93,7 @@ function videoDimensions(
   path: FieldPath,
   model: VideoModel,
   route: RankedRoute,
-  { resolutions: words }: KindTraits,
+  { resolutions: names }: KindTraits,
 ): readonly Dimension[] {
   const { pricing, durationSeconds, aspectRatios, maxReferenceVideos, maxReferenceAudios } = model;
   const images = linksTo('image', model.images.required ? 1 : 0);
@@ -105,8 +105,8 @@ function videoDimensions(
     resolution: model.defaultResolution,
   };
   const prices = `usd_per_${pricing.per}`;
-  // `resolutionFindings` reports resolutions that the vendor has no word for.
-  const known = Object.keys(pricing.byResolution).filter((one) => !words || findVendorResolution(words, one) !== null);
+  // `resolutionFindings` reports resolutions that the vendor has no name for.
+  const known = Object.keys(pricing.byResolution).filter((one) => !names || findVendorResolution(names, one) !== null);
   const lengths: readonly (readonly [FieldPath, number])[] =
     durationSeconds.values?.map((seconds, index) => [['durations_seconds', index], seconds] as const) ??
     (['min', 'max'] as const).map((end) => [['duration_seconds', end], durationSeconds[end]] as const);

@@ -114,16 +114,16 @@ function resolutionFindings(
   file: OperatorFile,
   { path, entry }: UncheckedModel,
   provider: string,
-  { resolutions: words }: KindTraits,
+  { resolutions: names }: KindTraits,
 ): readonly Finding[] {
-  if (!words) return [];
+  if (!names) return [];
   return ['usd_per_second', 'usd_per_video'].flatMap((prices) => {
     const sold = isObject(entry[prices]) ? Object.keys(entry[prices]) : [];
     return sold
-      .filter((resolution) => isVideoResolution(resolution) && findVendorResolution(words, resolution) === null)
+      .filter((resolution) => isVideoResolution(resolution) && findVendorResolution(names, resolution) === null)
       .map((resolution) => {
         const at = [...path, prices, resolution];
-        const known = Object.keys(words).join(', ');
+        const known = Object.keys(names).join(', ');
         const message = `"${writePath(at)}" must be a resolution that the upstream "${provider}" renders (${known}), not ${resolution}`;
         return file.finding(at, message, { at: 'name' });
       });

@@ -134,17 +134,17 @@ function inBounds(value: number, path: string, minimum: number, maximum: number)
 }
 
 /** One of these words. */
-export function oneOf<const Word extends string>(words: readonly Word[]): Reader<Word> {
-  const choice = words.length === 1 ? { const: words[0] } : { enum: words };
+export function oneOf<const Word extends string>(choices: readonly Word[]): Reader<Word> {
+  const choice = choices.length === 1 ? { const: choices[0] } : { enum: choices };
   return reader({ type: 'string', ...choice }, (value, path) => {
-    const word = words.find((known) => known === value);
-    if (word === undefined) throw notOneOf(value, path, words);
+    const word = choices.find((known) => known === value);
+    if (word === undefined) throw notOneOf(value, path, choices);
     return word;
   });
 }
 
-export function notOneOf(value: unknown, path: string, words: readonly string[]): Error {
-  return badRequest(isSet(value) ? `"${path}" must be one of: [${words.join(' ')}]` : `"${path}" is required`);
+export function notOneOf(value: unknown, path: string, choices: readonly string[]): Error {
+  return badRequest(isSet(value) ? `"${path}" must be one of: [${choices.join(' ')}]` : `"${path}" is required`);
 }
 
 /** An array whose items are read by `readItem`. */

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import { MAY_STILL_RENDER, STORE_UNAVAILABLE } from '../../domain/step-limits.ts';
 import type { Task } from '../../domain/task.ts';
-import { messageFor } from '../../providers/media/words.ts';
+import { messageFor } from '../../providers/media/vendor-message.ts';
 import type { WatchedStorage } from '../../storage/watched.ts';
 
 /** A verdict on the task, which retrying the step cannot change. */

@@ -62,7 +62,7 @@ export interface KindTraits {
   readonly inputs: 'links' | 'bytes';
   readonly poll: PollPace;
   readonly range: RenderRange;
-  /** The vendor's words for the resolutions of videos that it renders; absent if it takes any resolution, or pixels. */
+  /** The vendor's names of the resolutions of videos that it renders; absent if it takes any resolution, or pixels. */
   readonly resolutions?: VendorResolutions;
   /** Whether the vendor charges for jobs that moderation stopped. */
   readonly isRefusalBilled?: boolean;

@@ -3,7 +3,7 @@ import { cutText } from '../../domain/cut-text.ts';
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { VendorCost } from '../../domain/media-route.ts';
 import type { JobEnd, JobState } from './adapter.ts';
-import { messageFor, cleanVendorMessage } from './words.ts';
+import { messageFor, cleanVendorMessage } from './vendor-message.ts';
 
 type RunningState = Extract<JobState, { state: 'running' }>;
 
@@ -19,20 +19,20 @@ export function running(status: unknown, progress?: unknown): RunningState {
  * A job without a known final state.
  *
  * @param status the upstream's word for the state
- * @param words the words that mean that the job waits or runs. A job with another word may still end, so it also runs
+ * @param known the words that mean that the job waits or runs. A job with another word may still end, so it also runs
  */
-export function unfinished(status: unknown, words: readonly unknown[], progress?: unknown): RunningState {
+export function unfinished(status: unknown, known: readonly unknown[], progress?: unknown): RunningState {
   const state = running(status, progress);
-  if (words.includes(status)) return state;
+  if (known.includes(status)) return state;
   const text = status === undefined || status === null ? null : cleanVendorMessage(JSON.stringify(status));
   return { ...state, unknownWord: cutText(text?.replace(/^"(.*)"$/, '$1') ?? 'none', MAX_WORD_LENGTH) };
 }
 
-/** @param words the upstream's words for the client; see {@link messageFor} */
+/** @param vendorMessage the upstream's message for the client; see {@link messageFor} */
 export function failed(
   code: TaskErrorCode,
-  words?: unknown,
+  vendorMessage?: unknown,
   facts: { readonly cost?: VendorCost } & JobEnd = {},
 ): JobState {
-  return { state: 'failed', code, message: messageFor(code, words), ...facts };
+  return { state: 'failed', code, message: messageFor(code, vendorMessage), ...facts };
 }

@@ -39,7 +39,7 @@ export function openaiRefusal(answer: VendorAnswer): SubmissionError | null {
   const operatorMessage = `the upstream answered ${answer.status} with code ${String(code)} and type ${String(type)}`;
   return submissionErrorFor(means, {
     operatorMessage,
-    words: message,
+    vendorMessage: message,
     retryAfterMs: retryAfterMs(answer) ?? waitIn(message),
   });
 }

@@ -5,7 +5,7 @@
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { NotTakenCause, VendorCost } from '../../domain/media-route.ts';
-import { messageFor, cleanVendorMessage } from './words.ts';
+import { messageFor, cleanVendorMessage } from './vendor-message.ts';
 
 /** The upstream refused the job. The same request would be refused again. */
 export class JobRefusedError extends Error {
@@ -14,9 +14,9 @@ export class JobRefusedError extends Error {
   /** The amount that the upstream charges although it refused; null if it reported none. */
   readonly cost: VendorCost | null;
 
-  /** @param words the upstream's words for the client; shown, after clean-up, for codes that a client can act on */
-  constructor(code: TaskErrorCode, words?: unknown, cost: VendorCost | null = null) {
-    super(messageFor(code, words));
+  /** @param vendorMessage the upstream's message for the client; shown, after clean-up, for codes that a client can act on */
+  constructor(code: TaskErrorCode, vendorMessage?: unknown, cost: VendorCost | null = null) {
+    super(messageFor(code, vendorMessage));
     this.code = code;
     this.cost = cost;
   }
@@ -74,7 +74,7 @@ export class OutcomeUnknownError extends ProviderUnreachableError {
 
 export type SubmissionError = JobRefusedError | NotTakenError | OutcomeUnknownError;
 
-/** Cleans up a message, which may contain an upstream's own words: messages are stored and shown to operators. */
+/** Cleans up a message, which may contain an upstream's own message: messages are stored and shown to operators. */
 function lineOf(message: string): string {
   return cleanVendorMessage(message) ?? 'the upstream gave no reason';
 }

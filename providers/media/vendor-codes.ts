@@ -48,20 +48,20 @@ export function vendorCodes(source: string, rows: readonly CodeRow[]): VendorCod
 interface RefusalFacts {
   /** For operators. */
   readonly operatorMessage: string;
-  /** For clients, if the vendor's words reveal nothing about the operator. */
-  readonly words?: unknown;
+  /** For clients, if the vendor's message reveals nothing about the operator. */
+  readonly vendorMessage?: unknown;
   readonly retryAfterMs?: number | undefined;
 }
 
 /** The outcome of a submission that the vendor answered with a code of this meaning. */
 export function submissionErrorFor(
   means: CodeMeaning,
-  { operatorMessage, words, retryAfterMs }: RefusalFacts,
+  { operatorMessage, vendorMessage, retryAfterMs }: RefusalFacts,
 ): SubmissionError {
   switch (means) {
     case 'bad_request':
     case 'content_policy_violation':
-      return new JobRefusedError(means, words);
+      return new JobRefusedError(means, vendorMessage);
     case 'operator':
       return new NotTakenError(operatorMessage, { isRouteExcluded: true });
     case 'busy':

@@ -5,7 +5,7 @@ import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { UpstreamError } from '../../text/upstream-errors.ts';
 import { codeOf } from './answer.ts';
 import type { AnswerReader, FailedAttempt, PreparedRequest } from './attempt.ts';
-import { fieldNamesOf, toLogLine, redactVendorMessage } from './vendor-words.ts';
+import { fieldNamesOf, toLogLine, redactVendorMessage } from './vendor-message.ts';
 import { type Candidate, keyHint } from './candidates.ts';
 
 /** A finished attempt. */
@@ -23,7 +23,7 @@ export interface AttemptReport {
   readonly status: number | null;
   /** The upstream's fault; null if none is known. */
   readonly fault: UpstreamFault | null;
-  /** The upstream's own words, on one line and without secrets; empty if it sent none. */
+  /** The upstream's own message, on one line and without secrets; empty if it sent none. */
   readonly vendorMessage: string;
   /** The error code of undici or the system; empty if there is none. */
   readonly reason: string;
@@ -93,7 +93,7 @@ export function describeAttempt(
  */
 export function errorForClient(error: unknown, body: unknown): unknown {
   if (!(error instanceof UpstreamError) || error.code !== 'bad_request' || error.overflow !== null) return error;
-  const words = redactVendorMessage(error.vendorMessage, fieldNamesOf(body));
-  if (words === '') return error;
-  return new ServiceError('bad_request', `${error.message} The model reported: ${words}`, { cause: error });
+  const message = redactVendorMessage(error.vendorMessage, fieldNamesOf(body));
+  if (message === '') return error;
+  return new ServiceError('bad_request', `${error.message} The model reported: ${message}`, { cause: error });
 }

@@ -199,6 +199,6 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   return means && submissionErrorFor(means, { ...factsOf(error), retryAfterMs: retryAfterMs(answer) });
 }
 
-function factsOf({ code, message }: JsonObject): { readonly operatorMessage: string; readonly words: unknown } {
-  return { operatorMessage: `the upstream answered with code ${String(code)}`, words: message };
+function factsOf({ code, message }: JsonObject): { readonly operatorMessage: string; readonly vendorMessage: unknown } {
+  return { operatorMessage: `the upstream answered with code ${String(code)}`, vendorMessage: message };
 }

@@ -22,7 +22,7 @@ import type { ResultFile } from '../result-file.ts';
 import { assertEd25519 } from '../signatures/ed25519.ts';
 import { jobVerdictFor } from '../vendor-codes.ts';
 import type { VendorAnswer, VendorHttp } from '../vendor-http.ts';
-import { cleanVendorMessage } from '../words.ts';
+import { cleanVendorMessage } from '../vendor-message.ts';
 import { falModelTypes, falRequestTypes } from './fal-codes.ts';
 
 /** Each model has its own fields: the route maps them. */
@@ -214,13 +214,13 @@ function isSince(at: unknown, since: Date): boolean {
 function endOf(answer: VendorAnswer): JobState {
   const { status, document } = answer;
   if (isSuccess(answer)) return outputOf(objectOf(documentOf(answer)));
-  const { code, words } = errorOf(answer);
+  const { code, vendorMessage } = errorOf(answer);
   const isOfRequest = isVerdict(status) ? !ACCOUNT_STATUSES.includes(status) : status >= 500;
   const isNamed = code !== undefined || !GATEWAY_STATUSES.includes(status);
   if (!isOfRequest || !isNamed || !isObject(document))
     throw new ProviderUnreachableError(`the upstream answered ${status}`);
-  if (/still in progress/i.test(String(words))) return running(words);
-  return failed(verdictOf(code, status), words);
+  if (/still in progress/i.test(String(vendorMessage))) return running(vendorMessage);
+  return failed(verdictOf(code, status), vendorMessage);
 }
 
 function outputOf(output: JsonObject): JobState {
@@ -238,20 +238,20 @@ function fileOf(file: unknown): readonly ResultFile[] {
 interface FalError {
   /** The type of a model's error, or of the infrastructure's. */
   readonly code: string | undefined;
-  readonly words: unknown;
+  readonly vendorMessage: unknown;
 }
 
 function errorOf({ document, headers }: Pick<VendorAnswer, 'document' | 'headers'>): FalError {
   const { detail, error_type: type } = objectOf(document);
   const { type: kind, msg } = objectOf(listOf(detail)[0]);
   const code = [kind, type, headers['x-fal-error-type']].find((one) => typeof one === 'string');
-  return { code, words: msg ?? detail };
+  return { code, vendorMessage: msg ?? detail };
 }
 
 function refusalOf(status: number, document: unknown): SubmissionError | null {
   if (!INVALID_STATUSES.includes(status)) return null;
-  const { code, words } = errorOf({ document, headers: {} });
-  return new JobRefusedError(verdictOf(code, status), words);
+  const { code, vendorMessage } = errorOf({ document, headers: {} });
+  return new JobRefusedError(verdictOf(code, status), vendorMessage);
 }
 
 /** With a status in {@link INVALID_STATUSES}, an unknown error type blames the request. */

@@ -44,7 +44,7 @@ const OPERATION = /^(models\/[\w.-]+\/)?operations\/[\w-]+$/;
 /** Statuses that are verdicts on a request; 413 means that the body is too large. */
 const VERDICT_STATUSES: readonly number[] = [400, 413];
 /** Recognises safety refusals in messages, where no field reports them. */
-const SAFETY_WORDS = /safety|polic|prohibited|responsible ai|sensitive|violat/i;
+const SAFETY_MESSAGE = /safety|polic|prohibited|responsible ai|sensitive|violat/i;
 /** Recognises an expired key, which Google reports without the reason that other invalid keys have. */
 const KEY_WORDS = /\bAPI key\b/i;
 /** Google's own failure to make the sound, which it reports among the reasons of safety filters. */
@@ -213,8 +213,8 @@ function filteredOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: c
   return isFiltered ? failed('content_policy_violation', reason) : null;
 }
 
-function safetyIn(words: unknown): CodeMeaning | null {
-  return SAFETY_WORDS.test(String(words)) ? 'content_policy_violation' : null;
+function safetyIn(vendorMessage: unknown): CodeMeaning | null {
+  return SAFETY_MESSAGE.test(String(vendorMessage)) ? 'content_policy_violation' : null;
 }
 
 /** Does not pass on Google's message, which may name the operator's project. */

@@ -12,7 +12,7 @@ import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
 import { klingCodes } from './kling-codes.ts';
 
 const TOO_MANY_WAIT_MS = 1_000;
-/** The words of both APIs for a task that waits or runs. */
+/** The states of both APIs for a task that waits or runs. */
 export const UNFINISHED: readonly unknown[] = ['submitted', 'processing'];
 
 /** The `data` of an accepted submission. @throws SubmissionError for any other code than 0 */
@@ -24,13 +24,13 @@ export function acceptedData(answer: VendorAnswer): unknown {
 
 /** An unknown code leaves the outcome unknown. */
 export function refusal(answer: VendorAnswer): SubmissionError | null {
-  const { code, message: words } = objectOf(answer.document);
+  const { code, message: vendorMessage } = objectOf(answer.document);
   if (typeof code !== 'number' || code === 0) return null;
   const operatorMessage = `the upstream answered code ${code}`;
   // Our id exists already: an earlier submission arrived, and recovery can look it up.
-  if (/external_task_id/.test(String(words)))
+  if (/external_task_id/.test(String(vendorMessage)))
     return new OutcomeUnknownError(`${operatorMessage}, about the external_task_id`);
-  const facts = { operatorMessage, words, retryAfterMs: retryAfterMs(answer) ?? TOO_MANY_WAIT_MS };
+  const facts = { operatorMessage, vendorMessage, retryAfterMs: retryAfterMs(answer) ?? TOO_MANY_WAIT_MS };
   return submissionErrorFor(klingCodes.meaningOf(code) ?? 'failed', facts);
 }
 

@@ -25,7 +25,7 @@ import {
 /** The path of tasks, and the first part of their job ids in Genway. */
 export const TASKS = 'tasks';
 
-/** The vendor's words for resolutions. */
+/** The vendor's names of resolutions. */
 export const RESOLUTIONS = { '720p': '720p', '1080p': '1080p', '4k': '4k' };
 
 const MAX_REFERENCE_VIDEOS = 1;

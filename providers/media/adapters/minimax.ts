@@ -1,5 +1,5 @@
 /**
- * MiniMax's second video API (docs/vendors/minimax.md). Its tasks resemble Ark's, with other addresses and other words.
+ * MiniMax's second video API (docs/vendors/minimax.md). Its tasks resemble Ark's, with other addresses and field names.
  * Genway uses no callbacks here, because the callback address would first have to answer a challenge.
  */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -15,7 +15,7 @@ import { ANY_RANGE } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
-import { cleanVendorMessage } from '../words.ts';
+import { cleanVendorMessage } from '../vendor-message.ts';
 import { minimaxCodes, minimaxStatuses } from './minimax-codes.ts';
 
 const SUBMISSIONS = 'v2/video_generation';
@@ -53,9 +53,9 @@ export const minimax: MediaAdapter = {
 
   accepted(answer) {
     const document = objectOf(answer.document);
-    const { status_code: code = 0, status_msg: words } = objectOf(document['base_resp']);
+    const { status_code: code = 0, status_msg: vendorMessage } = objectOf(document['base_resp']);
     // An unknown code leaves the outcome unknown.
-    if (code !== 0) throw refusalBy(minimaxCodes.meaningOf(code) ?? 'failed', words, answer);
+    if (code !== 0) throw refusalBy(minimaxCodes.meaningOf(code) ?? 'failed', vendorMessage, answer);
     return { jobId: textOf(document['task_id'], 'task id') };
   },
 
@@ -164,7 +164,7 @@ function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   return costIn(objectOf(usage)['total_seconds'], 'seconds');
 }
 
-function refusalBy(means: CodeMeaning, words: unknown, answer: VendorAnswer): SubmissionError {
-  const operatorMessage = `the upstream answered ${answer.status}: ${cleanVendorMessage(words) ?? 'no reason'}`;
-  return submissionErrorFor(means, { operatorMessage, words, retryAfterMs: retryAfterMs(answer) });
+function refusalBy(means: CodeMeaning, vendorMessage: unknown, answer: VendorAnswer): SubmissionError {
+  const operatorMessage = `the upstream answered ${answer.status}: ${cleanVendorMessage(vendorMessage) ?? 'no reason'}`;
+  return submissionErrorFor(means, { operatorMessage, vendorMessage, retryAfterMs: retryAfterMs(answer) });
 }

@@ -25,14 +25,14 @@ const TRAITS: KindTraits = {
 };
 
 /**
- * The words for states in lower case, and their meaning. Relays keep the words of the vendors behind them, and new-api
+ * The names of states in lower case, and their meaning. Relays keep the names of the vendors behind them, and new-api
  * puts its own around the whole answer.
  */
 const STATES: Readonly<Record<string, 'unfinished' | 'succeeded' | 'failed' | 'expired'>> = {
-  ...wordsFor('succeeded', ['completed', 'complete', 'succeeded', 'succeed', 'success', 'finished', 'done']),
-  ...wordsFor('failed', ['failed', 'failure', 'fail', 'error', 'cancelled', 'canceled', 'aborted', 'rejected']),
-  ...wordsFor('expired', ['expired', 'timeout', 'timed_out']),
-  ...wordsFor('unfinished', [
+  ...namesFor('succeeded', ['completed', 'complete', 'succeeded', 'succeed', 'success', 'finished', 'done']),
+  ...namesFor('failed', ['failed', 'failure', 'fail', 'error', 'cancelled', 'canceled', 'aborted', 'rejected']),
+  ...namesFor('expired', ['expired', 'timeout', 'timed_out']),
+  ...namesFor('unfinished', [
     'not_start',
     'submitted',
     'queued',
@@ -42,7 +42,7 @@ const STATES: Readonly<Record<string, 'unfinished' | 'succeeded' | 'failed' | 'e
     'waiting',
     'preparing',
   ]),
-  ...wordsFor('unfinished', ['created', 'starting', 'in_progress', 'processing', 'running', 'generating']),
+  ...namesFor('unfinished', ['created', 'starting', 'in_progress', 'processing', 'running', 'generating']),
 };
 /** The fields that identify a video in a list. */
 const IDENTITY_FIELDS = ['model', 'prompt', 'seconds', 'size'];
@@ -202,6 +202,6 @@ function percentOf(progress: unknown): unknown {
   return typeof progress === 'string' && /^\d{1,3}%$/.test(progress) ? Number.parseInt(progress, 10) : progress;
 }
 
-function wordsFor<State>(state: State, words: readonly string[]): Readonly<Record<string, State>> {
-  return Object.fromEntries(words.map((word) => [word, state]));
+function namesFor<State>(state: State, names: readonly string[]): Readonly<Record<string, State>> {
+  return Object.fromEntries(names.map((name) => [name, state]));
 }

@@ -20,7 +20,7 @@ import type { ResultFile } from '../result-file.ts';
 import { assertStandardWebhook } from '../signatures/standard-webhooks.ts';
 import { retryAfterMs, type VendorAnswer, type VendorCall, type VendorHttp } from '../vendor-http.ts';
 import { jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
-import { cleanVendorMessage } from '../words.ts';
+import { cleanVendorMessage } from '../vendor-message.ts';
 import { replicateCodes, replicateStatuses } from './replicate-codes.ts';
 
 const PREDICTIONS = 'v1/predictions';
@@ -213,9 +213,9 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
     const operatorMessage = `the upstream answered ${status}: ${cleanVendorMessage(title) ?? 'no reason'}`;
     return means && submissionErrorFor(means, { operatorMessage, retryAfterMs: waitMsOf(answer) });
   }
-  const words = JSON.stringify(fields ?? detail ?? '');
+  const fault = JSON.stringify(fields ?? detail ?? '');
   // A client cannot correct an unknown version or a refused webhook address.
-  const isOurs = /version|webhook|cancel.after/i.test(words) || !/\binput\b/i.test(`${String(title)} ${words}`);
+  const isOurs = /version|webhook|cancel.after/i.test(fault) || !/\binput\b/i.test(`${String(title)} ${fault}`);
   if (isOurs) return new NotTakenError(`the upstream answered ${status}`, { isRouteExcluded: true });
   const code = MODERATED.test(String(detail)) ? 'content_policy_violation' : 'bad_request';
   return new JobRefusedError(code, detail);

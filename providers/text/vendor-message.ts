@@ -82,7 +82,7 @@ export function redactVendorMessage(message: string, sentFields: ReadonlySet<str
   let kept = 0;
   const isKept = (word: string): boolean =>
     NUMBER.test(word) || VOCABULARY.has(word.toLowerCase()) || isPath(word, sentFields);
-  const words = line
+  const known = line
     .replaceAll(WORD, (word) => {
       total += 1;
       if (!isKept(word)) return LEFT_OUT;
@@ -92,7 +92,7 @@ export function redactVendorMessage(message: string, sentFields: ReadonlySet<str
     // Keeps the punctuation of sentences and paths.
     .replaceAll(/[^\p{L}\p{N}_$ .,:;>=<()[\]'"`…-]/gu, LEFT_OUT)
     .replaceAll(/…[^\p{L}\p{N}]*…/gu, LEFT_OUT);
-  return kept < total * MIN_KEPT ? '' : cut(words);
+  return kept < total * MIN_KEPT ? '' : cut(known);
 }
 
 /** Whether a word is a field that the client sent, or a path of such fields: `messages.1.content`. */

@@ -2,18 +2,18 @@
 import { cutText } from '../../domain/cut-text.ts';
 import type { TaskErrorCode } from '../../domain/errors.ts';
 
-const MAX_WORDS_LENGTH = 500;
+const MAX_MESSAGE_LENGTH = 500;
 
 /**
- * What a client can change, for the codes whose cause only the upstream knows: clients get the upstream's own words, and
- * this remedy, which the words may lack.
+ * The remedy for the client, for the codes whose cause only the upstream knows. Clients get the upstream's own message
+ * and the remedy, which that message may lack.
  */
 const REMEDIES = {
   bad_request: 'Check the prompt, the options and that every link is public and of a supported format.',
   content_policy_violation: 'Change the prompt or the inputs.',
 } as const;
 
-/** Messages for clients if the upstream's words are missing or not passed on. */
+/** Messages for clients if the upstream's message is missing or not passed on. */
 const MESSAGES: Readonly<Record<TaskErrorCode, string>> = {
   bad_request: `The model could not use this request. ${REMEDIES.bad_request}`,
   content_policy_violation: `The prompt, an input or the result was refused by moderation. ${REMEDIES.content_policy_violation}`,
@@ -24,21 +24,21 @@ const MESSAGES: Readonly<Record<TaskErrorCode, string>> = {
   result_transfer_failed: 'The result was generated but could not be fetched. Try again later.',
 };
 
-/** @param words the upstream's words, if the adapter knows that they reveal nothing about the operator */
-export function messageFor(code: TaskErrorCode, words?: unknown): string {
+/** @param vendorMessage the upstream's message, if the adapter knows that it reveals nothing about the operator */
+export function messageFor(code: TaskErrorCode, vendorMessage?: unknown): string {
   if (code !== 'bad_request' && code !== 'content_policy_violation') return MESSAGES[code];
   const remedy = REMEDIES[code];
-  const whole = cleanVendorMessage(words);
+  const whole = cleanVendorMessage(vendorMessage);
   if (whole === null) return MESSAGES[code];
-  const cause = cutText(whole, MAX_WORDS_LENGTH - remedy.length - 2);
+  const cause = cutText(whole, MAX_MESSAGE_LENGTH - remedy.length - 2);
   return `${/[.!?…。！？]$/u.test(cause) ? cause : `${cause}.`} ${remedy}`;
 }
 
-/** Cleans up another party's words: one line, of limited length, without control characters. */
+/** Cleans up another party's message: one line, of limited length, without control characters. */
 export function cleanVendorMessage(value: unknown): string | null {
   if (typeof value !== 'string') return null;
   const clean = value
-    .slice(0, MAX_WORDS_LENGTH)
+    .slice(0, MAX_MESSAGE_LENGTH)
     .replace(/[\p{C}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim();
   return clean === '' ? null : clean;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { TASK_ERROR_CODES } from '../../../domain/errors.ts';
-import { messageFor } from '../../../providers/media/words.ts';
+import { messageFor } from '../../../providers/media/vendor-message.ts';
 
 const REMEDY = /(?:Check|Change|Try again|Send) /;
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { fieldNamesOf, toLogLine, redactVendorMessage } from '../../../providers/text/vendor-words.ts';
+import { fieldNamesOf, toLogLine, redactVendorMessage } from '../../../providers/text/vendor-message.ts';
 
 const KEY = 'k-9d2c';
 
