@@ -60,7 +60,7 @@ export function readOverflow(message: string): ContextOverflow | null {
   return { inputTokens: find(NUMBERS.input), outputTokens: find(NUMBERS.output), limitTokens: find(NUMBERS.limit) };
 }
 
-/** What the gateway itself knows about a refused request. */
+/** The gateway's own facts about a refused request. */
 export interface KnownTokens {
   readonly estimateInput: () => number;
   readonly limit: number | null;

@@ -45,7 +45,7 @@ export interface AnswerConversion {
 /** How one request is converted. */
 export interface Conversion extends AnswerConversion {
   readonly upstreamRequest: UpstreamRequest;
-  /** What the client's schemas have lost, in its own names. */
+  /** The parts that the client's schemas lose, in the client's names. */
   readonly lostFields: readonly string[];
 }
 

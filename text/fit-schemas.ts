@@ -1,11 +1,11 @@
-/** Schemas of a request as the vendors of a format accept them. What a schema loses is said in words, and named. */
+/** Schemas of a request as the vendors of a format accept them. A description states, in words, what a schema loses. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TextRequest, Tool } from './canonical.ts';
 import { subschemasOf } from './json-schema.ts';
 import { compact } from './read.ts';
 import { arrayOf } from './upstream-errors.ts';
 
-/** What the vendors of a format document about schemas. */
+/** The rules that the vendors of a format document for schemas. */
 export interface SchemaLimits {
   /** Keywords that they refuse at the top of a tool's schema, which describes an object. */
   readonly notAtTop: readonly string[];
@@ -28,7 +28,7 @@ export interface SchemaNames {
 
 export interface FittingSchemas {
   readonly request: TextRequest;
-  /** What the schemas have lost, in the client's names. */
+  /** The parts that the schemas lose, in the client's names. */
   readonly lost: readonly string[];
 }
 

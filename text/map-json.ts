@@ -1,4 +1,4 @@
-/** Changes deep inside a body. What has not changed is the same object. */
+/** Changes deep inside a body. Unchanged parts stay the same objects. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 
 /** The object with the objects of a list mapped; those that become null are left out. */

@@ -1,6 +1,6 @@
 /**
  * Makes the events of any upstream legal (see `StreamEvent` for the grammar), so that renderers and `collect` need not
- * be lenient. What upstreams get wrong, and what becomes of it:
+ * be lenient. The mistakes of upstreams, and their corrections:
  *
  * - missing or repeated starts and ends: the first delta opens a part, and it is closed once;
  * - interleaved tool calls: each waits for those before it, which end when their end arrives, when their arguments are

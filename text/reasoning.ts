@@ -9,7 +9,7 @@ const EFFORT_BUDGETS: readonly (readonly [effort: ReasoningEffort, budget: numbe
   ['medium', 16_384],
 ];
 
-/** What a model offers: whether it reasons, and its efforts; none where it does not restrict them. */
+/** The reasoning of a model: whether the model reasons, and its efforts; none where it does not restrict them. */
 export interface ReasoningOffer {
   readonly reasoning: boolean;
   readonly reasoningEfforts: readonly string[];

@@ -67,7 +67,7 @@ export function markSignatures({ mark }: Signatures, hasCallSignatures: boolean)
 /** Replaces a signature; undefined if there is to be none. */
 export type ReplaceSignature = (signature: string) => string | undefined;
 
-/** Where the bodies of a format have signatures. What has not changed is the same object. */
+/** Where the bodies of a format have signatures. Unchanged parts stay the same objects. */
 export interface SignaturePlaces {
   /** Matches the data of every event with a signature. */
   readonly trait: RegExp;

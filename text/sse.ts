@@ -1,6 +1,6 @@
 /**
- * Server-sent events: bytes to events and back, as in the WHATWG HTML standard, section 9.2 "Server-sent events". It is
- * lenient where upstreams are sloppy: the last event counts even without a blank line after it, events without blank
+ * Server-sent events: bytes to events and back, as in the WHATWG HTML standard, section 9.2 "Server-sent events". The
+ * reader is lenient where upstreams are sloppy: the last event counts even without a blank line after it, events without blank
  * lines between them are separated when their data is JSON, and an error as bare JSON is read as an event.
  */
 import type { Emit, Stage } from './stage.ts';

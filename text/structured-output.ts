@@ -189,7 +189,7 @@ class AnswerOfTool implements Stage<StreamEvent, StreamEvent> {
 // -------------------------------------------------------------------------------------------------------------- check
 
 /**
- * The answer is complete, and is not what was asked for. It is charged, because the model has generated all of it, and
+ * The answer is complete, and does not have the requested form. The answer is charged, because the model has generated all of it, and
  * the client of a stream has it: otherwise clients could have answers for nothing.
  */
 export class UnsuitableAnswerError extends ServiceError {

@@ -1,5 +1,5 @@
 /**
- * From an upstream's failure to the code that the client gets: contract 7.2. What the upstream wrote stays inside,
+ * From an upstream's failure to the code that the client gets: contract 7.2. The upstream's own message stays inside,
  * because it may name addresses and accounts that are none of the client's business.
  */
 import type { UpstreamFault } from '../domain/circuit.ts';
@@ -28,7 +28,7 @@ export class UpstreamError extends ServiceError {
   readonly vendorMessage: string;
   /** How long it asked to be left alone; null if it did not. Clients get `retryAfterSeconds`. */
   readonly askedWaitSeconds: number | null;
-  /** What the upstream reports about a prompt that does not fit the model's context; null for any other failure. */
+  /** The upstream's report on a prompt that does not fit the model's context; null for any other failure. */
   readonly overflow: ContextOverflow | null;
 
   constructor({ code, message, fault }: Failure, options: UpstreamErrorOptions = {}) {

@@ -44,7 +44,7 @@ export interface BrokenStream {
   readonly context: RenderContext;
 }
 
-/** What requests of every kind have. */
+/** The fields that requests of every kind have. */
 export interface RequestFormat {
   /**
    * Sent occasionally on a silent stream, to keep the connection open; null if clients tolerate nothing of the kind.
@@ -141,7 +141,7 @@ export interface RepairContext {
 
 /**
  * Repairs an answer that is passed on unchanged, where it would break what clients of the format rely on, or report
- * another usage than is charged. It changes nothing in a sound answer, and as little as possible in any other.
+ * another usage than is charged. The repair changes nothing in a sound answer, and as little as possible in any other.
  */
 export interface Repairer {
   /** Returns the answer itself when there is nothing to repair. Call it after the answer has been read. */
@@ -175,7 +175,7 @@ export interface UpstreamFormat {
   readonly isOneAnswerPerCall?: boolean;
   /** The settings that upstreams of this format have no field for; none by default. */
   readonly missingSettings?: readonly Setting[];
-  /** What upstreams of this format refuse in schemas. */
+  /** The parts of schemas that upstreams of this format refuse. */
   readonly schemaLimits: SchemaLimits;
   /** The names of tools that upstreams of this format accept. */
   readonly toolNames: RegExp;

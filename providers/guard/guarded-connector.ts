@@ -64,7 +64,7 @@ async function resolvePermitted(
 }
 
 /**
- * Creates the resolver for names that clients or providers chose. It asks name servers without using a thread: a slow
+ * Creates the resolver for names that clients or providers chose. The resolver asks name servers without using a thread: a slow
  * name server would block the system's resolver, and with it one of the four threads that also serve all file access.
  * The resolver asks the system, one name at a time, only for names that no name server knows, such as those in the
  * hosts file.

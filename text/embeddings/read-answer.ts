@@ -1,7 +1,7 @@
 /**
- * Passes an upstream's embeddings on, vector by vector. An answer may have a hundred megabytes, so no more than one vector
- * of it is held, and vectors stay as they are unless the client wants another encoding. What surrounds them is read at the
- * end, and written anew.
+ * Passes an upstream's embeddings on, vector by vector. An answer may have a hundred megabytes, so the
+ * reader holds one vector at a time, and changes a vector only if the client wants another encoding. The other fields are
+ * read at the end, and written anew.
  */
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { type EmbeddingsOptions, UNREPORTED_USAGE } from '../canonical.ts';

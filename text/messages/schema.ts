@@ -1,6 +1,6 @@
 /**
  * Schemas for answers as upstreams of this format accept them: objects must be closed, and values have no limits
- * (https://platform.claude.com/docs/en/build-with-claude/structured-outputs). Models are told limits in words instead, as
+ * (https://platform.claude.com/docs/en/build-with-claude/structured-outputs). The text tells models the limits instead, as
  * the vendor's SDKs do.
  */
 import type { JsonObject } from '../../domain/json.ts';

@@ -18,7 +18,7 @@ export function renderStreamError(error: ServiceError, requestId: string, broken
 }
 
 /**
- * An `error` event. It has its fields twice: at the top level, as documented, and under `error`, as the format's
+ * An `error` event, which has its fields twice: at the top level, as documented, and under `error`, as the format's
  * original service sends them and its own client needs them in order to throw.
  */
 function renderErrorEvent(error: ServiceError, requestId: string, eventCount: number): string {
