@@ -32,7 +32,7 @@ function pagesOf(stripe: Stripe): Pick<CheckoutPages, 'open' | 'find'> {
   return {
     async open({ accountId, amount, description, returnUrl }) {
       const metadata = { account_id: accountId };
-      const { id } = await asked(
+      const { id } = await rethrowAsUnavailable(
         stripe.checkout.sessions.create({
           mode: 'payment',
           line_items: [
@@ -64,7 +64,7 @@ function pagesOf(stripe: Stripe): Pick<CheckoutPages, 'open' | 'find'> {
 function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 'chargeCard'> {
   return {
     async openCard({ accountId, threshold, amount, savedUrl, returnUrl }) {
-      const { id } = await asked(
+      const { id } = await rethrowAsUnavailable(
         stripe.checkout.sessions.create({
           mode: 'setup',
           currency: 'usd',
@@ -101,7 +101,7 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
         confirm: true,
         metadata: { account_id: accountId, attempt_id: attemptId },
       };
-      const payment = await asked(
+      const payment = await rethrowAsUnavailable(
         stripe.paymentIntents.create(charge, { idempotencyKey: attemptId }).catch((error: unknown) => {
           throw refusalOf(error) ?? error;
         }),
@@ -132,7 +132,7 @@ function idOf(named: string | { readonly id: string } | null | undefined): strin
 
 /** @returns null if Stripe does not have the object */
 function found<Result>(answer: Promise<Result>): Promise<Result | null> {
-  return asked(
+  return rethrowAsUnavailable(
     answer.catch((error: unknown) => {
       if (error instanceof Stripe.errors.StripeInvalidRequestError) return null;
       throw error;
@@ -140,7 +140,7 @@ function found<Result>(answer: Promise<Result>): Promise<Result | null> {
   );
 }
 
-async function asked<Result>(answer: Promise<Result>): Promise<Result> {
+async function rethrowAsUnavailable<Result>(answer: Promise<Result>): Promise<Result> {
   try {
     return await answer;
   } catch (error) {

@@ -182,8 +182,8 @@ const MAXIMUM_STOP_SEQUENCES = 64;
 const MAXIMUM_STOP_SEQUENCE_LENGTH = 65_536;
 
 /** Stop sequences, without empty ones. */
-export const readStopSequences: Reader<readonly string[]> = mapped(arrayOf(readString), (said, path) => {
-  const sequences = said.filter((sequence) => sequence !== '');
+export const readStopSequences: Reader<readonly string[]> = mapped(arrayOf(readString), (given, path) => {
+  const sequences = given.filter((sequence) => sequence !== '');
   if (sequences.length > MAXIMUM_STOP_SEQUENCES) {
     throw badRequest(`"${path}" accepts at most ${MAXIMUM_STOP_SEQUENCES} items`);
   }

@@ -43,8 +43,10 @@ export function withUsage(
 
 function contradicts(reported: JsonObject, charged: object): boolean {
   return Object.entries(charged).some(([name, count]: [string, unknown]) => {
-    const said = reported[name] ?? null;
-    return isObject(count) ? isObject(said) && contradicts(said, count) : said !== null && said !== count;
+    const reportedCount = reported[name] ?? null;
+    return isObject(count)
+      ? isObject(reportedCount) && contradicts(reportedCount, count)
+      : reportedCount !== null && reportedCount !== count;
   });
 }
 

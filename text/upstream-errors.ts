@@ -10,7 +10,7 @@ import { type ContextOverflow, readOverflow, UNCOUNTED_OVERFLOW } from './contex
 interface UpstreamErrorOptions {
   readonly status?: number | null | undefined;
   readonly vendorMessage?: string | undefined;
-  readonly askedWaitSeconds?: number | null | undefined;
+  readonly requestedWaitSeconds?: number | null | undefined;
   readonly overflow?: ContextOverflow | null | undefined;
   readonly cause?: unknown;
 }
@@ -27,18 +27,18 @@ export class UpstreamError extends ServiceError {
   /** The upstream's own message, which may contain secrets and quote the request; empty when there was none. */
   readonly vendorMessage: string;
   /** How long it asked to be left alone; null if it did not. Clients get `retryAfterSeconds`. */
-  readonly askedWaitSeconds: number | null;
+  readonly requestedWaitSeconds: number | null;
   /** The upstream's report on a prompt that does not fit the model's context; null for any other failure. */
   readonly overflow: ContextOverflow | null;
 
   constructor({ code, message, fault }: Failure, options: UpstreamErrorOptions = {}) {
-    const { status = null, vendorMessage = '', askedWaitSeconds = null, overflow = null, cause } = options;
+    const { status = null, vendorMessage = '', requestedWaitSeconds = null, overflow = null, cause } = options;
     const defaultWait = fault === 'rate_limited' ? DEFAULT_WAIT_SECONDS : undefined;
-    super(code, message, { retryAfterSeconds: askedWaitSeconds ?? defaultWait, cause });
+    super(code, message, { retryAfterSeconds: requestedWaitSeconds ?? defaultWait, cause });
     this.fault = fault;
     this.upstreamStatus = status;
     this.vendorMessage = vendorMessage;
-    this.askedWaitSeconds = askedWaitSeconds;
+    this.requestedWaitSeconds = requestedWaitSeconds;
     this.overflow = overflow;
   }
 }
@@ -192,7 +192,7 @@ export function upstreamError(
     status,
     overflow,
     vendorMessage: stringOf(vendorMessage),
-    askedWaitSeconds: retryAfterSeconds,
+    requestedWaitSeconds: retryAfterSeconds,
   });
 }
 

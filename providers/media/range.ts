@@ -57,8 +57,8 @@ function distanceOf({ width, height }: PixelSize, ratio: string): number {
   return Math.abs(Math.log((width * down) / (height * across)));
 }
 
-function assertListed(what: string, asked: string | undefined, listed: readonly string[] | 'any'): void {
-  if (asked === undefined || listed === 'any' || listed.includes(asked)) return;
+function assertListed(what: string, requested: string | undefined, listed: readonly string[] | 'any'): void {
+  if (requested === undefined || listed === 'any' || listed.includes(requested)) return;
   throw refused(`renders these ${what}: ${listed.join(', ')}`);
 }
 

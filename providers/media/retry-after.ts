@@ -24,14 +24,14 @@ export function retryAfterMs({ headers, document }: AskingAnswer): number | unde
   const upstreamNowMs = Date.parse(headers['date'] ?? '');
   const nowMs = Number.isNaN(upstreamNowMs) ? Date.now() : upstreamNowMs;
   const details = listOf(objectOf(objectOf(document)['error'])['details']).filter(isObject);
-  const waits = [headers['retry-after'], ...details.map(({ retryDelay }) => retryDelay)].flatMap((asked) => {
-    const seconds = typeof asked === 'string' ? secondsIn(asked.trim(), nowMs) : undefined;
+  const waits = [headers['retry-after'], ...details.map(({ retryDelay }) => retryDelay)].flatMap((delay) => {
+    const seconds = typeof delay === 'string' ? secondsIn(delay.trim(), nowMs) : undefined;
     return seconds === undefined ? [] : [seconds * 1000];
   });
   return waits.length === 0 ? undefined : Math.max(...waits);
 }
 
-function secondsIn(asked: string, nowMs: number): number | undefined {
-  if (!SECONDS.test(asked)) return parseRetryAfter(asked, nowMs, MAX_SECONDS);
-  return Math.min(Number.parseFloat(asked), MAX_SECONDS);
+function secondsIn(delay: string, nowMs: number): number | undefined {
+  if (!SECONDS.test(delay)) return parseRetryAfter(delay, nowMs, MAX_SECONDS);
+  return Math.min(Number.parseFloat(delay), MAX_SECONDS);
 }

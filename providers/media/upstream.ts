@@ -167,7 +167,7 @@ export function createMediaUpstream(
     probe: (signal) => http.sendOnce(adapter.probe ?? { path: '' }, signal),
 
     async find(sent, signal) {
-      const found = adapter.find ? await asked(signal, adapter.find(sent, http, signal)) : null;
+      const found = adapter.find ? await rethrowAsUnreachable(signal, adapter.find(sent, http, signal)) : null;
       if (found?.some((job) => !isName(job)))
         throw new ProviderUnreachableError('the upstream listed a job without a valid id');
       return found;
@@ -175,7 +175,7 @@ export function createMediaUpstream(
 
     async status(jobId, signal) {
       if (!adapter.status) throw new Error(`the upstream ${name} has no jobs`);
-      return asked(signal, adapter.status(jobId, http, signal));
+      return rethrowAsUnreachable(signal, adapter.status(jobId, http, signal));
     },
 
     fetchResult: async (result, signal) => http.download(result, signal),
@@ -225,9 +225,9 @@ function read<Result>(reading: () => Result): Result {
 }
 
 /** Reads the answer to a call that only reads. @throws ProviderUnreachableError if the adapter cannot read it */
-async function asked<Result>(signal: AbortSignal, asking: Promise<Result>): Promise<Result> {
+async function rethrowAsUnreachable<Result>(signal: AbortSignal, answer: Promise<Result>): Promise<Result> {
   try {
-    return await asking;
+    return await answer;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ProviderUnreachableError) throw error;

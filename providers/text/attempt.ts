@@ -104,8 +104,8 @@ export async function attempt<Prepared extends PreparedRequest>(
 
 function noteFailure(call: CircuitCall, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
   if (fault === null) return call.record('unclear', nowMs);
-  const askedSeconds = error instanceof UpstreamError ? error.askedWaitSeconds : null;
-  call.failed(fault, nowMs, askedSeconds === null ? null : askedSeconds * 1000);
+  const requestedSeconds = error instanceof UpstreamError ? error.requestedWaitSeconds : null;
+  call.failed(fault, nowMs, requestedSeconds === null ? null : requestedSeconds * 1000);
 }
 
 /** Statuses that mean that an upstream is briefly unavailable. */
@@ -116,7 +116,8 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESE
 const MAX_TRANSIENT_MS = 10_000;
 
 function isTransient(error: unknown, tookMs: number): boolean {
-  if (!(error instanceof UpstreamError) || error.askedWaitSeconds !== null || tookMs > MAX_TRANSIENT_MS) return false;
+  if (!(error instanceof UpstreamError) || error.requestedWaitSeconds !== null || tookMs > MAX_TRANSIENT_MS)
+    return false;
   return TRANSIENT_STATUSES.has(error.upstreamStatus) || TRANSIENT_CODES.has(codeOf(error.cause));
 }
 

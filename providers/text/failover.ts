@@ -15,7 +15,7 @@ export class Failover<Route extends UpstreamRoute> {
   readonly #circuitOf: (candidate: Candidate) => CandidateCircuit;
   readonly #deadlineMs: number;
   #left: readonly Candidate<Route>[];
-  #hasAskedOpen = false;
+  #hasTriedOpen = false;
   /** The attempts so far, all of which failed. */
   readonly #failures: { readonly candidate: Candidate<Route>; readonly error: ServiceError }[] = [];
   #cannotExpress: ServiceError | null = null;
@@ -59,7 +59,7 @@ export class Failover<Route extends UpstreamRoute> {
     const chosen = this.peek(nowMs);
     if (chosen === null) return null;
     if (chosen === this.#again) this.#hasRetried = true;
-    if (this.#circuitOf(chosen).state(nowMs) === 'open') this.#hasAskedOpen = true;
+    if (this.#circuitOf(chosen).state(nowMs) === 'open') this.#hasTriedOpen = true;
     this.#left = this.#left.filter((candidate) => candidate !== chosen);
     return chosen;
   }
@@ -116,7 +116,7 @@ export class Failover<Route extends UpstreamRoute> {
   }
 
   #firstToReturn(nowMs: number): Candidate<Route> | undefined {
-    if (this.#hasAskedOpen) return undefined;
+    if (this.#hasTriedOpen) return undefined;
     const returns = (candidate: Candidate<Route>): number => this.#circuitOf(candidate).openingAt(nowMs)?.untilMs ?? 0;
     return this.#left.toSorted((one, other) => returns(one) - returns(other))[0];
   }
@@ -130,8 +130,8 @@ export class Failover<Route extends UpstreamRoute> {
 
   /** How long a candidate is unavailable: 0 if it is available, infinite if unknown. */
   #waitSeconds(candidate: Candidate<Route>, nowMs: number): number {
-    const asked = this.#failures.find((failure) => failure.candidate === candidate)?.error.retryAfterSeconds;
-    if (asked !== undefined) return asked;
+    const requested = this.#failures.find((failure) => failure.candidate === candidate)?.error.retryAfterSeconds;
+    if (requested !== undefined) return requested;
     const opening = this.#circuitOf(candidate).openingAt(nowMs);
     if (opening === null) return 0;
     return FAULT_RULES[opening.cause].needsOperator ? Infinity : Math.ceil((opening.untilMs - nowMs) / 1000);
@@ -140,7 +140,7 @@ export class Failover<Route extends UpstreamRoute> {
 
 /** The pause that an upstream asked for because of its load; null if it asked for none, or for a long one. */
 function shortPauseMs(error: ServiceError): number | null {
-  const seconds = error instanceof UpstreamError && error.fault === 'rate_limited' ? error.askedWaitSeconds : null;
+  const seconds = error instanceof UpstreamError && error.fault === 'rate_limited' ? error.requestedWaitSeconds : null;
   return seconds !== null && seconds <= MAX_PAUSE_SECONDS ? seconds * 1000 : null;
 }
 

@@ -114,13 +114,13 @@ function turnOf(message: Message, content: Content, calls: NamedCalls): Turn {
 /** The parts of an assistant message in the order in which models write them: reasoning, text, tool calls. */
 function answerOf(message: Message, content: Content, functionCalls: NamedCalls): AnswerPart[] {
   const reasoning = message.get('reasoning_content') ?? message.get('reasoning');
-  const said = message.getAs('content', content.answer);
+  const parts = message.getAs('content', content.answer);
   const refusal = message.get('refusal');
   const calls = message.get('tool_calls');
   const called = message.get('function_call');
   return [
     ...(reasoning === undefined || reasoning === '' ? [] : [{ type: 'reasoning', text: reasoning } as const]),
-    ...(said ?? []),
+    ...(parts ?? []),
     ...(refusal === undefined || refusal === '' ? [] : [{ type: 'text', text: refusal } as const]),
     ...(calls ?? []),
     ...(called === undefined

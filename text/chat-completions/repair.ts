@@ -159,17 +159,17 @@ function withDelta(choice: JsonObject, hasStarted: boolean): JsonObject {
     return { ...rest, delta: hasStarted ? {} : objectOf(message) };
   }
   if (delta['role'] !== '') return choice;
-  const { role: _role, ...said } = delta;
-  return { ...choice, delta: said };
+  const { role: _role, ...message } = delta;
+  return { ...choice, delta: message };
 }
 
 /** Puts reasoning under the name that clients know. */
 function withReasoning(choice: JsonObject, field: 'message' | 'delta'): JsonObject {
   const held = objectOf(choice[field]);
   if (typeof held['reasoning'] !== 'string') return choice;
-  const { reasoning, ...said } = held;
-  const reported = stringOf(said['reasoning_content']) || reasoning;
-  return { ...choice, [field]: { ...said, reasoning_content: reported } };
+  const { reasoning, ...message } = held;
+  const reported = stringOf(message['reasoning_content']) || reasoning;
+  return { ...choice, [field]: { ...message, reasoning_content: reported } };
 }
 
 /**
@@ -185,10 +185,10 @@ function withCalls(choice: JsonObject, field: 'message' | 'delta', newId: () => 
     ? stringOf(audio['id']) !== '' || stringOf(audio['data']) !== ''
     : audio !== undefined;
   if (!isObject(called) && (hasAudio || audio === undefined)) return choice;
-  const { function_call: _called, audio: _audio, ...said } = held;
-  const kept = { ...said, ...(hasAudio && { audio }) };
+  const { function_call: _called, audio: _audio, ...message } = held;
+  const kept = { ...message, ...(hasAudio && { audio }) };
   const isCall = isObject(called) && stringOf(called['name']) + stringOf(called['arguments']) !== '';
-  if (!isCall || arrayOf(said['tool_calls']).length > 0) return { ...choice, [field]: kept };
+  if (!isCall || arrayOf(message['tool_calls']).length > 0) return { ...choice, [field]: kept };
   const id = newId();
   const call = {
     ...(field === 'delta' && { index: 0 }),
@@ -200,12 +200,12 @@ function withCalls(choice: JsonObject, field: 'message' | 'delta', newId: () => 
 
 /** Gives the end of a choice one of the format's reasons, and an empty text if there was nothing at all. */
 function withEnd(choice: JsonObject, field: 'message' | 'delta', { hasText, hasCalls }: Held): JsonObject {
-  const said = objectOf(choice[field]);
+  const message = objectOf(choice[field]);
   const reported = stringOf(choice['finish_reason']);
   const reason = finishReasonOf(reported) ?? 'stop';
   const known = FINISH_REASONS[reason === 'stop' && hasCalls ? 'tool-calls' : reason];
-  const content = said['content'] ?? null;
+  const content = message['content'] ?? null;
   const lacksText = content === null && !hasText && !hasCalls;
   if (known === reported && !lacksText) return choice;
-  return { ...choice, finish_reason: known, ...(lacksText && { [field]: { ...said, content: '' } }) };
+  return { ...choice, finish_reason: known, ...(lacksText && { [field]: { ...message, content: '' } }) };
 }

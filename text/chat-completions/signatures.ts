@@ -24,7 +24,10 @@ export const signaturePlaces: SignaturePlaces = {
   inRequest: (body, replace) => mapItems(body, 'messages', (message) => inCalls(message, replace)),
   inAnswer: (answer, replace) =>
     mapItems(answer, 'choices', (choice) =>
-      ['message', 'delta'].reduce((mapped, field) => mapField(mapped, field, (said) => inCalls(said, replace)), choice),
+      ['message', 'delta'].reduce(
+        (mapped, field) => mapField(mapped, field, (message) => inCalls(message, replace)),
+        choice,
+      ),
     ),
 };
 

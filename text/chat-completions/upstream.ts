@@ -108,8 +108,8 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       const choice = objectOf(item);
       const index = countOf(choice['index']) ?? position;
       // Some upstreams send the whole message at the end of a stream, usually a second time.
-      const said = choice[field] ?? (this.#choice(index).hasContent ? null : choice['message']);
-      this.#takeDelta(index, objectOf(said), emit);
+      const message = choice[field] ?? (this.#choice(index).hasContent ? null : choice['message']);
+      this.#takeDelta(index, objectOf(message), emit);
       const reported = stringOf(choice['finish_reason']);
       const reason = finishReasonOf(reported);
       if (reason === null) continue;

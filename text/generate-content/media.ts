@@ -38,8 +38,8 @@ export const readInlineData = mapped(
 export const readFileData = mapped(nativeFields({ mimeType: optional(readName), fileUri: readUrl }), (file) => {
   const source = file.get('fileUri');
   if (source.kind === 'base64') return mediaPart(source);
-  const said = file.get('mimeType')?.toLowerCase();
-  return mediaPart(compact({ ...source, mediaType: said ?? mediaTypeOfLink(source.url) }));
+  const mediaType = file.get('mimeType')?.toLowerCase();
+  return mediaPart(compact({ ...source, mediaType: mediaType ?? mediaTypeOfLink(source.url) }));
 });
 
 function mediaPart(source: Source): ImagePart | FilePart {

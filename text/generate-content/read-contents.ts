@@ -48,8 +48,8 @@ function turnsOf(content: ReturnType<typeof readContent>, calls: NamedCalls): Tu
 
 function answerOf(part: Part, calls: NamedCalls): AnswerPart[] {
   const { kind, fields } = part;
-  const said = fields.get('thoughtSignature');
-  const signature = said === '' || said === SKIP_SIGNATURE ? undefined : said;
+  const given = fields.get('thoughtSignature');
+  const signature = given === '' || given === SKIP_SIGNATURE ? undefined : given;
   if (kind === 'text') {
     const isThought = fields.get('thought') ?? false;
     const text = textOf(part);

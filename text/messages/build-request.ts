@@ -231,12 +231,12 @@ function marked(
 /** The system text: one string, unless the cache has marks in it. */
 function renderSystem(request: TextRequest, turns: readonly Turn[], marks: CacheMarks): unknown {
   const isInTurns = turns.length > 0 && request.turns.every(({ role }) => role === 'system');
-  const said = isInTurns ? [] : leadingSystem(request.turns);
-  const texts = said.map(({ text }) => text).filter((text) => !isBlank(text));
-  const isMarked = said.some(({ cacheBreakpoint }) => cacheBreakpoint !== undefined);
+  const parts = isInTurns ? [] : leadingSystem(request.turns);
+  const texts = parts.map(({ text }) => text).filter((text) => !isBlank(text));
+  const isMarked = parts.some(({ cacheBreakpoint }) => cacheBreakpoint !== undefined);
   if (texts.length === 0) return undefined;
   if (isMarked) {
-    return said.flatMap((part) => renderText(part.text).map((block) => marked(block, part)));
+    return parts.flatMap((part) => renderText(part.text).map((block) => marked(block, part)));
   }
   const system = texts.join('\n\n');
   return marks === 'auto' ? markEnd(system) : system;
