@@ -329,7 +329,7 @@ function titleOf({ texts: { errors, sentForms } }: Visit, status: number): strin
 }
 
 /** OWASP's HTTP headers. Scripts and styles come only from this origin, and results from the origin of stored files. */
-function headersFor({ storage, checkout }: ApiServices): Readonly<Record<string, string>> {
+function headersFor({ storage, money: { checkout } }: ApiServices): Readonly<Record<string, string>> {
   const media = ["'self'", 'data:', 'blob:', new URL(storage.urlOf('results')).origin].join(' ');
   const policy = [
     "default-src 'none'",

@@ -20,7 +20,10 @@ const HEADERS = {
 };
 
 /** Adds the page to a router. Renders each status once per language. */
-export function mountStatus(router: Router<RequestState>, { readStatus }: Pick<ApiServices, 'readStatus'>): void {
+export function mountStatus(
+  router: Router<RequestState>,
+  { operations: { readStatus } }: Pick<ApiServices, 'operations'>,
+): void {
   const drawn = new WeakMap<PublicStatus, Map<string, string>>();
   router.get('/status', async (context) => {
     context.state.endpoint = { path: '/status', tag: 'Service' };

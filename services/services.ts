@@ -26,67 +26,42 @@ import type { TaskStarter } from './tasks/task-starter.ts';
 import type { WorkflowAccess } from './tasks/workflow-access.ts';
 import type { AnnounceJobEnd } from './tasks/job-announcer.ts';
 import type { SumMonth } from './money/month-sums.ts';
-import type { FairQueue } from './fair-queue.ts';
 import type { ReportQueue, ReadStatement } from './money/statements.ts';
 import type { Judge, Moderate } from './text/moderate.ts';
 import type { ReadStatus } from './operations/public-status.ts';
 import type { StartReconciliation } from './operations/reconciliation-starter.ts';
 
-/** The services that the process provides. */
-export interface GivenServices {
-  /** The provider with which people may sign in; null if none is configured. */
-  readonly openIdProvider: OpenIdProvider | null;
+/** What services work with. */
+interface Resources {
   readonly database: Database;
   /** The same database, over connections for reports, whose statements may run long. */
   readonly reports: Database;
-  /** The same database, for closing months alone, so that no report keeps a month open. */
-  readonly closing: Database;
-  readonly configuration: ConfigurationControl;
   readonly encryption: Encryption;
-  /** The store for uploads. */
+  /** The store for results and uploads. */
   readonly storage: Storage;
   readonly log: Logger;
-  readonly workflows: WorkflowAccess;
-  readonly starter: TaskStarter;
   readonly metrics: Metrics;
   readonly text: TextService;
-  readonly upstreams: UpstreamControl;
-  readonly models: ModelControl;
-  readonly providerCallbacks: ProviderCallbacks;
-  readonly startReconciliation: StartReconciliation;
 }
 
-/** All services without HTTP: the given ones, and the ones that `createServices` builds from them. */
-export interface Services extends GivenServices {
-  /** The public address of the api process, without a trailing slash. */
-  readonly publicUrl: string;
-  /** Whether links are sent by e-mail, too. */
-  readonly canSendMail: boolean;
-  /** The current catalogue. It can change between reads. */
-  readonly catalogue: Catalogue;
+export interface TaskServices {
+  readonly createTask: CreateTask;
+  readonly assertAffordable: AssertAffordable;
+  /** Reads a task at most 200 ms late. @throws ServiceError `not_found` */
+  readonly readWaitedTask: (task: Pick<Task, 'accountId' | 'id'>) => Promise<Task>;
+  /** How long recent tasks of a model took; null if too few are known. */
+  readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
   readonly uploads: Uploads;
   /** How long an upload is kept if no task uses it. */
   readonly uploadExpiryMs: number;
-  readonly clock: Clock;
-  readonly keyPeppers: KeyPeppers;
-  /** The secret that signs the payment provider's events; null when payments are not taken. */
-  readonly paymentWebhookSecret: string | null;
-  /** The payment provider's pages for any amount; null without its key. */
-  readonly checkout: CheckoutPages | null;
-  /** The page on which customers pay, with `{account_id}` in the place of their account's id; null if unknown. */
-  readonly topUpUrl: string | null;
-  /** Above this amount, a manual adjustment needs a second approval; null if no amount needs one. */
-  readonly secondApprovalAbove: PicoUsd | null;
-  /** The pages on which operators view workflow histories. */
-  readonly temporal: HistoryLinks;
-  readonly checkHealth: () => Promise<Readiness>;
-  readonly findPrices: FindPrices;
-  readonly createTask: CreateTask;
-  readonly assertAffordable: AssertAffordable;
-  /** @throws ServiceError `bad_request` for a link that may not be followed */
-  readonly checkPublicAddress: (url: string) => Promise<void>;
   /** @throws ServiceError `bad_request` naming the first link that is not a usable image */
   readonly checkImageLinks: (urls: readonly string[]) => Promise<void>;
+  readonly providerCallbacks: ProviderCallbacks;
+  readonly workflows: WorkflowAccess;
+  readonly starter: TaskStarter;
+}
+
+export interface ModerationServices {
   /**
    * Null without moderation.
    *
@@ -94,17 +69,68 @@ export interface Services extends GivenServices {
    */
   readonly moderate: Moderate | null;
   readonly judge: Judge;
+}
+
+export interface MoneyServices {
+  readonly findPrices: FindPrices;
+  /** The payment provider's pages for any amount; null without its key. */
+  readonly checkout: CheckoutPages | null;
+  /** The secret that signs the payment provider's events; null when payments are not taken. */
+  readonly paymentWebhookSecret: string | null;
+  /** The page on which customers pay, with `{account_id}` in the place of their account's id; null if unknown. */
+  readonly topUpUrl: string | null;
+  /** Above this amount, a manual adjustment needs a second approval; null if no amount needs one. */
+  readonly secondApprovalAbove: PicoUsd | null;
+  /** The database, over connections for closing months alone, so that no report keeps a month open. */
+  readonly closing: Database;
   /** Revenue and cost of a month, at most 15 seconds old. */
   readonly sumMonth: SumMonth;
   readonly queueReport: ReportQueue;
-  /** Sends answers with pictures, a few of an account at a time. */
-  readonly queuePictures: FairQueue;
   readonly readStatement: ReadStatement;
+}
+
+export interface PeopleServices {
+  /** The provider with which people may sign in; null if none is configured. */
+  readonly openIdProvider: OpenIdProvider | null;
+  /** Whether links are sent by e-mail, too. */
+  readonly canSendMail: boolean;
+  readonly keyPeppers: KeyPeppers;
+}
+
+export interface OperationsServices {
+  readonly upstreams: UpstreamControl;
+  readonly models: ModelControl;
+  readonly configuration: ConfigurationControl;
+  /** The pages on which operators view workflow histories. */
+  readonly temporal: HistoryLinks;
+  readonly startReconciliation: StartReconciliation;
+  readonly checkHealth: () => Promise<Readiness>;
   readonly readStatus: ReadStatus;
-  /** Reads a task at most 200 ms late. @throws ServiceError `not_found` */
-  readonly readWaitedTask: (task: Pick<Task, 'accountId' | 'id'>) => Promise<Task>;
-  /** How long recent tasks of a model took; null if too few are known. */
-  readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
+}
+
+/** What the process provides, from which `createServices` builds the rest. */
+export interface GivenServices
+  extends
+    Resources,
+    Pick<TaskServices, 'providerCallbacks' | 'workflows' | 'starter'>,
+    Pick<MoneyServices, 'closing'>,
+    Pick<PeopleServices, 'openIdProvider'>,
+    Pick<OperationsServices, 'upstreams' | 'models' | 'configuration' | 'startReconciliation'> {}
+
+/** All services without HTTP, by subject. */
+export interface Services extends Resources {
+  /** The current catalogue. It can change between reads. */
+  readonly catalogue: Catalogue;
+  readonly clock: Clock;
+  /** The public address of the api process, without a trailing slash. */
+  readonly publicUrl: string;
+  /** @throws ServiceError `bad_request` for a link that may not be followed */
+  readonly checkPublicAddress: (url: string) => Promise<void>;
+  readonly tasks: TaskServices;
+  readonly moderation: ModerationServices;
+  readonly money: MoneyServices;
+  readonly people: PeopleServices;
+  readonly operations: OperationsServices;
 }
 
 /** The providers that announce the end of a job, and the receiver of their announcements. */

@@ -97,7 +97,7 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
       serve: async (context, services) => {
         if (definition.isRead === true) context.state.isRead = true;
         if (presentError) context.state.presentError = presentError;
-        const caller = await services.accessChecks[access](context);
+        const caller = await services.http.accessChecks[access](context);
         const params = readPath(context.params, context.state.caller ?? null);
         const request = {
           caller,

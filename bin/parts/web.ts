@@ -1,7 +1,7 @@
 /** Shared by the api and text processes. */
 import { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
-import type { AppDependencies, AppSettings } from '../../api/app.ts';
+import type { AppDependencies, AppSettings } from '../../api/services.ts';
 import { createDeliveryStarter, type DeliveryStarter } from '../../services/webhooks/delivery-starter.ts';
 import { createJobAnnouncer } from '../../services/tasks/job-announcer.ts';
 import { createReconciliationStarter } from '../../services/operations/reconciliation-starter.ts';

@@ -12,7 +12,7 @@ import { monthsBetween } from './usage/period.ts';
 /** The price list that the account pays now; null for the prices of the catalogue. */
 export async function findOwnPriceList(
   { account: { accountId } }: MemberVisit,
-  { database, clock, findPrices }: Pick<ApiServices, 'database' | 'clock' | 'findPrices'>,
+  { database, clock, money: { findPrices } }: Pick<ApiServices, 'database' | 'clock' | 'money'>,
 ): Promise<PriceList | null> {
   return findPrices({ prices: await findPlannedVersions(database, accountId) }, clock.nowMs());
 }

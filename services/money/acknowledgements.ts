@@ -66,8 +66,8 @@ export async function acknowledgeAlone(
   await acknowledgeFindings(services, acknowledging);
 }
 
-function isSecondApprovalRequired({ check }: Finding, { secondApprovalAbove }: DualControl): boolean {
-  return secondApprovalAbove !== null && isAboutMoney(check);
+function isSecondApprovalRequired({ check }: Finding, { money }: DualControl): boolean {
+  return money.secondApprovalAbove !== null && isAboutMoney(check);
 }
 
 async function findingsOf(

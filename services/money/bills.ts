@@ -24,7 +24,7 @@ import {
   currencyOf,
   readBilledAmount,
 } from '../../domain/vendor-bill.ts';
-import type { ReportQueue } from './statements.ts';
+import type { Services } from '../services.ts';
 
 export interface BillFile {
   /** The content of the file, including a line with the titles of the columns. */
@@ -100,11 +100,11 @@ export async function requireBill(database: Database, vendor: string, month: Mon
 
 /** Reads a whole month, so the comparisons of one holder run one after another. @param holder the caller */
 export function compareBill(
-  { reports, queueReport }: { readonly reports: Database; readonly queueReport: ReportQueue },
+  { reports, money }: Pick<Services, 'reports' | 'money'>,
   holder: string,
   bill: VendorBill,
 ): Promise<ComparedBill> {
-  return queueReport(holder, async () => ({ ...bill, differences: await listBillDifferences(reports, bill) }));
+  return money.queueReport(holder, async () => ({ ...bill, differences: await listBillDifferences(reports, bill) }));
 }
 
 function noSuchBill(vendor: string, month: Month): ServiceError {

@@ -2,9 +2,11 @@
 import { ServiceError } from '../../domain/errors.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type CheckoutPages, CheckoutUnavailableError } from '../../providers/checkout.ts';
-import type { Services } from '../services.ts';
+import type { MoneyServices, Services } from '../services.ts';
 
-export type CheckoutServices = Pick<Services, 'checkout' | 'publicUrl'>;
+export interface CheckoutServices extends Pick<Services, 'publicUrl'> {
+  readonly money: Pick<MoneyServices, 'checkout'>;
+}
 
 /** @returns the id of a page on which the amount is paid @throws ServiceError `processing_unavailable` */
 export function openCheckout(
@@ -31,7 +33,7 @@ export async function findCheckoutUrl(
 }
 
 /** @throws ServiceError `not_found` where no payments are taken */
-export function requireCheckout({ checkout }: Pick<CheckoutServices, 'checkout'>): CheckoutPages {
+export function requireCheckout({ money: { checkout } }: CheckoutServices): CheckoutPages {
   if (!checkout) throw noSuchPage();
   return checkout;
 }

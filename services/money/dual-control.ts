@@ -10,10 +10,10 @@ import {
 import { ServiceError } from '../../domain/errors.ts';
 import { formatDollars, type PicoUsd } from '../../domain/money.ts';
 import { CORRECTIONS } from '../../domain/policy.ts';
+import type { MoneyServices } from '../services.ts';
 
 export interface DualControl {
-  /** Above this amount a second person must approve; null if no amount needs approval. */
-  readonly secondApprovalAbove: PicoUsd | null;
+  readonly money: Pick<MoneyServices, 'secondApprovalAbove'>;
   readonly publicUrl: string;
 }
 
@@ -51,7 +51,7 @@ export async function adjustAlone<Moved extends { readonly id: string; readonly 
   adjustment: ManualAdjustment,
   move: (database: Database) => Promise<Moved>,
 ): Promise<Moved> {
-  if (dualControl.secondApprovalAbove === null) return move(database);
+  if (dualControl.money.secondApprovalAbove === null) return move(database);
   assertNeedsNoSecondApproval(adjustment.amount, dualControl);
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
@@ -73,7 +73,7 @@ export async function recordManualAdjustment(
   dualControl: DualControl,
   { accountId, amount, ...moved }: ManualAdjustment & Pick<UnapprovedAdjustment, 'id'>,
 ): Promise<void> {
-  if (dualControl.secondApprovalAbove === null) return;
+  if (dualControl.money.secondApprovalAbove === null) return;
   const lately = await sumUnapprovedAdjustments(transaction, { accountId, hours: CORRECTIONS.addUpHours });
   assertNeedsNoSecondApproval(lately + absolute(amount), dualControl);
   await insertUnapprovedAdjustment(transaction, { ...moved, accountId, amount: absolute(amount) });
@@ -81,7 +81,7 @@ export async function recordManualAdjustment(
 
 /** @throws SecondApprovalRequiredError */
 function assertNeedsNoSecondApproval(amount: PicoUsd, dualControl: DualControl): void {
-  const { secondApprovalAbove } = dualControl;
+  const { secondApprovalAbove } = dualControl.money;
   if (secondApprovalAbove !== null && absolute(amount) > secondApprovalAbove)
     throw new SecondApprovalRequiredError(secondApprovalAbove, dualControl);
 }

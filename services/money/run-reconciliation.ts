@@ -1,7 +1,6 @@
-import type { Database } from '../../db/database.ts';
 import { insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
-import type { StartReconciliation } from '../operations/reconciliation-starter.ts';
+import type { Services } from '../services.ts';
 
 /**
  * Starts comparing the ledger with the balances and with Temporal.
@@ -11,13 +10,10 @@ import type { StartReconciliation } from '../operations/reconciliation-starter.t
  */
 export async function runReconciliation({
   database,
-  startReconciliation,
-}: {
-  readonly database: Database;
-  readonly startReconciliation: StartReconciliation;
-}): Promise<string> {
+  operations,
+}: Pick<Services, 'database' | 'operations'>): Promise<string> {
   const id = newId('reconciliation');
-  await startReconciliation(id);
+  await operations.startReconciliation(id);
   // The workflow inserts this row as well; whichever comes first wins.
   await insertReconciliation(database, { id, requestedBy: 'operator' });
   return id;

@@ -60,7 +60,7 @@ const MAX_COUNT = 100;
 
 export async function readState(services: Services): Promise<State> {
   const [readiness, fromDatabase] = await Promise.all([
-    services.checkHealth(),
+    services.operations.checkHealth(),
     readConcerns(services).catch(() => ({ backlog: null, concerns: [] })),
   ]);
   const refusal = await readRefusal(services).catch(() => null);
@@ -77,7 +77,8 @@ export async function readState(services: Services): Promise<State> {
 }
 
 async function readConcerns(services: Services) {
-  const { database, upstreams } = services;
+  const { database } = services;
+  const { upstreams } = services.operations;
   const [backlog, health, ledger, words, endpoints, corrections, acknowledgements, losses] = await Promise.all([
     readBacklog(database),
     upstreams.list(),

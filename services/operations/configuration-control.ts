@@ -1,6 +1,6 @@
 import type { OfferChange } from '../../catalogue/offer.ts';
-import type { Database } from '../../db/database.ts';
 import { findRefusal } from '../../db/queries/configurations.ts';
+import type { Database } from '../../db/database.ts';
 
 /** The operator's files (catalogue and upstreams) as this process uses them. */
 export interface ConfigurationControl {
@@ -36,13 +36,13 @@ export interface ConfigurationPreview {
 
 /** Returns why this process or another refused the files on disk; null if no process did. */
 export async function readRefusal({
-  configuration,
   database,
+  operations,
 }: {
-  readonly configuration: ConfigurationControl;
   readonly database: Database;
+  readonly operations: { readonly configuration: ConfigurationControl };
 }): Promise<string | null> {
-  const { refusal } = configuration.show();
+  const { refusal } = operations.configuration.show();
   if (refusal !== null) return refusal;
   const elsewhere = await findRefusal(database);
   return elsewhere && `${elsewhere.process}: ${elsewhere.refusal}`;

@@ -20,14 +20,12 @@ import { listTextAttempts, type RecordedAttempt } from '../../db/queries/upstrea
 import { findTextUsage } from '../../db/queries/usage.ts';
 import { ID_PREFIX, type IdKind, isId } from '../../domain/ids.ts';
 import { formatDollars } from '../../domain/money.ts';
-import type { WorkflowAccess } from '../tasks/workflow-access.ts';
 import { explainTask } from '../tasks/explain-task.ts';
 import { TIMELINE_TEXTS, type TimelineTexts, timelineWord } from '../tasks/timeline-texts.ts';
 import { oldestFirst, type Timeline, type TimelineEvent, deliveryEvents, transferEvent } from '../tasks/timeline.ts';
+import type { Services } from '../services.ts';
 
-interface Sources {
-  readonly database: Database;
-  readonly workflows: WorkflowAccess;
+interface Sources extends Pick<Services, 'database' | 'tasks'> {
   readonly texts: TimelineTexts;
 }
 
@@ -308,7 +306,7 @@ export async function findById(
   given: string,
   texts = TIMELINE_TEXTS,
 ): Promise<Found | null> {
-  const sources = { database: services.database, workflows: services.workflows, texts };
+  const sources = { database: services.database, tasks: services.tasks, texts };
   const answer = ANSWER_ID.exec(given)?.[1];
   const id = answer === undefined ? given : `${ID_PREFIX.request}${answer}`;
   const kind = FINDABLE_KINDS.find((candidate) => isId(candidate, id));

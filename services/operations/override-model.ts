@@ -9,7 +9,7 @@ import type { Services } from '../services.ts';
  * @throws ServiceError `not_found`
  */
 export async function overrideModel(
-  { database, catalogue, models }: Pick<Services, 'database' | 'catalogue' | 'models'>,
+  { database, catalogue, operations: { models } }: Pick<Services, 'database' | 'catalogue' | 'operations'>,
   override: NewModelOverride,
 ): Promise<MediaModel | TextModel> {
   const model = allModels(catalogue).find(({ id }) => id === override.model);

@@ -1,11 +1,10 @@
-import type { Database } from '../../db/database.ts';
 import {
   type NewUpstreamOverride,
   recordUpstreamOverride,
   type UpstreamOverride,
 } from '../../db/queries/upstream-overrides.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import type { UpstreamControl } from './upstream-control.ts';
+import type { Services } from '../services.ts';
 
 /**
  * Takes an upstream, or one of its models, out of service for a while, or puts it back: in all processes within seconds, in
@@ -15,7 +14,7 @@ import type { UpstreamControl } from './upstream-control.ts';
  * @throws ServiceError `not_found`
  */
 export async function overrideUpstream(
-  { database, upstreams }: { readonly database: Database; readonly upstreams: UpstreamControl },
+  { database, operations: { upstreams } }: Pick<Services, 'database' | 'operations'>,
   override: NewUpstreamOverride,
 ): Promise<UpstreamOverride> {
   const known = await upstreams.list();

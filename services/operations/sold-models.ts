@@ -8,6 +8,9 @@ export interface SoldModel extends OfferedModel {
   readonly disabledBy: ModelOverride | null;
 }
 
-export function listSoldModels({ catalogue, models }: Pick<Services, 'catalogue' | 'models'>): readonly SoldModel[] {
+export function listSoldModels({
+  catalogue,
+  operations: { models },
+}: Pick<Services, 'catalogue' | 'operations'>): readonly SoldModel[] {
   return offerOf(catalogue).models.map((model) => ({ ...model, disabledBy: models.disabledBy(model.id) }));
 }

@@ -19,7 +19,7 @@ import type { MemberRole } from '../../domain/roles.ts';
 import type { Services } from '../services.ts';
 import { makeLink } from './sign-in.ts';
 
-type LinkServices = Pick<Services, 'database' | 'publicUrl' | 'canSendMail'>;
+type LinkServices = Pick<Services, 'database' | 'publicUrl' | 'people'>;
 
 /**
  * Creates a user, who chooses a password by the link. Adds the user to the account, if one is given.
@@ -27,7 +27,7 @@ type LinkServices = Pick<Services, 'database' | 'publicUrl' | 'canSendMail'>;
  * @throws ServiceError `bad_request` if a user already has the address
  */
 export function inviteUser(
-  { database, publicUrl, canSendMail }: LinkServices,
+  { database, publicUrl, people: { canSendMail } }: LinkServices,
   person: Pick<NewUser, 'email' | 'name' | 'staffRole'>,
   membership: { readonly accountId: string; readonly role: MemberRole } | null,
 ): Promise<{ readonly user: User; readonly link: string }> {
@@ -46,7 +46,10 @@ export function inviteUser(
  *
  * @throws ServiceError `bad_request` for a user who is disabled
  */
-export async function makeUserLink({ database, publicUrl, canSendMail }: LinkServices, user: User): Promise<string> {
+export async function makeUserLink(
+  { database, publicUrl, people: { canSendMail } }: LinkServices,
+  user: User,
+): Promise<string> {
   if (user.disabledAt !== null) throw badRequest('The user is disabled. Enable the user before you create a link.');
   if (canSendMail) await orderLinkMail(database, user.email);
   return publicUrl + (await makeLink(database, user.id, 'new_password'));

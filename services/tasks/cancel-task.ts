@@ -1,21 +1,13 @@
 /** Cancels a task for an operator or its customer: refunds the hold, and fails the task with `processing_failed`. */
-import type { Database } from '../../db/database.ts';
 import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
 import { findCancellation, type OperatorAction, recordOperatorAction } from '../../db/queries/operator-actions.ts';
 import { findAccountTask, mayStillRender } from '../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, isFinal, type Task } from '../../domain/task.ts';
 import { TASK_MESSAGES } from '../../domain/task-messages.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
-import type { TaskStarter } from './task-starter.ts';
-import type { WorkflowAccess } from './workflow-access.ts';
+import type { Services } from '../services.ts';
 
-interface Cancelling {
-  readonly database: Database;
-  readonly workflows: WorkflowAccess;
-  readonly starter: Pick<TaskStarter, 'start'>;
-  readonly metrics: Metrics;
-}
+type Cancelling = Pick<Services, 'database' | 'metrics' | 'tasks'>;
 
 /**
  * Cancels the task's workflow. If none runs, fails the task here, and starts a workflow that cancels its job. Another
@@ -29,7 +21,7 @@ export async function cancelTask(
   task: Task,
   { author, reason }: { author: string; reason: string },
 ): Promise<OperatorAction> {
-  const { database, workflows, metrics } = cancelling;
+  const { database, metrics, tasks } = cancelling;
   if (isFinal(task.status)) {
     const earlier = await findCancellation(database, task.id);
     if (!earlier) throw badRequest(`The task has ${task.status}, which is final. It can no longer be cancelled.`);
@@ -37,7 +29,7 @@ export async function cancelTask(
     return earlier;
   }
   const action = await recordOperatorAction(database, { taskId: task.id, kind: 'cancel', author, reason });
-  if (!(await workflows.cancel(task.id))) {
+  if (!(await tasks.workflows.cancel(task.id))) {
     const ending = { status: 'failed', failure: CANCELLED_BY_OPERATOR } as const;
     const { applied, task: ended } = await finishTask(database, task.id, ending, eventOf(ending));
     if (applied) metrics.taskEnded(ended);
@@ -54,10 +46,10 @@ export async function cancelTask(
  *   outcome is unknown: call again
  */
 export async function cancelOwnTask(cancelling: Cancelling, task: Task): Promise<Task> {
-  const { database, workflows } = cancelling;
+  const { database, tasks } = cancelling;
   if (isCancelledByCustomer(task)) return task;
   if (isFinal(task.status)) throw tooLate(`The task has ${task.status}.`);
-  const answer = await workflows.cancelByCustomer(task.id);
+  const answer = await tasks.workflows.cancelByCustomer(task.id);
   // Another request may have cancelled the task meanwhile, or its workflow may have completed just before the call.
   const found = (await findAccountTask(database, task.accountId, task.id)) ?? task;
   const current = answer === null && !isFinal(found.status) ? await cancelUnstarted(cancelling, found) : found;
@@ -85,8 +77,8 @@ function tooLate(reason: string): ServiceError {
 }
 
 /** Starts the workflow again, which only cancels the job of a failed task. A completed workflow stays closed. */
-async function abandonJob({ database, starter }: Cancelling, task: Task): Promise<void> {
-  if (!(await mayStillRender(database, task.id)) || (await starter.start(task))) return;
+async function abandonJob({ database, tasks }: Cancelling, task: Task): Promise<void> {
+  if (!(await mayStillRender(database, task.id)) || (await tasks.starter.start(task))) return;
   throw new ServiceError(
     'processing_unavailable',
     'The task was refunded, but its job could not be cancelled: Temporal does not answer. Try again.',

@@ -1,5 +1,4 @@
 /** The timeline of a task from every source: its row, the ledger, deliveries, Temporal, and operator actions. */
-import type { Database } from '../../db/database.ts';
 import { type Delivery, listDeliveries } from '../../db/queries/deliveries.ts';
 import { listOperatorActions, type OperatorAction } from '../../db/queries/operator-actions.ts';
 import { type StoredSubmission, listSubmissions } from '../../db/queries/submissions.ts';
@@ -16,7 +15,8 @@ import {
   transferEvent,
 } from './timeline.ts';
 import { TIMELINE_TEXTS, type TimelineTexts, timelineWord } from './timeline-texts.ts';
-import type { WorkflowAccess, WorkflowHistory } from './workflow-access.ts';
+import type { WorkflowHistory } from './workflow-access.ts';
+import type { Services } from '../services.ts';
 
 export interface TaskExplanation {
   readonly task: Task;
@@ -38,7 +38,7 @@ export interface TaskExplanation {
 const MAX_DELIVERIES = 500;
 
 export async function explainTask(
-  { database, workflows }: { database: Database; workflows: WorkflowAccess },
+  { database, tasks }: Pick<Services, 'database' | 'tasks'>,
   task: Task,
   texts = TIMELINE_TEXTS,
 ): Promise<TaskExplanation> {
@@ -48,7 +48,7 @@ export async function explainTask(
     listSubmissions(database, task.id),
     listDeliveries(database, { taskId: task.id, limit: MAX_DELIVERIES }),
     listOperatorActions(database, task.id),
-    workflows.read(task.id).catch(unlessUnavailable),
+    tasks.workflows.read(task.id).catch(unlessUnavailable),
   ]);
   const parts = {
     transfers: transfers.filter((transfer) => transfer !== null),

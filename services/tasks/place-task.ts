@@ -33,11 +33,11 @@ export async function placeTask(
   assertNotExhausted(caller.key);
   assertAllowedModel(caller.key, request.model.id);
   assertToppedUp(caller, request.model.id);
-  services.models.assertEnabled(request.model.id);
-  const prices = await services.findPrices(caller.account, services.clock.nowMs());
+  services.operations.models.assertEnabled(request.model.id);
+  const prices = await services.money.findPrices(caller.account, services.clock.nowMs());
   const priced = { ...request, price: priceOf(request, prices), priceList: prices?.id ?? null };
   if (series.index === 0) await checkInputs({ caller, request: priced, count: series.count }, services, checkLinks);
-  return services.createTask(caller, priced, requestId, claim);
+  return services.tasks.createTask(caller, priced, requestId, claim);
 }
 
 async function checkInputs(
@@ -48,10 +48,10 @@ async function checkInputs(
   const { prompt, images = [], parameters, parameterLinks = [] } = request.render;
   const links = [...images, ...parameterLinks];
   // No outside service learns of a request that the account cannot pay.
-  if (count > 1 || services.moderate || (checkLinks && links.length > 0)) {
-    await services.assertAffordable(caller, request, count);
+  if (count > 1 || services.moderation.moderate || (checkLinks && links.length > 0)) {
+    await services.tasks.assertAffordable(caller, request, count);
   }
   await checkLinks?.(links);
   const texts = textsIn(parameters).filter((text) => !parameterLinks.includes(text));
-  await services.moderate?.({ prompt: [prompt, ...texts].join('\n'), images: links });
+  await services.moderation.moderate?.({ prompt: [prompt, ...texts].join('\n'), images: links });
 }

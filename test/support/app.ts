@@ -2,7 +2,8 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AppDependencies, type AppSettings, createApp, createTextApp } from '../../api/app.ts';
+import { createApp, createTextApp } from '../../api/app.ts';
+import type { AppDependencies, AppSettings } from '../../api/services.ts';
 import { listen, type RunningServer } from '../../api/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { CATALOGUE } from './catalogue.ts';

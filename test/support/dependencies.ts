@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { createFindPrices } from '../../services/money/customer-prices.ts';
 import { createFindBudget } from '../../services/money/end-user-budgets.ts';
-import type { AppDependencies, AppSettings } from '../../api/app.ts';
+import type { AppDependencies, AppSettings } from '../../api/services.ts';
 import { createResponseStore } from '../../services/text/stored-responses.ts';
 import { createTextService, type TextService } from '../../services/text/text-service.ts';
 import type { TextServices, TextSettings } from '../../services/text/services.ts';

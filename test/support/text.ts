@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import type { TextBilling, TextCharge, TextOutcome } from '../../db/text-money/billing.ts';
-import { type AppSettings, createTextApp } from '../../api/app.ts';
+import { createTextApp } from '../../api/app.ts';
+import type { AppSettings } from '../../api/services.ts';
 import { createResponseStore } from '../../services/text/stored-responses.ts';
 import type { TextSettings } from '../../services/text/services.ts';
 import { digestApiKey, newApiKey } from '../../services/people/api-key-digest.ts';

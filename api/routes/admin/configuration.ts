@@ -15,7 +15,7 @@ export const configurationEndpoints = endpoints('Administration', {
     access: 'admin-read',
     summary: 'Show the current version of the catalogue and of the upstreams',
     answers: { 200: dataOf(CONFIGURATION.schema, 'The version that the answering process uses') },
-    handle: (_call, { configuration }) => ({ data: CONFIGURATION.present(configuration.show()) }),
+    handle: (_call, { operations: { configuration } }) => ({ data: CONFIGURATION.present(configuration.show()) }),
   }),
   listConfigurationRecords: endpoint({
     request: 'GET /admin/v1/configuration/history',
@@ -35,7 +35,7 @@ export const configurationEndpoints = endpoints('Administration', {
       'of them, and the current version stays in effect.',
     answers: { 200: dataOf(CONFIGURATION.schema, 'The applied version') },
     refusals: ['bad_request'],
-    handle: async (_call, { configuration }) => {
+    handle: async (_call, { operations: { configuration } }) => {
       await configuration.apply().catch((error: unknown) => {
         throw error instanceof OperatorError ? badRequest(error.message) : error;
       });

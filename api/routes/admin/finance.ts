@@ -103,7 +103,7 @@ export const financeEndpoints = endpoints('Administration', {
     description: EXPORTS,
     query: { date: dayParameter('The day, in UTC'), month: monthParameter('The month, in UTC, instead of a day') },
     answers: { 200: withExports(dataOf(STATEMENT.schema, 'The statement')) },
-    handle: async ({ params, query: { date, month }, context }, { reports, readStatement }) => {
+    handle: async ({ params, query: { date, month }, context }, { reports, money: { readStatement } }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
       const { from, to } = statementPeriod(date, month);
       const statement = await readStatement({ accountId, from, to });
@@ -132,7 +132,7 @@ export const financeEndpoints = endpoints('Administration', {
     description: `${USAGE_DAYS} ${EXPORTS}`,
     query: PERIOD,
     answers: { 200: withExports(END_USERS_ANSWER) },
-    handle: async ({ params, query, context }, { reports, queueReport }) => {
+    handle: async ({ params, query, context }, { reports, money: { queueReport } }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
       const period = usagePeriod(query);
       const users = await queueReport(accountId, () => sumEndUserUsage(reports, { accountId, ...period }));
@@ -162,7 +162,7 @@ export const financeEndpoints = endpoints('Administration', {
     description: EXPORTS,
     query: { account_id: idParameter('account', 'Filters by account'), ...PERIOD, ...pageById('transfer') },
     answers: { 200: withExports(pageOf(REFUND.schema, 'A page of refunds')) },
-    handle: ({ query, context }, { reports, temporal }) => {
+    handle: ({ query, context }, { reports, operations: { temporal } }) => {
       const filter = { from: query.from, to: query.to, accountId: query.account_id };
       if (sendAll(context, () => streamShownRefunds(reports, filter, temporal), REFUND)) return undefined;
       const present = (refund: Refund) => REFUND.present({ ...refund, temporal });

@@ -19,7 +19,7 @@ export const keyEndpoints = endpoints('Administration', {
     description: 'Only this answer shows the key itself.',
     body: optionalJsonBody('CreateKey', createKeySchema),
     answers: { 201: dataOf(API_KEY.schema, 'The key') },
-    handle: async ({ params, body }, { database, catalogue, keyPeppers }) => {
+    handle: async ({ params, body }, { database, catalogue, people: { keyPeppers } }) => {
       const { id: accountId } = await existingAccount(database, params.account_id);
       const { key, secret } = await createApiKey(database, keyPeppers, accountId, toKeySettings(body, catalogue));
       return { data: API_KEY.present({ ...key, secret }) };
@@ -68,7 +68,7 @@ export const keyEndpoints = endpoints('Administration', {
       'Only this answer shows the new key itself. The old key goes on working for the given hours. Each key counts its own spending.',
     body: optionalJsonBody('RotateKey', rotateKeySchema),
     answers: { 201: dataOf(API_KEY.schema, 'The new key') },
-    handle: async ({ params, body: { hours = ROTATION_HOURS } }, { database, keyPeppers, clock }) => {
+    handle: async ({ params, body: { hours = ROTATION_HOURS } }, { database, clock, people: { keyPeppers } }) => {
       const rotated = await rotateApiKey(database, keyPeppers, { keyId: params.key_id, hours, nowMs: clock.nowMs() });
       if (!rotated) throw notFoundError('apiKey');
       return { data: API_KEY.present({ ...rotated.key, secret: rotated.secret }) };

@@ -72,7 +72,7 @@ export const marginEndpoints = endpoints('Administration', {
     description: `Covers tasks and text requests that were created in the period and have ended. ${USAGE_DAYS} ${EXPORTS}`,
     query: PERIOD,
     answers: { 200: withExports(dataOf(arrayOf(MARGIN.schema), 'A row for each model and upstream')) },
-    handle: async ({ query, caller, context }, { reports, queueReport }) => {
+    handle: async ({ query, caller, context }, { reports, money: { queueReport } }) => {
       const period = usagePeriod(query);
       const margins = await queueReport(reportQueueKey(caller), () => readMargins(reports, period));
       if (sendAll(context, () => margins, MARGIN)) return undefined;

@@ -45,7 +45,7 @@ export const soldModelEndpoints = endpoints('Administration', {
     access: 'admin-read',
     summary: 'List the models of the catalogue, and which are disabled',
     answers: { 200: dataOf(arrayOf(SOLD_MODEL.schema), 'The models') },
-    handle: (_call, { catalogue, models }) => ({
+    handle: (_call, { catalogue, operations: { models } }) => ({
       data: allModels(catalogue).map((model) => SOLD_MODEL.present({ model, disabled: models.disabledBy(model.id) })),
     }),
   }),
@@ -76,5 +76,5 @@ export const soldModelEndpoints = endpoints('Administration', {
 
 async function change(services: ApiServices, id: string, kind: ModelOverride['kind'], why: Authorship) {
   const model = await overrideModel(services, { model: id, kind, ...why });
-  return { data: SOLD_MODEL.present({ model, disabled: services.models.disabledBy(id) }) };
+  return { data: SOLD_MODEL.present({ model, disabled: services.operations.models.disabledBy(id) }) };
 }

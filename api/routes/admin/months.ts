@@ -43,7 +43,7 @@ export const monthEndpoints = endpoints('Administration', {
       201: dataOf(CLOSED_MONTH.schema, 'The closed month'),
     },
     refusals: ['bad_request'],
-    handle: async ({ params, caller, body, context }, { closing }) => {
+    handle: async ({ params, caller, body, context }, { money: { closing } }) => {
       const month = existingMonth(params.month);
       const { closed, isNew } = await close(closing, month, authorOf(caller, body.author));
       if (isNew) context.status = 201;

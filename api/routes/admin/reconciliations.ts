@@ -26,9 +26,9 @@ export const reconciliationEndpoints = endpoints('Administration', {
     description: 'The call answers at once; fetch the report when it is ready. A reconciliation also runs every hour.',
     answers: { 201: dataOf(RECONCILIATION.schema, 'The started reconciliation') },
     refusals: ['processing_unavailable'],
-    handle: async (_, { database, startReconciliation }) => {
-      const id = await runReconciliation({ database, startReconciliation });
-      return { data: RECONCILIATION.present(await existing(database, id)) };
+    handle: async (_, services) => {
+      const id = await runReconciliation(services);
+      return { data: RECONCILIATION.present(await existing(services.database, id)) };
     },
   }),
   listReconciliations: endpoint({

@@ -52,7 +52,7 @@ export const adminTaskEndpoints = endpoints('Administration', {
       ...pageById('task'),
     },
     answers: { 200: pageOf(ADMIN_TASK.schema, 'A page of tasks') },
-    handle: ({ caller, query }, { database, temporal }) => {
+    handle: ({ caller, query }, { database, operations: { temporal } }) => {
       const { account_id: accountId, status, model, from, to } = query;
       const read = async (slice: Slice) => {
         const tasks = await listTasks(database, { accountId, status, model, from, to, ...slice });
@@ -75,7 +75,7 @@ export const adminTaskEndpoints = endpoints('Administration', {
     summary: 'Get a task of any account, with a link to its history',
     query: PROMPTS,
     answers: { 200: dataOf(ADMIN_TASK.schema, 'The task') },
-    handle: async ({ params, caller, query }, { database, temporal }) => {
+    handle: async ({ params, caller, query }, { database, operations: { temporal } }) => {
       const task = await existingTask(database, params.task_id);
       const prompt = await mayReadPrompts(database, caller, [task], query);
       const submissions = await listSubmissions(database, task.id);
@@ -92,7 +92,8 @@ export const adminTaskEndpoints = endpoints('Administration', {
     },
     refusals: ['processing_unavailable'],
     handle: async ({ params, caller, body }, services) => {
-      const { database, temporal } = services;
+      const { database } = services;
+      const { temporal } = services.operations;
       const found = await existingTask(database, params.task_id);
       const action = await cancel(services, found, authorshipOf(caller, body));
       const task = await readAdminTask(database, params.task_id, temporal);
@@ -123,7 +124,7 @@ export const adminTaskEndpoints = endpoints('Administration', {
     handle: async ({ params, context }, services) => {
       const explanation = await explain(services, await existingTask(services.database, params.task_id));
       if (context.accepts('json', 'text') === 'text') return `${renderExplanation(explanation).join('\n')}\n`;
-      return { data: EXPLANATION.present({ ...explanation, temporal: services.temporal }) };
+      return { data: EXPLANATION.present({ ...explanation, temporal: services.operations.temporal }) };
     },
   }),
 });

@@ -18,7 +18,7 @@ export const upstreamEndpoints = endpoints('Administration', {
     description:
       'Lists a row for each model of an upstream and, for text, each of its keys. The figures cover all processes, and are at most a few seconds old.',
     answers: { 200: dataOf(arrayOf(UPSTREAM.schema), 'The upstreams') },
-    handle: async (_call, { upstreams }) => ({
+    handle: async (_call, { operations: { upstreams } }) => ({
       data: (await upstreams.list()).map(UPSTREAM.present),
     }),
   }),
@@ -48,7 +48,7 @@ export const upstreamEndpoints = endpoints('Administration', {
 });
 
 async function change(
-  services: Pick<ApiServices, 'database' | 'upstreams'>,
+  services: Pick<ApiServices, 'database' | 'operations'>,
   upstream: string,
   { model = null, seconds: disabledSeconds }: { readonly model?: string | null; readonly seconds: number | null },
   why: Authorship,

@@ -38,7 +38,8 @@ export const userEndpoints = endpoints('Administration', {
     body: jsonBody('CreateUser', createUserSchema),
     answers: { 201: dataOf(USER.schema, 'The user, with an invitation') },
     handle: async ({ body }, services) => {
-      const { database, canSendMail } = services;
+      const { database } = services;
+      const { canSendMail } = services.people;
       const { email, name, staff_role: staffRole = null, account_id: accountId, member_role: role = 'owner' } = body;
       if (accountId !== undefined) await existingAccount(database, accountId);
       const membership = accountId === undefined ? null : { accountId, role };
@@ -113,7 +114,7 @@ export const userEndpoints = endpoints('Administration', {
     handle: async ({ params }, services) => {
       const user = await existing(services.database, params.user_id);
       const link = await makeUserLink(services, user);
-      return { data: await show(services.database, user, { link, mailed: services.canSendMail }) };
+      return { data: await show(services.database, user, { link, mailed: services.people.canSendMail }) };
     },
   }),
   joinAccount: endpoint({

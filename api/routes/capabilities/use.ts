@@ -44,9 +44,9 @@ export async function search(
   caller: Caller,
   services: ApiServices,
 ) {
-  const prices = await services.findPrices(caller.account, services.clock.nowMs());
+  const prices = await services.money.findPrices(caller.account, services.clock.nowMs());
   const found = capabilitiesIn(services)
-    .filter((model) => findUnavailableReason(model, caller, services) === null)
+    .filter((model) => findUnavailableReason(model, caller, services.operations) === null)
     .map((model) => withPrices(model, prices))
     .map((model) => ({ model, capability: describe(model, services) }))
     .filter(({ capability }) => kind === undefined || capability.kind === kind)
@@ -83,7 +83,7 @@ export const inspectSchema = Joi.object<Inspect>({ capability_id: capabilityId }
 
 /** Describes how to run a model that the key can call. @throws ServiceError `not_found` */
 export async function inspect({ capability_id: id }: Inspect, caller: Caller, services: ApiServices) {
-  const prices = await services.findPrices(caller.account, services.clock.nowMs());
+  const prices = await services.money.findPrices(caller.account, services.clock.nowMs());
   const known = modelOf(id, services);
   if (!isAllowedModel(caller.key, id)) throw unknownCapability(id);
   const model = withPrices(known, prices);
@@ -146,12 +146,13 @@ export async function run(
   assertAllowedModel(caller.key, id);
   if (!('kind' in model)) return runText({ caller, context, id, inputs: validateText(inputs) }, services);
   const order = { ...inputs, model: id };
-  const parse = () => (model.kind === 'video' ? services.parseVideoRequest(order) : services.parseImageRequest(order));
-  const checkLinks = model.kind === 'image' ? services.checkImageLinks : undefined;
+  const parse = () =>
+    model.kind === 'video' ? services.tasks.parseVideoRequest(order) : services.tasks.parseImageRequest(order);
+  const checkLinks = model.kind === 'image' ? services.tasks.checkImageLinks : undefined;
   const taskRequest = { caller, context, body: order, parse, key: idempotency_key };
   const task = await taskOfRequest(taskRequest, services, checkLinks);
   const untilMs = performance.now() + wait_seconds * 1_000;
-  return TASK.present(await waitUntilFinal(task, { untilMs, socket: context.req.socket }, services));
+  return TASK.present(await waitUntilFinal(task, { untilMs, socket: context.req.socket }, services.tasks));
 }
 
 interface TextInputs {

@@ -37,7 +37,7 @@ export const docsEndpoints = endpoints('Service', {
     access: 'open',
     summary: 'Get the API description',
     answers: { 200: { description: 'An OpenAPI 3.1 document', content: json(ANY_OBJECT) } },
-    handle: ({ context }, { descriptions }) => {
+    handle: ({ context }, { http: { descriptions } }) => {
       // Tools in browsers may read it from any origin.
       context.set('Access-Control-Allow-Origin', '*');
       context.type = 'application/json';

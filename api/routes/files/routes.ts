@@ -25,7 +25,7 @@ export const fileEndpoints = endpoints('Files', {
     body: uploadBody,
     answers: { 201: dataAndFieldsOf(FILE, 'The stored file') },
     handle: async ({ caller, body: receive }, services) => {
-      const upload = await receive((file) => services.uploads.store(caller, file));
+      const upload = await receive((file) => services.tasks.uploads.store(caller, file));
       return withFields(present(upload, services));
     },
   }),
@@ -75,7 +75,7 @@ export const fileEndpoints = endpoints('Files', {
     summary: 'Delete an uploaded file',
     description: 'The file’s link stops working at once, even for running tasks.',
     answers: { 200: dataAndFieldsOf(DELETED_FILE, 'The deleted file') },
-    handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
+    handle: async ({ caller, params: { file_id: id } }, { tasks: { uploads } }) => {
       if (!(await uploads.remove(caller.account.id, [id]))) throw notFoundError('file', caller);
       return withFields(DELETED_FILE.present({ id }));
     },
@@ -104,6 +104,6 @@ function withFields(data: object): object {
   return { ...data, data };
 }
 
-function present(upload: Upload, { storage, uploadExpiryMs }: ApiServices) {
+function present(upload: Upload, { storage, tasks: { uploadExpiryMs } }: ApiServices) {
   return FILE.present({ ...upload, url: storage.urlOf(upload.storageKey), expiryMs: uploadExpiryMs });
 }

@@ -32,7 +32,7 @@ export const healthEndpoints = endpoints('Service', {
       200: { description: 'The process is ready', content: READINESS },
       503: { description: 'The process is not ready', content: READINESS },
     },
-    handle: async ({ context }, { checkHealth }) => {
+    handle: async ({ context }, { operations: { checkHealth } }) => {
       const health = await checkHealth();
       context.set('Cache-Control', 'no-store');
       if (health.status === 'not_ready') context.status = 503;

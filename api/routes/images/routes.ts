@@ -15,7 +15,7 @@ export const imageTaskEndpoints = endpoints('Media tasks', {
       'PNG, JPEG or WebP picture.',
     body: jsonBodyOf(
       describeByModel('CreateImageTask', ({ imageModels }) => imageModels, imageRequestSchema),
-      (value, { parseImageRequest }) => parseImageRequest(value),
+      (value, { tasks: { parseImageRequest } }) => parseImageRequest(value),
       {
         text: { value: { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse at dusk, in watercolour' } },
         size: {
@@ -30,6 +30,6 @@ export const imageTaskEndpoints = endpoints('Media tasks', {
     ),
     created: CREATED_TASK,
     refusals: ['insufficient_credits'],
-    handle: (request, services) => createTask(request, services, services.checkImageLinks),
+    handle: (request, services) => createTask(request, services, services.tasks.checkImageLinks),
   }),
 });

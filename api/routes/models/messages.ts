@@ -72,6 +72,6 @@ function limitOf(given: string | undefined): number {
 
 function modelsFor(caller: Caller, services: ApiServices): readonly TextModel[] {
   return [...services.catalogue.textModels.values()].filter(
-    (model) => hasFormat(model, 'messages') && findUnavailableReason(model, caller, services) === null,
+    (model) => hasFormat(model, 'messages') && findUnavailableReason(model, caller, services.operations) === null,
   );
 }

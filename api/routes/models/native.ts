@@ -62,6 +62,7 @@ export function presentNativeModel(id: string, caller: Caller, services: ApiServ
 
 function modelsFor(caller: Caller, services: ApiServices): readonly TextModel[] {
   return [...services.catalogue.textModels.values()].filter(
-    (model) => hasFormat(model, 'generate-content') && findUnavailableReason(model, caller, services) === null,
+    (model) =>
+      hasFormat(model, 'generate-content') && findUnavailableReason(model, caller, services.operations) === null,
   );
 }

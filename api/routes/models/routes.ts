@@ -37,10 +37,10 @@ export const modelEndpoints = endpoints('Models', {
       if (isNativeClient(context)) return presentNativeModels(caller, services);
       if (isMessagesClient(context)) return presentMessagesModels(caller, page, services);
       const { catalogue, clock } = services;
-      const prices = await services.findPrices(caller.account, clock.nowMs());
+      const prices = await services.money.findPrices(caller.account, clock.nowMs());
       const judged = textFirst(allModels(catalogue)).map((model) => ({
         model,
-        reason: findUnavailableReason(model, caller, services),
+        reason: findUnavailableReason(model, caller, services.operations),
       }));
       const listed = judged.filter(({ reason }) => all || reason === null);
       const shown = listed.filter(({ model }) => kind === undefined || kindOf(model) === kind);
@@ -64,8 +64,12 @@ export const modelEndpoints = endpoints('Models', {
           'There is no such model for this API key. GET /v1/models lists its models.',
         );
       }
-      const prices = await services.findPrices(caller.account, clock.nowMs());
-      return presentModel(withPrices(model, prices), catalogue, findUnavailableReason(model, caller, services));
+      const prices = await services.money.findPrices(caller.account, clock.nowMs());
+      return presentModel(
+        withPrices(model, prices),
+        catalogue,
+        findUnavailableReason(model, caller, services.operations),
+      );
     },
   }),
 });

@@ -77,7 +77,10 @@ export const moderationEndpoints = endpoints('Moderation', {
     answers: { 200: { description: 'A result for each text, or one result for all parts', content: json(MODERATION) } },
     refusals: ['not_found', 'processing_unavailable'],
     presentError: presentTypedError,
-    handle: async ({ body: { input, model = 'moderation' }, context }, { judge, checkPublicAddress: checkAddress }) => {
+    handle: async (
+      { body: { input, model = 'moderation' }, context },
+      { checkPublicAddress: checkAddress, moderation: { judge } },
+    ) => {
       // The operator's service may follow links within the operator's network.
       for (const url of linksOf(input)) await checkAddress(url);
       const results = await judge(input);

@@ -103,7 +103,7 @@ export function mediaBody<Fields>(
     receive: async ({ body: request, caller }, services, create) => {
       const ids: string[] = [];
       const upload = async (file: ArrivingFile): Promise<string> => {
-        const { id, storageKey } = await services.uploads.store(caller, file);
+        const { id, storageKey } = await services.tasks.uploads.store(caller, file);
         ids.push(id);
         return services.storage.urlOf(storageKey);
       };
@@ -117,7 +117,7 @@ export function mediaBody<Fields>(
         // A repeated request gets the task of the first one, which used its own uploads. Uploads that are not removed
         // now are swept later.
         if (ids.length > 0) {
-          await services.uploads.remove(caller.account.id, ids, { onlyUnused: true }).catch(() => {});
+          await services.tasks.uploads.remove(caller.account.id, ids, { onlyUnused: true }).catch(() => {});
         }
       }
     },

@@ -113,10 +113,15 @@ function imageEndpoint({
           ...(fields.background !== undefined && { background: fields.background }),
           ...(fields.user !== undefined && { user: fields.user }),
         };
-        const parse = () => services.parseImageRequest(order);
+        const parse = () => services.tasks.parseImageRequest(order);
         const taskRequest = { caller, context, body: identity, parse };
-        const tasks = await tasksOfRequest(taskRequest, Number(fields.n ?? 1), services, services.checkImageLinks);
-        const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services);
+        const tasks = await tasksOfRequest(
+          taskRequest,
+          Number(fields.n ?? 1),
+          services,
+          services.tasks.checkImageLinks,
+        );
+        const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services.tasks);
         const pictures = succeeded.flatMap(({ output }) => output ?? []);
         const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);
         const event = String(fields.stream) === 'true' ? completedEvent : null;

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { GeneratedMedia } from '../../../domain/task.ts';
 import type { Storage } from '../../../storage/storage.ts';
-import type { Services } from '../../../services/services.ts';
+import type { ApiServices } from '../../services.ts';
 import type { Context } from '../../state.ts';
 
 interface PicturesAnswer {
@@ -33,17 +33,21 @@ const MAX_INLINE_BYTES = 24 * 2 ** 20;
 /** How long a client may read an answer, which meanwhile holds a connection to the store. */
 const MAX_READING_MS = 120_000;
 
+interface PictureServices extends Pick<ApiServices, 'storage'> {
+  readonly http: Pick<ApiServices['http'], 'queuePictures'>;
+}
+
 /** Sends the answer, once it is the account's turn if the answer has base64. */
 export async function sendPictures(
   context: Context,
   answer: PicturesAnswer,
   accountId: string,
-  { storage, queuePictures }: Pick<Services, 'storage' | 'queuePictures'>,
+  { storage, http }: PictureServices,
 ): Promise<void> {
   const shown = await chooseFields(answer, storage);
   if (shown.some(({ key }) => key !== null)) {
     await new Promise<void>((resolve) => {
-      void queuePictures(accountId, async () => {
+      void http.queuePictures(accountId, async () => {
         resolve();
         await waitUntilSent(context);
       });

@@ -117,7 +117,7 @@ export const openAiVideoEndpoints = endpoints('OpenAI media', {
           ...(fields.size !== undefined && frameOf(fields.model, fields.size, services)),
           ...(fields.user !== undefined && { user: fields.user }),
         };
-        const parse = () => services.parseVideoRequest(order);
+        const parse = () => services.tasks.parseVideoRequest(order);
         return VIDEO.present(await taskOfRequest({ caller, context, body: identity, parse }, services));
       }),
   }),

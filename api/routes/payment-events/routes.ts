@@ -47,7 +47,7 @@ export const paymentEventEndpoints = endpoints('Service', {
     answers: { 200: dataOf(PAYMENT_EVENT.schema, 'The outcome') },
     refusals: ['not_found', 'internal_error'],
     handle: async ({ body: readBody, context }, services) => {
-      const { paymentWebhookSecret: secret } = services;
+      const { paymentWebhookSecret: secret } = services.money;
       if (secret === null) throw new Error('payment events are served without a secret');
       const rawBody = await readBody();
       const signatureHeader = context.get('stripe-signature');

@@ -27,7 +27,8 @@ export const providerCallbackEndpoints = endpoints('Service', {
     refusals: ['invalid_signature', 'internal_error'],
     handle: async ({ params, body: readBody, context }, services) => {
       const { provider, task_id: taskId } = params;
-      const { database, metrics, providerCallbacks } = services;
+      const { database, metrics } = services;
+      const { providerCallbacks } = services.tasks;
       const upstream = providerCallbacks.readers.get(provider);
       if (upstream === undefined) throw noSuchTask();
       const note = (outcome: CallbackOutcome) => metrics.callbackReceived({ upstream: provider, outcome });

@@ -52,7 +52,7 @@ export const statusEndpoints = endpoints('Service', {
         ),
       },
     },
-    handle: async ({ context }, { readStatus }) => {
+    handle: async ({ context }, { operations: { readStatus } }) => {
       const status = await readStatus();
       const body = BODIES.get(status) ?? JSON.stringify(present(status));
       BODIES.set(status, body);

@@ -39,7 +39,7 @@ export const taskEndpoints = endpoints('Media tasks', {
     description:
       'Wait `poll_after_seconds` between polls. For a failed task, the status is also 200, and the body contains the error.',
     answers: { 200: dataOf(TASK.schema, 'The task') },
-    handle: async ({ caller, params }, { database, typicalSeconds }) => {
+    handle: async ({ caller, params }, { database, tasks: { typicalSeconds } }) => {
       const task = await retryOnLostConnection(() => findAccountTask(database, caller.account.id, params.task_id));
       if (!task) throw notFoundError('task', caller);
       if (isFinal(task.status)) return { data: TASK.present(task) };

@@ -9,6 +9,7 @@ import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
 import { createOnce } from '../../../services/tasks/idempotency.ts';
 import { readOwnTask } from '../../../services/tasks/waited-task.ts';
 import { type CheckLinks, placeTask, type Series } from '../../../services/tasks/place-task.ts';
+import type { TaskServices } from '../../../services/services.ts';
 import type { ApiServices } from '../../services.ts';
 import type { Context } from '../../state.ts';
 
@@ -87,7 +88,7 @@ interface Wait {
 export async function waitUntilFinal(
   task: Task,
   { untilMs, socket }: Wait,
-  { readWaitedTask }: Pick<ApiServices, 'readWaitedTask'>,
+  { readWaitedTask }: Pick<TaskServices, 'readWaitedTask'>,
 ): Promise<Task> {
   let current = task;
   for (let pauseMs = FIRST_PAUSE_MS; !isFinal(current.status); pauseMs = Math.min(pauseMs * 1.5, MAX_PAUSE_MS)) {
@@ -108,7 +109,7 @@ export async function waitUntilFinal(
 export async function waitForSucceeded(
   tasks: readonly Task[],
   wait: Wait,
-  services: Pick<ApiServices, 'readWaitedTask'>,
+  services: Pick<TaskServices, 'readWaitedTask'>,
 ): Promise<readonly Task[]> {
   const ended = await Promise.all(tasks.map((task) => waitUntilFinal(task, wait, services)));
   if (!ended.every(({ status }) => isFinal(status))) throw notReady(ended.map(({ id }) => id));

@@ -51,7 +51,7 @@ export const usageEndpoints = endpoints('Account', {
     description: `${USAGE_DAYS} Only final tasks count.`,
     query: PERIOD,
     answers: { 200: END_USERS_ANSWER },
-    handle: async ({ caller, query }, { reports, queueReport }) => {
+    handle: async ({ caller, query }, { reports, money: { queueReport } }) => {
       const filter = { accountId: caller.account.id, ...usagePeriod(query) };
       const users = await queueReport(filter.accountId, () => sumEndUserUsage(reports, filter));
       return { data: users.map(END_USER_USAGE.present) };

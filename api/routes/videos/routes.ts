@@ -15,7 +15,7 @@ export const videoTaskEndpoints = endpoints('Media tasks', {
       'nothing. The call checks only the links of inputs: a file that the model cannot use fails the task later.',
     body: jsonBodyOf(
       describeByModel('CreateVideoTask', ({ videoModels }) => videoModels, videoRequestSchema),
-      (value, { parseVideoRequest }) => parseVideoRequest(value),
+      (value, { tasks: { parseVideoRequest } }) => parseVideoRequest(value),
       {
         text: { value: { model: 'vidone-3.0', prompt: 'A lighthouse at dusk, waves breaking below', duration: 5 } },
         images: {

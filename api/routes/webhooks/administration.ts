@@ -77,7 +77,7 @@ export const webhookAdministrationEndpoints = endpoints('Administration', {
       ...DELIVERY_PAGE,
     },
     answers: { 200: pageOf(ADMIN_DELIVERY.schema, 'A page of deliveries') },
-    handle: ({ query }, { database, temporal }) => {
+    handle: ({ query }, { database, operations: { temporal } }) => {
       const { account_id: accountId, endpoint_id: endpointId, task_id: taskId, status } = query;
       const filter = { accountId, endpointId, taskId, status };
       const present = (delivery: Delivery) => ADMIN_DELIVERY.present({ ...delivery, temporal });
@@ -90,7 +90,7 @@ export const webhookAdministrationEndpoints = endpoints('Administration', {
     summary: 'Redeliver an event of any account',
     body: ignoredJsonBody,
     answers: { 202: dataOf(ADMIN_DELIVERY.schema, 'The delivery, pending again') },
-    handle: async ({ params }, { database, temporal }) => {
+    handle: async ({ params }, { database, operations: { temporal } }) => {
       const delivery = await redeliverOne(database, { deliveryId: params.delivery_id }, null);
       return { data: ADMIN_DELIVERY.present({ ...delivery, temporal }) };
     },

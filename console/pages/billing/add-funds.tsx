@@ -10,11 +10,13 @@ import { useTexts } from '../../html/page-context.ts';
 /** Renders nothing for members who may not pay, or if no payment provider is configured. */
 export function AddFunds({
   account: { accountId, role },
-  services: { checkout, topUpUrl },
+  services: {
+    money: { checkout, topUpUrl },
+  },
   withForm = false,
 }: {
   readonly account: Membership;
-  readonly services: Pick<ApiServices, 'checkout' | 'topUpUrl'>;
+  readonly services: Pick<ApiServices, 'money'>;
   /** Whether to show the form with the amount here, in place of a link to the billing page. */
   readonly withForm?: boolean;
 }) {

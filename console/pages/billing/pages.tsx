@@ -145,7 +145,8 @@ const readThreshold = createValidator(updateBalanceSchema);
 async function showOverview(visit: MemberVisit, services: ApiServices): Promise<PageResult> {
   const { account, texts } = visit;
   const { accountId } = account;
-  const { database, reports, topUpUrl, checkout } = services;
+  const { database, reports } = services;
+  const { topUpUrl, checkout } = services.money;
   const { billing: messages } = texts;
   const path = `/console/accounts/${accountId}/billing`;
   const [found, promo, months, topUps, entries, automatic, documents] = await Promise.all([

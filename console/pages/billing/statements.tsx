@@ -42,7 +42,7 @@ export const statementPages = [
   }),
 ];
 
-async function statementLines(visit: MemberVisit, { readStatement }: ApiServices) {
+async function statementLines(visit: MemberVisit, { money: { readStatement } }: ApiServices) {
   const { from, to } = monthIn(visit);
   return linesOf(await readStatement({ accountId: visit.account.accountId, from, to }));
 }

@@ -54,7 +54,7 @@ async function set({ form, params }: UserVisit, { database }: ApiServices): Prom
   await setBudget(database, toBudget(accountId, body));
 }
 
-async function askedUsage({ params, query }: UserVisit, { reports, queueReport, clock }: ApiServices) {
+async function askedUsage({ params, query }: UserVisit, { reports, clock, money: { queueReport } }: ApiServices) {
   const account = await existingAccount(reports, params['account_id'] ?? '');
   const period: NamedPeriod = readPeriod(query, clock.nowMs());
   const { from, to } = period;

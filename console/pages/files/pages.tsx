@@ -25,7 +25,7 @@ export const filePages = [
   }),
   formsOver(page, 'develop', uploadOf)(
     '/{file_id}/delete',
-    ({ account }, { uploads }, { id }) => uploads.remove(account.accountId, [id]),
+    ({ account }, { tasks: { uploads } }, { id }) => uploads.remove(account.accountId, [id]),
     'deleted',
   ),
 ];
@@ -65,7 +65,14 @@ interface TileProps {
   readonly services: ApiServices;
 }
 
-function Tile({ upload, visit, services: { storage, uploadExpiryMs } }: TileProps) {
+function Tile({
+  upload,
+  visit,
+  services: {
+    storage,
+    tasks: { uploadExpiryMs },
+  },
+}: TileProps) {
   const { files: messages, common, language } = visit.texts;
   const { id, filename, bytes, mimeType, createdAt, usedAt, storageKey } = upload;
   const url = storage.urlOf(storageKey);

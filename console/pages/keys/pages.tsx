@@ -71,7 +71,7 @@ function listOf({ path }: UserVisit): string {
 }
 
 /** @returns the secret of the new key */
-async function create(visit: UserVisit, { database, catalogue, keyPeppers }: ApiServices): Promise<string> {
+async function create(visit: UserVisit, { database, catalogue, people: { keyPeppers } }: ApiServices): Promise<string> {
   const { id: accountId } = await existingAccount(database, visit.params['account_id'] ?? '');
   const settings = readSettings(visit, catalogue, null);
   await assertMayAdd(visit, database, accountId);
@@ -99,7 +99,7 @@ async function assertMayAdd({ texts }: UserVisit, database: Database, accountId:
 }
 
 /** @returns the secret of the new key */
-async function rotate(visit: UserVisit, { database, keyPeppers, clock }: ApiServices): Promise<string> {
+async function rotate(visit: UserVisit, { database, clock, people: { keyPeppers } }: ApiServices): Promise<string> {
   const { id: keyId, accountId } = await keyOf(visit, { database });
   await assertMayAdd(visit, database, accountId);
   const { hours = ROTATION_HOURS } = validateRotation({ hours: visit.form.number('hours') });

@@ -33,7 +33,7 @@ export const memberPages = [
   listPage.form(
     '',
     'own',
-    async (visit, { database, canSendMail, publicUrl }) => {
+    async (visit, { database, publicUrl, people: { canSendMail } }) => {
       const { members: messages } = visit.texts;
       const email = visit.form.text('email').toLowerCase();
       if (!isEmailAddress(email)) throw new FormError(messages.notAnAddress, { field: 'email' });
@@ -72,7 +72,7 @@ export const memberPages = [
   memberPage.form(
     '/link',
     'own',
-    async (visit, { database, canSendMail, publicUrl }) => {
+    async (visit, { database, publicUrl, people: { canSendMail } }) => {
       const { members: messages } = visit.texts;
       const userId = visit.params['user_id'] ?? '';
       const made = orRefused(await makeMemberLink(database, ownerOf(visit), { userId, canSendMail }), visit);

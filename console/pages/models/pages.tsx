@@ -56,7 +56,7 @@ export const modelPages = [
             ? [
                 '',
                 ({ id }) =>
-                  services.models.disabledBy(id) === null ? (
+                  services.operations.models.disabledBy(id) === null ? (
                     <a href={playground + encodeURIComponent(id)}>{messages.tryIt}</a>
                   ) : (
                     <Badge tone="bad">{texts.values.state.disabled}</Badge>

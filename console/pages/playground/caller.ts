@@ -24,7 +24,7 @@ export async function consoleCaller(visit: MemberVisit, services: ApiServices): 
   const caller = await findCaller(visit, services);
   assertUsable(caller.key, caller.account, new Date(services.clock.nowMs()));
   assertAllowedAddress(caller.key, visit.ip, 'forbidden');
-  return services.requestLimit.enforce(visit.context, caller);
+  return services.http.requestLimit.enforce(visit.context, caller);
 }
 
 const LATEST = { among: 500, limit: 4 };
@@ -42,7 +42,8 @@ async function findKey(database: Database, accountId: string): Promise<ApiKey | 
 }
 
 async function findCaller(visit: MemberVisit, services: ApiServices): Promise<Caller> {
-  const { database, keyPeppers } = services;
+  const { database } = services;
+  const { keyPeppers } = services.people;
   const { accountId } = visit.account;
   const [account, prices, known] = await Promise.all([
     existingAccount(database, accountId),

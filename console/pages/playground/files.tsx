@@ -33,7 +33,7 @@ async function receive(visit: MemberVisit, services: ApiServices): Promise<Uploa
   const store = await uploadBody.read(visit.context.req, services);
   return store(async (file) => {
     if (file.type.kind !== 'image') throw new FormError(visit.texts.playground.noPicture);
-    return services.uploads.store(caller, file);
+    return services.tasks.uploads.store(caller, file);
   });
 }
 

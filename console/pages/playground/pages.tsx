@@ -107,7 +107,7 @@ async function show(
   answer: WholeAnswer | null = null,
 ): Promise<PageResult> {
   const groups = modelsByKind(services.catalogue);
-  const isDisabled = (id: string): boolean => services.models.disabledBy(id) !== null;
+  const isDisabled = (id: string): boolean => services.operations.models.disabledBy(id) !== null;
   const enabled = groups.flatMap(([, models]) => models).find(({ id }) => !isDisabled(id)) ?? null;
   const model = chosen ?? enabled;
   const { playground: messages, titles } = visit.texts;
@@ -155,13 +155,13 @@ async function price(visit: MemberVisit, services: ApiServices, model: Playgroun
 
 /** Validates the form by the schema of the API. @throws ServiceError `bad_request` */
 function parse(services: ApiServices, model: MediaModel, body: JsonObject): CreateTaskRequest {
-  return model.kind === 'image' ? services.parseImageRequest(body) : services.parseVideoRequest(body);
+  return model.kind === 'image' ? services.tasks.parseImageRequest(body) : services.tasks.parseVideoRequest(body);
 }
 
 async function place(visit: MemberVisit, services: ApiServices, model: MediaModel): Promise<PageResult> {
   const request = parse(services, model, bodyOf(model, visit.form));
   const caller = await consoleCaller(visit, services);
-  const checkLinks = model.kind === 'image' ? services.checkImageLinks : undefined;
+  const checkLinks = model.kind === 'image' ? services.tasks.checkImageLinks : undefined;
   const placement = { caller, request, claim: null, requestId: visit.requestId };
   const { taskId } = await placeTask(placement, services, checkLinks);
   if (visit.isPartRequest) {

@@ -64,7 +64,8 @@ export const profilePages = [
     '/provider/disconnect',
     null,
     async (visit, services) => {
-      const { openIdProvider, database } = services;
+      const { database } = services;
+      const { openIdProvider } = services.people;
       if (openIdProvider === null) return;
       await assertPassword(visit, services);
       await deleteIdentities(database, visit.user.id, openIdProvider.issuer);
@@ -111,7 +112,7 @@ async function addSecondFactor(visit: UserVisit, services: ApiServices): Promise
 }
 
 async function connectProvider(visit: UserVisit, services: ApiServices): Promise<PageResult | string> {
-  const { openIdProvider } = services;
+  const { openIdProvider } = services.people;
   if (openIdProvider === null) return '/profile';
   await assertPassword(visit, services);
   const token = newToken();

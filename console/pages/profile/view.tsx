@@ -13,7 +13,8 @@ import { Sessions } from './sessions.tsx';
 
 export async function profile(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { user, texts } = visit;
-  const { database, encryption, openIdProvider } = services;
+  const { database, encryption } = services;
+  const { openIdProvider } = services.people;
   const { fields, signIn, profile: messages, navigation, common } = texts;
   const sessions = await listOpenSessions(database, user.id);
   const codesLeft = user.hasSecondFactor ? await countRecoveryCodes(database, user.id) : 0;

@@ -57,7 +57,7 @@ function scopeOf(visit: UserVisit): SearchScope {
   };
 }
 
-async function findPastedKey({ database, keyPeppers }: ApiServices, secret: string): Promise<Match | null> {
+async function findPastedKey({ database, people: { keyPeppers } }: ApiServices, secret: string): Promise<Match | null> {
   const callers = await findCallers(
     database,
     keyPeppers.map((pepper) => digestApiKey(secret, pepper)),

@@ -26,7 +26,7 @@ export const lostPasswordPages = [
   }),
 ];
 
-function assertMail({ canSendMail }: ApiServices): void {
+function assertMail({ people: { canSendMail } }: ApiServices): void {
   if (!canSendMail)
     throw new ServiceError('not_found', 'This installation sends no e-mail. Ask an owner of the account for a link.');
 }

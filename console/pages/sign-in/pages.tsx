@@ -44,7 +44,7 @@ export const signInPages = [
     return enter(visit, services.database, user, { byProvider: session.byProvider });
   }),
   {
-    ...everybody.form('/sign-out', async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
+    ...everybody.form('/sign-out', async ({ session, texts }, { database, publicUrl, people: { openIdProvider } }) => {
       if (session) await closeSession(database, session);
       const url = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
       if (!openIdProvider || !url) return { kind: 'redirect', path: '/sign-in', session: 'end' };

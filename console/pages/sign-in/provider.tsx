@@ -81,7 +81,8 @@ type Shown = Extract<PageResult, { kind: 'page' | 'redirect' }>;
 
 function failed(visit: Visit, services: ApiServices, error: unknown): Shown {
   const { signIn: messages } = visit.texts;
-  const { log, openIdProvider } = services;
+  const { log } = services;
+  const { openIdProvider } = services.people;
   if (error instanceof ProviderDownError) {
     log.warn({ err: error, request_id: visit.requestId }, 'the OpenID Connect provider does not answer');
     return refused(visit, services, messages.providerDown(openIdProvider?.name ?? ''), 503);
@@ -98,6 +99,6 @@ function refused(visit: Visit, services: ApiServices, problem: string, status = 
   return { ...signInForm(visit.texts, services, { problem, status }), attempt: 'end' };
 }
 
-function providerOf({ openIdProvider }: ApiServices): OpenIdProvider {
+function providerOf({ people: { openIdProvider } }: ApiServices): OpenIdProvider {
   return requireFound(openIdProvider);
 }

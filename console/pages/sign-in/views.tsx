@@ -18,7 +18,7 @@ export function expiredLink({ welcome: messages }: Texts) {
 /** The sign-in form, and links to the other ways to sign in. */
 export function signInForm(
   { signIn: messages }: Texts,
-  { canSendMail, openIdProvider }: Pick<ApiServices, 'canSendMail' | 'openIdProvider'>,
+  { people: { canSendMail, openIdProvider } }: Pick<ApiServices, 'people'>,
   { email = '', problem = null, status = 401 }: { email?: string; problem?: string | null; status?: number },
 ) {
   return bare(

@@ -104,7 +104,11 @@ describe('an automatic top-up', () => {
     const agreed = { threshold: parseUsd(10), amount: parseUsd(20), customer: 'cus_1', paymentMethod: 'pm_1' };
     cards.set('cs_1', { accountId, ...agreed });
     const confirm = () =>
-      confirmAutoTopUp({ database: db.database, checkout, publicUrl: 'http://127.0.0.1' }, accountId, 'cs_1');
+      confirmAutoTopUp(
+        { database: db.database, money: { checkout }, publicUrl: 'http://127.0.0.1' },
+        accountId,
+        'cs_1',
+      );
     await Promise.all(Array.from({ length: 4 }, confirm));
     mood = 'pays, and the answer is lost';
     await pass();

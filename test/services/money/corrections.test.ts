@@ -19,7 +19,7 @@ describe('correct', () => {
     const asked = { id: newId('correction'), accountId, amount, reference, reason: 'paid', author: 'ada' };
     const { byHand } = await database.transaction(async (announcement) => {
       await lockReturns(announcement, reference);
-      const services = { database, secondApprovalAbove: parseUsd(100), publicUrl: 'http://127.0.0.1' };
+      const services = { database, money: { secondApprovalAbove: parseUsd(100) }, publicUrl: 'http://127.0.0.1' };
       const started = correct(services, asked, newId('transfer'));
       await waitUntil(
         async () => {

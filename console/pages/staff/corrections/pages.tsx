@@ -69,7 +69,7 @@ async function correct(visit: UserVisit, services: ApiServices): Promise<PicoUsd
 
 async function showCorrections(
   visit: UserVisit,
-  { database, reports, secondApprovalAbove }: ApiServices,
+  { database, reports, money: { secondApprovalAbove } }: ApiServices,
 ): Promise<PageResult> {
   const [pending, decided, { entries: adjustments, next }] = await Promise.all([
     listPendingCorrections(database, MAX_PENDING),

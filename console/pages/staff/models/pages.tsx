@@ -32,7 +32,7 @@ export const staffModelPages = [
   configurationPage.form(
     '',
     'operate',
-    (_visit, { configuration }) => configuration.apply().catch(asBadRequest),
+    (_visit, { operations: { configuration } }) => configuration.apply().catch(asBadRequest),
     'applied',
   ),
   modelPage,
@@ -49,7 +49,7 @@ export const staffModelPages = [
 
 async function showModels({ texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const { staffModels: messages, models, fields, titles, common } = texts;
-  const { catalogueVersion } = services.configuration.show();
+  const { catalogueVersion } = services.operations.configuration.show();
   const refusal = await readRefusal(services);
   return showPage(
     titles.models,
@@ -116,7 +116,8 @@ function showModel(visit: UserVisit, services: ApiServices): PageResult {
 }
 
 async function showConfiguration(visit: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { configuration, database } = services;
+  const { database } = services;
+  const { configuration } = services.operations;
   const [preview, records, refusal] = await Promise.all([
     configuration.preview(),
     listConfigurations(database, LATEST_RECORDS),

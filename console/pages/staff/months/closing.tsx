@@ -37,7 +37,7 @@ export const closingPages = [
     'moveMoney',
     async (visit, services) => {
       const month = monthIn(visit);
-      const outcome = await closeMonth(services.closing, month, visit.user.email);
+      const outcome = await closeMonth(services.money.closing, month, visit.user.email);
       if ('refusal' in outcome) throw new FormError(reasonOf(outcome.refusal, month, visit.texts));
     },
     (visit) => openPage(pathOfMonth(visit), 'closed'),

@@ -49,7 +49,7 @@ async function showImport(visit: UserVisit, services: ApiServices): Promise<Page
   const bills = await listLatestBills(services.reports);
   const vendors = new Set([...bills, ...KNOWN_BILLS].map((bill) => bill.vendor));
   const vendor = visit.problem ? visit.form.text('vendor') : (visit.query.get('vendor') ?? '').trim();
-  const upstreams = [...new Set((await services.upstreams.list()).map(({ name }) => name))];
+  const upstreams = [...new Set((await services.operations.upstreams.list()).map(({ name }) => name))];
   const entries = suggest(vendor, bills, upstreams);
   return showPage(
     messages.importTitle(monthName(month.name, language)),

@@ -39,7 +39,7 @@ export async function listMonths({ reports, clock }: ApiServices): Promise<reado
 export async function readMonthOverview(
   month: Month,
   closedMonths: readonly ClosedMonth[],
-  { clock, sumMonth }: ApiServices,
+  { clock, money: { sumMonth } }: ApiServices,
 ): Promise<MonthOverview> {
   const closed = closedMonths.find(({ month: name }) => name === month.name) ?? null;
   const sums = await sumMonth(month.name, closed !== null);

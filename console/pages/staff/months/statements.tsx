@@ -103,7 +103,7 @@ async function showStatement(visit: UserVisit, services: ApiServices): Promise<P
   );
 }
 
-async function askedStatement(visit: UserVisit, { reports, readStatement }: ApiServices) {
+async function askedStatement(visit: UserVisit, { reports, money: { readStatement } }: ApiServices) {
   const month = monthIn(visit);
   const account = await existingAccount(reports, visit.params['account_id'] ?? '');
   const statement = await readStatement({ accountId: account.id, from: month.from, to: month.to });

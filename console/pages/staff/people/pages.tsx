@@ -64,7 +64,7 @@ export const staffPeoplePages = [
   staff.form('/staff/people/{user_id}/link', 'operate', async (visit, services) => {
     const user = await customerOf(visit, services);
     const { members: messages } = visit.texts;
-    const explained = services.canSendMail ? messages.mailed(user.email) : messages.linkMade;
+    const explained = services.people.canSendMail ? messages.mailed(user.email) : messages.linkMade;
     return showMadeLink({ title: messages.linkTitle, explained, link: await makeUserLink(services, user) });
   }),
 ];
@@ -111,7 +111,7 @@ export async function invite(visit: UserVisit, services: ApiServices): Promise<P
   }
   const { link } = await inviteUser(services, { email, name, staffRole: null }, { accountId, role });
   const { members: messages } = texts;
-  const explained = services.canSendMail ? messages.invitationMailed(email) : messages.invited(email);
+  const explained = services.people.canSendMail ? messages.invitationMailed(email) : messages.invited(email);
   return showMadeLink({ title: messages.invitedTitle(email), explained, link });
 }
 

@@ -20,14 +20,16 @@ const CAUSE = /^[a-z_]{1,100}$/;
 export const staffRefundPages = [
   staff.page('/staff/refunds', 'read', showRefunds),
   staff.page('/staff/refunds/export', 'read', async (visit, services) => {
-    const { reports, temporal } = services;
+    const { reports } = services;
+    const { temporal } = services.operations;
     const { filter } = await readFilter(visit, services);
     return exportFile('refunds', visit.query, streamShownRefunds(reports, filter, temporal), REFUND);
   }),
 ];
 
 async function showRefunds(visit: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { reports, queueReport } = services;
+  const { reports } = services;
+  const { queueReport } = services.money;
   const { filter, account } = await readFilter(visit, services);
   const [{ entries: refunds, next }, sums] = await Promise.all([
     readListPage(visit.query, 'transfer', (slice) => listRefunds(reports, { ...filter, ...slice })),

@@ -111,7 +111,7 @@ async function showTask(visit: UserVisit, services: ApiServices): Promise<PageRe
   const explanation = await explainTask(services, task, visit.texts.timeline);
   const { staffTasks: messages, tasks: taskMessages, fields, common } = visit.texts;
   const { submissions, deliveries, workflow } = explanation;
-  const { temporal } = services;
+  const { temporal } = services.operations;
   return withAccountNames(
     services.database,
     [task.accountId],

@@ -31,11 +31,11 @@ export const staffUpstreamPages = [
 ];
 
 interface Health {
-  readonly routes: Awaited<ReturnType<ApiServices['upstreams']['list']>>;
+  readonly routes: Awaited<ReturnType<ApiServices['operations']['upstreams']['list']>>;
   readonly overrides: readonly UpstreamOverride[];
 }
 
-async function readHealth({ upstreams, database }: ApiServices): Promise<Health> {
+async function readHealth({ database, operations: { upstreams } }: ApiServices): Promise<Health> {
   const [routes, overrides] = await Promise.all([upstreams.list(), listUpstreamOverrides(database)]);
   return { routes, overrides };
 }

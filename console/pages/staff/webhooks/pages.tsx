@@ -98,7 +98,8 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
 }
 
 async function showEndpoint(visit: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { database, temporal } = services;
+  const { database } = services;
+  const { temporal } = services.operations;
   const endpoint = await existingEndpoint(visit, services);
   const filter = {
     endpointId: endpoint.id,

@@ -42,7 +42,7 @@ describe('an answer with pictures in base64', () => {
     await storage.put('small.png', piecesOf(SMALL), LIMITS);
     const services = {
       storage: { ...storage, read: countRead },
-      queuePictures: createFairQueue({ atOnce: 6, perHolder: 4 }),
+      http: { queuePictures: createFairQueue({ atOnce: 6, perHolder: 4 }) },
     };
     const router = new Router<RequestState>();
     router.get('/:account/:format/:names', (context) => {
