@@ -12,7 +12,7 @@ import { deliveryHeaders } from '../domain/webhook-signature.ts';
 export interface ReceiverAnswer extends Omit<AnsweredAttempt, 'number'> {
   /** Whether there was no answer in time. */
   readonly timedOut: boolean;
-  /** As the receiver sent it. */
+  /** The value of its header Retry-After. */
   readonly retryAfter: string | undefined;
 }
 
@@ -99,7 +99,7 @@ async function readStart(body: ReadableStream<Uint8Array>): Promise<string | nul
       size += value.byteLength;
     }
   } catch {
-    // What arrived before counts.
+    // The start of the answer that arrived before counts.
   }
   clearTimeout(timer);
   await stop();

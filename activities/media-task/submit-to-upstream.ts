@@ -23,7 +23,7 @@ import { createFailover } from './failover.ts';
 
 const NO_JOB = 'the upstream has no job for it';
 
-/** How far the task came. */
+/** The state of the task after an attempt to submit its job. */
 export type UpstreamSubmission =
   | Submitted
   /** An earlier attempt stored the files. */

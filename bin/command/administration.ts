@@ -3,7 +3,7 @@ import type { AdminClient } from './admin-client.ts';
 import type { Fields } from './json.ts';
 import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
 
-/** Where the command prints. */
+/** Receives the lines that the command prints. */
 export interface Terminal {
   readonly print: (text: string) => void;
   /** Writes chunks as they arrive, and reads no faster than it can write. */

@@ -174,8 +174,8 @@ function showReport(reconciliation: Fields, { print }: Pick<Administration, 'pri
     print(`\n${index + 1}. ${textOf(check)}: ${textOf(subject)}\n  ${textOf(detail)}\n  To do: ${textOf(remedy)}`);
     if (!isObject(acknowledgement)) continue;
     const { state, author, reason } = acknowledgement;
-    const words = state === 'confirmed' ? 'Acknowledged by' : 'Waits for a second person; acknowledged by';
-    print(`  ${words} ${textOf(author)}: ${textOf(reason)}`);
+    const label = state === 'confirmed' ? 'Acknowledged by' : 'Waits for a second person; acknowledged by';
+    print(`  ${label} ${textOf(author)}: ${textOf(reason)}`);
   }
   print(`\n${textOf(reconciliation['id'])}: ${textOf(reconciliation['status'])}`);
 }

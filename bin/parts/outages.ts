@@ -59,17 +59,17 @@ export function collapseRepeatedErrors({ overAfterMs = OVER_AFTER_MS, reportEver
       const outage = level >= WARN && level < FATAL ? outageOf(errorIn(fields)) : null;
       if (outage === null || typeof fields !== 'object') return method.apply(this, args);
       const nowMs = performance.now();
-      const words = String(message);
+      const text = String(message);
       const known = episodes.get(outage);
       if (known) {
         known.lastAtMs = nowMs;
-        known.failures.set(words, (known.failures.get(words) ?? 0) + 1);
+        known.failures.set(text, (known.failures.get(text) ?? 0) + 1);
         return;
       }
-      const episode = { startedAtMs: nowMs, lastAtMs: nowMs, reportedAtMs: nowMs, failures: new Map([[words, 1]]) };
+      const episode = { startedAtMs: nowMs, lastAtMs: nowMs, reportedAtMs: nowMs, failures: new Map([[text, 1]]) };
       episodes.set(outage, episode);
       watch(this, outage, episode);
-      method.call(this, { ...fields, outage }, words);
+      method.call(this, { ...fields, outage }, text);
     },
   };
 }

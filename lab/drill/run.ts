@@ -15,8 +15,8 @@ import { parseVendorOptions, VENDORS_USAGE } from './vendors/options.ts';
 // An interrupted drill must not leave its servers behind: stopping this process stops its children.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-const words = process.argv.slice(2);
-const [title, run] = words.includes('--vendors') ? vendorDrill() : usualDrill();
+const args = process.argv.slice(2);
+const [title, run] = args.includes('--vendors') ? vendorDrill() : usualDrill();
 const home = await mkdtemp(join(tmpdir(), 'genway-drill-'));
 console.log(`${title}; logs in ${home}`);
 const results = await run({ home, built: await build(home), print: console.log });
@@ -48,7 +48,7 @@ function vendorDrill(): Drill {
 
 function read<Options>(parse: (args: readonly string[], newSeed: number) => Options, usage: string): Options {
   try {
-    return parse(words, randomInt(2 ** 32));
+    return parse(args, randomInt(2 ** 32));
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
     return process.exit(2);

@@ -79,7 +79,7 @@ export async function readState(services: Services): Promise<State> {
 async function readConcerns(services: Services) {
   const { database } = services;
   const { upstreams } = services.operations;
-  const [backlog, health, ledger, words, endpoints, corrections, acknowledgements, losses] = await Promise.all([
+  const [backlog, health, ledger, unknownWords, endpoints, corrections, acknowledgements, losses] = await Promise.all([
     readBacklog(database),
     upstreams.list(),
     readLedgerHealth(database),
@@ -94,7 +94,7 @@ async function readConcerns(services: Services) {
     concerns: [
       ...openCircuits(health),
       ...health.flatMap(failingRoute),
-      ...words.map((word) => ({ kind: 'unknownWord' as const, ...word })),
+      ...unknownWords.map((word) => ({ kind: 'unknownWord' as const, ...word })),
       ...lateWork(backlog),
       ...counted('endpoints', endpoints.length),
       ...counted('approvals', corrections.length),

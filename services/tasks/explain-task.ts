@@ -116,7 +116,7 @@ function submissionEvents(submission: StoredSubmission, texts: TimelineTexts): T
   return [sent, { at: settledAt, source: 'upstream', text }];
 }
 
-/** What recorded submissions call an outcome that the upstream answered itself. */
+/** The evidence of a submission whose outcome the upstream answered itself. */
 const ITS_ANSWER = 'the answer';
 
 function describeOutcome(submission: StoredSubmission, texts: TimelineTexts): string {
@@ -135,7 +135,7 @@ function describeOutcome(submission: StoredSubmission, texts: TimelineTexts): st
   ].join(texts.separator);
 }
 
-/** What the upstream did, and why: "kling refused access (code 1102)". */
+/** Describes the outcome of a submission with its reason: "kling refused access (code 1102)". */
 export function outcomeWords(
   { outcome, code, detail, provider }: Pick<StoredSubmission, 'outcome' | 'code' | 'detail' | 'provider'>,
   texts: TimelineTexts,

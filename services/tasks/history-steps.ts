@@ -19,7 +19,7 @@ export type HistoryStep = { readonly at: Date } & (
 interface ActivityStep {
   readonly kind: 'activity';
   readonly activity: string;
-  /** The workflow's own words for the step. */
+  /** The summary that the workflow gave the step, or else the name of the activity. */
   readonly summary: string;
   readonly attempt: number;
   readonly outcome: 'done' | 'failed' | 'timedOut' | 'cancelled' | 'running';

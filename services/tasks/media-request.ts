@@ -1,4 +1,4 @@
-/** What a client asks to render, after every check of its form. */
+/** The request of a client to render, after every check of its form. */
 import type { MediaModel } from '../../catalogue/types.ts';
 import type { MediaOrder } from '../../domain/pricing.ts';
 import type { RenderInputs } from '../../domain/task.ts';

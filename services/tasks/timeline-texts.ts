@@ -1,6 +1,6 @@
 /** The English texts of timelines. The console has them in the languages of its readers. */
 
-/** A step of a workflow in words: in progress, and once it is done. */
+/** The texts of a step of a workflow: in progress, and done. */
 type StepTexts = Readonly<Record<string, readonly [step: (usd: string) => string, done: (usd: string) => string]>>;
 
 const STEPS: StepTexts = {
@@ -42,14 +42,14 @@ export const TIMELINE_TEXTS = {
   submission: {
     submitted: (attempt: number, upstream: string, model: string) =>
       `Attempt ${attempt}: submitted to ${upstream} as ${model}`,
-    attempt: (attempt: number, words: string) => `Attempt ${attempt}: ${words}`,
+    attempt: (attempt: number, outcome: string) => `Attempt ${attempt}: ${outcome}`,
     accepted: (upstream: string) => `${upstream} accepted the job`,
     refused: (upstream: string) => `${upstream} refused the job`,
     notTaken: NOT_TAKEN,
     notTakenOtherwise: (upstream: string) => `${upstream} did not take the job`,
     unknown: (upstream: string) => `it is unknown whether ${upstream} has the job`,
     knownFrom: (source: string) => `, known from ${source}`,
-    because: (words: string) => ` (${words})`,
+    because: (reason: string) => ` (${reason})`,
     job: (id: string) => `job ${id}`,
     possibleLoss: (usd: string) => `possible renders that no client received, at a list price of ${usd}`,
     vendorCharged: (amount: string, unit: string) => `the upstream charged ${amount} ${unit}`,

@@ -100,15 +100,15 @@ function describeActivity(step: Extract<HistoryStep, { kind: 'activity' }>, usd:
   const { steps: phrases } = texts;
   const { activity, summary, attempt, outcome, previousFailure, heartbeat, at } = step;
   const [name, done] = phrases.names[activity] ?? [() => summary, null];
-  const again = (words: string): string => (attempt > 1 ? phrases.attempt(words, attempt) : words);
-  const words =
+  const again = (text: string): string => (attempt > 1 ? phrases.attempt(text, attempt) : text);
+  const current =
     outcome === 'running'
       ? phrases.outcomes.running(name(usd), attempt)
       : outcome === 'done' && done !== null
         ? again(done(usd))
         : phrases.outcomes[outcome](again(name(usd)), step.failure ?? phrases.noReason);
   return [
-    words,
+    current,
     ...(previousFailure === null ? [] : [phrases.previousFailed(previousFailure)]),
     ...(heartbeat === null ? [] : [phrases.heartbeat(at.toISOString(), heartbeat)]),
   ].join(texts.separator);

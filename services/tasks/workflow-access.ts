@@ -41,7 +41,7 @@ export interface WorkflowAccess {
    * @throws ServiceError `processing_unavailable` when Temporal does not answer
    */
   describe(workflowId: string): Promise<WorkflowState | null>;
-  /** Like {@link describe}, with everything that happened. */
+  /** Returns the workflow as {@link describe} does, with the steps of its history. */
   read(workflowId: string): Promise<WorkflowHistory | null>;
   /**
    * The ending of a task that the runs of its workflow record; null if they record none.

@@ -57,7 +57,7 @@ function couldNotBeWritten(answer: TextAnswer, members: readonly Member[]): bool
   return (own?.outages ?? []).some(({ fromMs }) => fromMs >= endedAtMs - CLOCK_MS && fromMs <= byMs);
 }
 
-/** It was charged in the period before a restore whose commits the database has lost. */
+/** Whether a request was charged in the period before a restore whose commits the database has lost. */
 function wasForgotten({ forgotten, stack }: Evidence, answer: TextAnswer): boolean {
   const byMs = Math.max(writtenByMs(answer, stack.members), answer.endedAtMs + LONGEST_SETTLING_MS);
   return forgotten.some(({ fromMs, untilMs }) => fromMs <= byMs && answer.endedAtMs <= untilMs);

@@ -4,6 +4,7 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { openAccount } from '../../stack/accounts.ts';
 import { tryToAsk } from '../../stack/client.ts';
 import { type FaultKind, membersOf, seconds, strikeOne } from './fault.ts';
+import { cutOffDuring } from './network.ts';
 
 /** Enough for about five requests. */
 const LIMIT_USD = 0.001;
@@ -19,15 +20,11 @@ export const LIMIT_CUT: FaultKind = {
   mostMs: 30_000,
   strike: (stage, random, lastsMs) =>
     strikeOne(stage, random, membersOf(stage, 'text'), async (victim) => {
-      const proxy = victim.links.postgres;
-      if (proxy === undefined) throw new Error(`${victim.name} has no connections to postgres`);
       const { apiUrls, adminToken } = stage;
       const open = () => openAccount({ apiUrl: random.pick(apiUrls), adminToken }, 1, { usage_limit_usd: LIMIT_USD });
       const { apiKey } = await waitUntil(open, { timeoutMs: OPEN_TIMEOUT_MS, pauseMs: 500 });
       const slow = Array.from({ length: MAX_REQUESTS }, () => askForText(victim.url, apiKey, SLOW_MS));
       await sleep(UNTIL_HELD_MS);
-      proxy.refuseNew();
-      proxy.reset();
       const spend = async (): Promise<void> => {
         const endsAtMs = performance.now() + lastsMs;
         while (performance.now() < endsAtMs) {
@@ -36,8 +33,7 @@ export const LIMIT_CUT: FaultKind = {
           await sleep(500);
         }
       };
-      await victim.suffer('cut', spend);
-      proxy.refuseNew(false);
+      await cutOffDuring(victim, 'postgres', spend);
       const answers = await Promise.all(slow);
       const count = answers.filter((answer) => answer?.status === 200).length;
       return `cut ${victim.name} off postgres for ${seconds(lastsMs)} with ${count} answers for a limited key`;

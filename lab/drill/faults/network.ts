@@ -88,13 +88,25 @@ export const NODE_CUT: FaultKind = {
 };
 
 function cutOff(stage: Stage, random: Random, links: readonly Link[], lastsMs: number): Promise<string> {
-  return onLink(stage, random, links, async (victim, link, proxy) => {
-    proxy.refuseNew();
-    proxy.reset();
-    await victim.suffer(link === 'postgres' ? 'cut' : 'temporal cut', () => sleep(lastsMs));
-    proxy.refuseNew(false);
+  return onLink(stage, random, links, async (victim, link) => {
+    await cutOffDuring(victim, link, () => sleep(lastsMs));
     return `cut ${victim.name} off ${link} for ${seconds(lastsMs)}`;
   });
+}
+
+/** Breaks the connections of a process to a service, and refuses new ones until the work is done. */
+export async function cutOffDuring(victim: Member, link: Link, work: () => Promise<unknown>): Promise<void> {
+  const proxy = proxyOf(victim, link);
+  proxy.refuseNew();
+  proxy.reset();
+  await victim.suffer(link === 'postgres' ? 'cut' : 'temporal cut', work);
+  proxy.refuseNew(false);
+}
+
+function proxyOf(victim: Member, link: Link): TcpProxy {
+  const proxy = victim.links[link];
+  if (proxy === undefined) throw new Error(`${victim.name} has no connections to ${link}`);
+  return proxy;
 }
 
 export const DELAY: FaultKind = {
@@ -133,9 +145,5 @@ async function onLink(
 ): Promise<string> {
   const link = random.pick(links);
   const linked = (): readonly Member[] => stage.members.filter((member) => member.links[link] !== undefined);
-  return strikeOne(stage, random, linked, async (victim) => {
-    const proxy = victim.links[link];
-    if (proxy === undefined) throw new Error(`${victim.name} has no connections to ${link}`);
-    return act(victim, link, proxy);
-  });
+  return strikeOne(stage, random, linked, (victim) => act(victim, link, proxyOf(victim, link)));
 }

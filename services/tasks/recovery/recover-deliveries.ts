@@ -6,7 +6,7 @@ import { listStartedDeliveries } from '../../../db/queries/recovery.ts';
 import { streamPages } from '../../../db/stream-pages.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
-/** The decision about a delivery, and the reason, in words. */
+/** The decisions about a delivery, with the reason that the command prints. */
 export const DELIVERY_DECISIONS = {
   revived: 'revived: no workflow makes its next attempt',
   running: 'left alone: its workflow is running',

@@ -11,7 +11,7 @@ import { WORKFLOW_LOST } from '../task-repair.ts';
 import { startWorkflow } from '../task-starter.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
-/** The decision about a task, and the reason, in words. */
+/** The decisions about a task, with the reason that the command prints. */
 export const TASK_DECISIONS = {
   charged: 'charged: its history says that it succeeded',
   failed: 'refunded: its history says that it failed',

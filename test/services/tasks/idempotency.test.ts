@@ -56,7 +56,7 @@ describe('an Idempotency-Key', () => {
     expect((await create('k', { body: reordered })).body.data.id).to.equal(first.body.data.id);
   });
 
-  it('with a different body is 409 idempotency_conflict', async () => {
+  it('gets 409 idempotency_conflict with a different body', async () => {
     // contract 4.1:13 4.1:14 7.2:9
     await create('k');
     for (const body of [
@@ -77,7 +77,7 @@ describe('an Idempotency-Key', () => {
     expectConflict(await create('k', { path: '/v1/images/tasks' }));
   });
 
-  it('is 409 idempotency_conflict while the first request is being processed', async () => {
+  it('gets 409 idempotency_conflict while the first request is in progress', async () => {
     // contract 4.1:15 7.2:9
     await claimIdempotencyKey(app.database, {
       accountId: caller.accountId,

@@ -65,7 +65,7 @@ function sendWithoutEnd(answer: Parameters<RequestListener>[1]): void {
   send();
 }
 
-describe('api/services/image-links', () => {
+describe('the check of image links', () => {
   const client = createGuardedClient({ allowPrivateAddresses: true });
   after(() => client.close());
   /** The requests that the server received. */

@@ -17,12 +17,12 @@ function stepsOf(name: string, texts: TimelineTexts): readonly string[] {
 }
 
 describe('the timeline of a task', () => {
-  it('says by amount what was reserved, charged or refunded', () => {
+  it('states the amounts that were reserved, charged or refunded', () => {
     expect(stepsOf('task-succeeded', TIMELINE_TEXTS)).to.include('Reserved $0.96').and.include('Charged $0.96');
     expect(stepsOf('task-bad-request', TIMELINE_TEXTS)).to.include('Refunded $0.96');
   });
 
-  it('says each step of a task in the language of the reader', () => {
+  it('describes each step of a task in the language of the reader', () => {
     for (const name of ['task-succeeded', 'task-bad-request', 'task-announced-by-the-provider']) {
       expect(
         stepsOf(name, TIMELINE_ZH).filter((text) => !/[\u3400-\u9fff]/.test(text)),
