@@ -44,12 +44,13 @@ describe('a result that arrives after the refund', function () {
     // contract 4.4:7 4.4:8 6:3
     const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
     const receiver = await startRecordingReceiver((response) => response.end());
-    await createWebhookClient(stack, apiKey).create(receiver.url, { events: ['task.late_result'] });
+    await createWebhookClient(stack, apiKey).create(receiver.url, { events: ['task.failed', 'task.late_result'] });
     const late = await lateTask(apiKey);
     expect(await offer(apiKey, late.id)).to.include({ claimed_task_id: null });
     await receiver.received(1);
     expect(receiver.requests[0]?.headers).to.include({ 'x-svc-event': 'task.late_result' });
     expect(JSON.parse(String(receiver.requests[0]?.body)).data).to.deep.equal(await offer(apiKey, late.id));
+    expect(receiver.requests, 'the timeout sends no event').to.have.length(1);
     await receiver.close();
     const answers = await Promise.all(Array.from({ length: 5 }, () => claim(apiKey, late.id)));
     const [first] = answers;
