@@ -43,7 +43,7 @@ function createManualBatcher(options: { maxItems: number; gatherMs?: number }) {
   return { batcher, flushes, succeed, batches: () => flushes.map(({ items }) => items) };
 }
 
-describe('db/batcher', () => {
+describe('a batcher', () => {
   it('flushes the items of one iteration of the event loop together', async () => {
     const { batcher, batches, succeed } = createManualBatcher({ maxItems: 10 });
     const result = batcher.add(1);
@@ -190,7 +190,7 @@ describe('db/batcher', () => {
   describe('a batch whose connection was lost', () => {
     const lost = new SilentConnectionError('silent');
 
-    it('the same flush repeats a batch whose connection was lost, once', async () => {
+    it('is repeated once, by the same flush', async () => {
       const { batcher, batches, flushes, succeed } = createManualBatcher({ maxItems: 10 });
       const results = Promise.all([1, 2].map((item) => batcher.add(item)));
       await turn();
@@ -203,7 +203,7 @@ describe('db/batcher', () => {
       ]);
     });
 
-    it('a batch has an unknown outcome when the connection is lost again, or the batch cannot be sent', async () => {
+    it('has an unknown outcome when the connection is lost again, or the batch cannot be sent', async () => {
       for (const second of [lost, new Error('connect ECONNREFUSED')]) {
         const { batcher, batches, flushes } = createManualBatcher({ maxItems: 10 });
         const failed = rejectionOf(batcher.add(1));
@@ -217,7 +217,7 @@ describe('db/batcher', () => {
       }
     });
 
-    it('the flush that repeats a batch knows that it repeats, also for each item of a batch that is then refused', async () => {
+    it('is repeated by a flush that knows so, also for each item if the batch is then refused', async () => {
       const firsts: number[][] = [];
       const seconds: number[][] = [];
       const batcher = createBatcher<number, string>(
@@ -255,7 +255,7 @@ describe('db/batcher', () => {
     });
   }
 
-  it('a batcher is idle when nothing is queued or in flight', async () => {
+  it('is idle when nothing is queued or in flight', async () => {
     const { batcher, succeed } = createManualBatcher({ maxItems: 1 });
     await batcher.idle();
     const results = Promise.all([batcher.add(1), batcher.add(2)]);

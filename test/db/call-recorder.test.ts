@@ -149,7 +149,7 @@ describe('the recorded calls of upstreams', () => {
     expect(failure).to.include({ fault: 'key_refused', status: 401, message: 'Wrong key' });
   });
 
-  it('recorded calls are written with the next report if they could not be written', async () => {
+  it('are written with the next report if they could not be written', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
     await database.schema.renameTable('upstream_calls', 'unavailable');
@@ -182,7 +182,7 @@ describe('the recorded calls of upstreams', () => {
     await recorder.stop();
   });
 
-  it('calls of a text request stay in order if one of them failed', async () => {
+  it('stay in the order of a text request if one of them failed', async () => {
     const recorder = createCallRecorder(database, log);
     const attempt = {
       ...newTarget(),

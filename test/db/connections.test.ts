@@ -10,7 +10,7 @@ import { startTcpProxy, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
 const LIMITS = { statementMs: 500, lockMs: 250, idleInTransactionMs: 250, silenceMs: 750 };
 const CONNECTIONS = 5;
 
-describe('db/connections', () => {
+describe('a pool of connections', () => {
   const testDatabase = useTestDatabase();
   let proxy: TcpProxy;
   let database: Database;

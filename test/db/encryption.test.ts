@@ -4,7 +4,7 @@ import { createEncryption, DecryptionError } from '../../db/encryption.ts';
 
 const key = Buffer.alloc(32, 7);
 
-describe('db/encryption', () => {
+describe('encryption', () => {
   it('decrypts to exactly the text that was encrypted, with the same context', () => {
     const encryption = createEncryption(key);
     const text = string({ unit: 'grapheme' });

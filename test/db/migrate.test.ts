@@ -13,7 +13,7 @@ import { testDatabaseUrl } from '../support/services.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-describe('db/migrate', () => {
+describe('migrate', () => {
   let server: Database;
   let url: string;
   let database: Database;

@@ -32,7 +32,7 @@ const nameOf = (time: Date): string => time.toISOString().slice(0, 7);
 const OLD_TIME = middleOf(8);
 const OLD = nameOf(OLD_TIME);
 
-describe('db/partitions', () => {
+describe('the partitions of months', () => {
   let database: Database;
   let key: TestKey;
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
@@ -176,14 +176,14 @@ describe('db/partitions', () => {
     }
   });
 
-  it('partitions are detached once, and only if they are months', async () => {
+  it('are detached once, and only by the names of months', async () => {
     expect((await rejectionOf(detachMonth(database, OLD))).message).to.equal(`the month ${OLD} is not attached`);
     for (const month of ['2026-13', '2026', 'tasks', "2026-01'"]) {
       expect((await rejectionOf(detachMonth(database, month))).name, month).to.equal('MonthError');
     }
   });
 
-  it('partitions are created for the coming months by every api process, without a migration', async () => {
+  it('are created for the coming months by every api process, without a migration', async () => {
     const coming = nameOf(middleOf(-3));
     for (const table of ['transfers', 'tasks', 'text_requests']) {
       await database.raw(`ALTER TABLE ${table} DETACH PARTITION ${table}_${coming.replace('-', '_')}`);

@@ -152,7 +152,7 @@ class Model {
 describe('promo credit', () => {
   const testDatabase = useTestDatabase();
 
-  it('promo credit is neither lost nor invented, and agrees with its model after every step', async () => {
+  it('is neither lost nor invented, and agrees with its model after every step', async () => {
     // contract 5:23
     const { database, url } = testDatabase;
     const ledger = openTextLedger(url, { poolSize: 1 });

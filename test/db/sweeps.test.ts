@@ -92,7 +92,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   webhook_endpoints: { sweep: 'webhook endpoints' },
 };
 
-describe('db/sweeps', () => {
+describe('the sweeps of old rows', () => {
   let database: Database;
   let accountId: string;
   let endpointId: string;

@@ -24,7 +24,7 @@ import {
 
 const [HOUR_MS, DAY_MS] = [3_600_000, 86_400_000];
 
-describe('db/usage-sums', () => {
+describe('the sums of usage', () => {
   let test: TestDatabase;
   let database: Database;
   let ledger: TestLedger;
@@ -66,7 +66,7 @@ describe('db/usage-sums', () => {
     await expectSumsOfRows(database, keys);
   });
 
-  it('sums are made once when processes are killed while they sum, and others sum beside them', async () => {
+  it('are made once when processes are killed while they sum, and others sum beside them', async () => {
     await beginAgain();
     let steps = 0;
     const killed: boolean[] = [];
@@ -128,7 +128,7 @@ describe('db/usage-sums', () => {
     expect(await summedBefore()).to.be.greaterThan(before);
   });
 
-  it('wrong sums are reported by reconciliation, and corrected when their day is summed again', async () => {
+  it('are reported by reconciliation when they are wrong, and corrected when their day is summed again', async () => {
     await sumUsage(database);
     const [key] = keys;
     const day = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10);

@@ -49,7 +49,7 @@ const anyStep = oneof(
   record({ action: constant('text' as const), held: amount, charge: bigInt({ min: 0n, max: 3_000n }) }),
 );
 
-describe('db/queries/balance-entries', () => {
+describe('the entries of a balance', () => {
   const test = useTestDatabase();
   let database: Database;
   let ledger: TestLedger;
@@ -150,7 +150,7 @@ describe('db/queries/balance-entries', () => {
     });
   });
 
-  it('filter by type, key and period; a filtered list has no balances', async () => {
+  it('are filtered by type, key and period, and then have no balances', async () => {
     const account = await createAccount(database, { fundedUsd: 10, signupUsd: 3 });
     const [one, other] = [await createKey(database, account), await createKey(database, account)];
     for (const key of [one, one, other]) await finishAsSucceeded(database, await createTaskRow(database, key));

@@ -32,7 +32,7 @@ const SELLER: Seller = {
 const YEAR = new Date().getUTCFullYear();
 const ALL = { limit: 100 };
 
-describe('db/queries/billing-documents', () => {
+describe('Genway', () => {
   const test = useTestDatabase();
 
   async function documentsOf(accountId: string): Promise<readonly BillingDocument[]> {

@@ -26,7 +26,7 @@ import {
 } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
-describe('db/queries/tasks: createTasks', () => {
+describe('createTasks', () => {
   let database: Database;
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 

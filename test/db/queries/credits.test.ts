@@ -16,7 +16,7 @@ import {
 } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
-describe('db/queries/credits', () => {
+describe('the credit of an account', () => {
   let database: Database;
   let account: Account;
 
@@ -92,7 +92,7 @@ describe('db/queries/credits', () => {
     });
   });
 
-  it('grants signup credit, which is no top-up', async () => {
+  it('includes signup credit, which is no top-up', async () => {
     await grantSignupCredit(database, account.id, parseUsd(5));
     expect(await reloadAccount(database, account)).to.deep.equal({ ...account, signupAvailable: parseUsd(5) });
   });
@@ -124,12 +124,12 @@ describe('db/queries/credits', () => {
       expect((await reloadAccount(database, account)).fundedAvailable).to.equal(0n);
     });
 
-    it('an adjustment is refused if it is zero', async () => {
+    it('is refused if it is zero', async () => {
       await rejectionOf(change(0n));
     });
   });
 
-  it('sums up an account’s top-ups, grants, charges and refunds', async () => {
+  it('is summed up by top-ups, grants, charges and refunds', async () => {
     // contract 4.11:7
     account = await createAccount(database, { signupUsd: 5, fundedUsd: 20 });
     const key = await createKey(database, account);

@@ -20,7 +20,7 @@ interface Endpoint {
   readonly accountId: string;
 }
 
-describe('db/queries/delivery-attempts', () => {
+describe('the admission of attempts', () => {
   let database: Database;
 
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
@@ -218,7 +218,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await rowOf(claimed[0]?.id ?? '')).to.include({ workflow_started_at: null, under_way_until: null });
   });
 
-  it('an attempt is missed when its time has passed, and can be returned to the relay', async () => {
+  it('misses an attempt whose time has passed, and can return it to the relay', async () => {
     const endpoint = await newEndpoint();
     const [inTime = '', due = '', underWay = ''] = await createDeliveries(endpoint, 3);
     for (const id of [inTime, due])

@@ -13,7 +13,7 @@ import { newHold, openTextLedger, type TestLedger, settlementOf } from '../../su
 
 const DAY_MS = 86_400_000;
 
-describe('db/queries, of rare rows', () => {
+describe('lists and sums of rare rows', () => {
   let test: TestDatabase;
   let database: Database;
   let ledger: TestLedger;

@@ -26,7 +26,7 @@ import { rejectionOf } from '../../support/rejection.ts';
 const SUCCESS: TaskEnding = { status: 'succeeded', output: [VIDEO] };
 const FAILURE: TaskEnding = { status: 'failed', failure: { code: 'processing_timeout', message: 'Too late.' } };
 
-describe('db/queries/finish-task', () => {
+describe('finishTask', () => {
   let database: Database;
   let key: TestKey;
 

@@ -15,7 +15,7 @@ const REQUEST = randomBytes(32);
 const OTHER_REQUEST = randomBytes(32);
 const KEY = 'order 42 / ✓';
 
-describe('db/queries/idempotency', () => {
+describe('the store of idempotency keys', () => {
   let database: Database;
   let accountId: string;
 

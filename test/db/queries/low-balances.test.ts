@@ -77,7 +77,7 @@ describe('a low balance', () => {
     expect(await payloads()).to.have.length(2);
   });
 
-  it('holds do not cause a low balance', async () => {
+  it('is not caused by holds', async () => {
     // contract 6:4
     const held = await createTaskRow(database, key);
     await lookEverywhere();

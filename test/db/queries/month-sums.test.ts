@@ -27,7 +27,7 @@ function addUp(parts: readonly Earnings[], amountOf: (part: Earnings) => PicoUsd
   return formatUsd(parts.reduce((total, part) => total + (amountOf(part) ?? 0n), 0n));
 }
 
-describe('db/queries/month-sums', () => {
+describe('the sums of a month', () => {
   let database: Database;
   let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>;
   let keys: readonly TestKey[];
@@ -101,7 +101,7 @@ describe('db/queries/month-sums', () => {
     expect(formatUsd(margin ?? 0n)).to.equal('3.050000001295');
   });
 
-  it('the sums of a month are the charges of the ledger in the month', async () => {
+  it('are the charges of the ledger in the month', async () => {
     const [charged] = await database('transfers')
       .whereIn('kind', ['settlement', 'charge', 'excess'])
       .sum<{ sum: string }[]>('amount');
@@ -135,7 +135,7 @@ describe('db/queries/month-sums', () => {
     expect(csv).to.deep.include({ kind: 'failed_attempt', upstream_model: 'textc-M3' });
   });
 
-  it('the sums of a month without transfers are zero', async () => {
+  it('are zero without transfers', async () => {
     const empty = parseMonth('2020-01');
     const { total, models, otherCustomers } = await sumMonth(database, empty ?? thisMonth(), 2);
     const { revenue, cost, margin } = total;

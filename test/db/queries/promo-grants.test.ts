@@ -20,7 +20,7 @@ import { rejectionOf } from '../../support/rejection.ts';
 
 const DAY_MS = 86_400_000;
 
-describe('db/queries/promo-grants', () => {
+describe('promo grants', () => {
   const testDatabase = useTestDatabase();
   let database: Database;
   let account: Account;
@@ -80,7 +80,7 @@ describe('db/queries/promo-grants', () => {
     expect(isDatabaseError(refusal, CHECK_VIOLATION)).to.equal(true);
   });
 
-  it('grants are removed once after they expire, however many processes check', async () => {
+  it('are removed once after they expire, however many processes check', async () => {
     // contract 5:25
     await give(2);
     await letExpire();
@@ -90,7 +90,7 @@ describe('db/queries/promo-grants', () => {
     expect([signupAvailable, fundedAvailable]).to.deep.equal([parseUsd(1), parseUsd(3)]);
   });
 
-  describe('promo grants that have expired, even before they are removed,', () => {
+  describe('that have expired, even before they are removed,', () => {
     beforeEach(async () => {
       // 2 USD of 6 have expired.
       await give(2);
@@ -102,7 +102,7 @@ describe('db/queries/promo-grants', () => {
       return [grant?.available, (await reloadAccount(database, account)).fundedAvailable];
     };
 
-    it('tasks that are created at once do not spend an expired grant', async () => {
+    it('are not spent by tasks that are created at once', async () => {
       const tasks = Array.from({ length: 5 }, () => newTask(key));
       const outcomes = await createTasks(database, tasks);
       expect(outcomes.filter((outcome) => outcome === 'created')).to.have.length(4);
@@ -110,14 +110,14 @@ describe('db/queries/promo-grants', () => {
       expect(await left()).to.deep.equal([parseUsd(2), 0n]);
     });
 
-    it('tasks that follow each other do not spend an expired grant', async () => {
+    it('are not spent by tasks that follow each other', async () => {
       const outcomes = [];
       for (let count = 0; count < 5; count += 1) outcomes.push(...(await createTasks(database, [newTask(key)])));
       expect(outcomes).to.deep.equal([...Array(4).fill('created'), 'insufficient_credits']);
       expect(await left()).to.deep.equal([parseUsd(2), 0n]);
     });
 
-    it('holds of text, and a cost above its hold, do not spend an expired grant', async () => {
+    it('are not spent by holds of text, nor by a cost above its hold', async () => {
       const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
       const holds = [1, 2, 3].map(() => newHold(key, { amount: parseUsd(1) }));
       const decisions = await ledger.hold([...holds, newHold(key, { amount: parseUsd(2) })]);
@@ -130,7 +130,7 @@ describe('db/queries/promo-grants', () => {
     });
   });
 
-  it('expire as well when a hold releases them later', async () => {
+  it('expire also when a hold releases them later', async () => {
     // contract 5:24
     await give(0.75);
     const task = await createTaskRow(database, key);
@@ -145,7 +145,7 @@ describe('db/queries/promo-grants', () => {
     expect((await reloadAccount(database, account)).signupAvailable).to.equal(parseUsd(1));
   });
 
-  it('grants are moved only by the ledger', async () => {
+  it('are moved only by the ledger', async () => {
     const { grant } = await give(2);
     const change = database('promo_grants')
       .where('id', grant.id)

@@ -15,7 +15,7 @@ import { withinOneMinute } from '../../support/one-minute.ts';
 const write = (apiKeyId: string): CountedRequest => ({ apiKeyId, reads: false });
 const positions = (windows: readonly RequestWindow[]): number[] => windows.map(({ position }) => position);
 
-describe('db/queries/request-windows', () => {
+describe('the count of requests per minute', () => {
   let database: Database;
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 

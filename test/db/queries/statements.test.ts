@@ -5,7 +5,7 @@ import { STATEMENT } from '../../../db/queries/statements.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { countRowsRead } from '../../support/query-plan.ts';
 
-describe('db/queries/statements', () => {
+describe('statements', () => {
   const test = useTestDatabase({ limits: REPORT_LIMITS });
 
   it('read only the transfers of a busy account that are not summed yet', async () => {

@@ -29,7 +29,7 @@ import { rejectionOf } from '../../support/rejection.ts';
 const NOT_TAKEN: Settlement = { outcome: 'not_taken', evidence: 'the answer' };
 const GIVEN_UP: Settlement = { outcome: 'unknown', evidence: 'nothing', possibleLoss: 7n };
 
-describe('db/queries/submissions', () => {
+describe('submissions', () => {
   let database: Database;
   let key: TestKey;
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
@@ -66,7 +66,7 @@ describe('db/queries/submissions', () => {
       expect(await reloadTask(database, task)).to.include({ provider: 'p', status: 'processing' });
     });
 
-    it('opening a submission is refused while the outcome of another is unknown, or when one was accepted', async () => {
+    it('is refused while the outcome of another is unknown, or when one was accepted', async () => {
       const task = await newTask();
       await openTaskSubmission(database, task);
       await rejectionOf(attempt(task, 2));
@@ -76,7 +76,7 @@ describe('db/queries/submissions', () => {
       expect(await attempt(done, 2)).to.equal(null);
     });
 
-    it('opening a submission is possible after a rejected submission, and after an abandoned one', async () => {
+    it('is possible after a rejected submission, and after an abandoned one', async () => {
       const task = await newTask();
       await settleSubmission(database, await openTaskSubmission(database, task), NOT_TAKEN);
       const second = await openTaskSubmission(database, task, { attempt: 2 });
@@ -86,7 +86,7 @@ describe('db/queries/submissions', () => {
       expect(outcomes).to.deep.equal(['not_taken', 'unknown', null]);
     });
 
-    it('opening a submission is not possible for a final task', async () => {
+    it('is not possible for a final task', async () => {
       const { task } = await finishAsFailed(database, await newTask());
       expect(await attempt(task, 1)).to.equal(null);
     });
@@ -100,7 +100,7 @@ describe('db/queries/submissions', () => {
       expect(await reloadTask(database, task)).to.include({ status: 'processing', providerJobId: 'job_1' });
     });
 
-    it('the settlement of a submission is recorded once: the first record counts', async () => {
+    it('counts only the first time', async () => {
       const task = await newTask();
       const submission = await openTaskSubmission(database, task);
       await settleSubmission(database, submission, accepted('job_once'));

@@ -36,11 +36,11 @@ const request = fc.record({
   atMs: fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2026-12-31') }),
 });
 
-describe('db/queries/text-costs', () => {
+describe('the database', () => {
   let database: Database;
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
-  it('has costs in the form of prices, which amount to the same', async () => {
+  it('computes the same costs of text as the domain', async () => {
     const samples = fc.sample(fc.tuple(pricing, request), { numRuns: 300, seed: 1 });
     const costs = samples.map(([one], index) => ({ ...ROUTE, version: `v${index}`, pricing: one }));
     await recordTextCosts(database, costs);

@@ -6,7 +6,7 @@ import { newId } from '../../../domain/ids.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
-describe('db/queries/transfers', () => {
+describe('the list of transfers', () => {
   let database: Database;
   let account: Account;
 
@@ -101,7 +101,7 @@ describe('db/queries/transfers', () => {
     }
   });
 
-  it('filters by a period: its first moment is included, its end is not', async () => {
+  it('includes the first moment of its period, but not its end', async () => {
     // contract 4.10:3
     const now = Date.now();
     const moments = [new Date(now - 20), new Date(now - 10), new Date(now)] as const;

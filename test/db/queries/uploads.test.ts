@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 const QUOTA = { bytes: 100, files: 10 };
 const UNUSED = { unusedForSeconds: 10 * 3_600, limit: 100 };
 
-describe('db/queries/uploads', () => {
+describe('uploads', () => {
   let database: Database;
   let accountId: string;
 
@@ -56,7 +56,7 @@ describe('db/queries/uploads', () => {
     expect(await reserveUpload(database, first, { needed: 71, wanted: 140 }, QUOTA)).to.include({ granted: null });
   });
 
-  it('uploads are listed only once they are stored, and no longer once they are marked for removal', async () => {
+  it('are listed only once they are stored, and no longer once they are marked for removal', async () => {
     const stored = await store(0);
     await reserveUpload(database, newUpload(), { needed: 1, wanted: 1 }, QUOTA);
     const listed = async () => (await listUploads(database, { accountId, limit: 10 })).map(({ id }) => id);
@@ -65,7 +65,7 @@ describe('db/queries/uploads', () => {
     expect(await listed()).to.deep.equal([]);
   });
 
-  it('uploads are removed if no task used them for the whole period, each by one caller', async () => {
+  it('are removed if no task used them for the whole period, each by one caller', async () => {
     const [old, used] = [await store(11 * HOUR_MS), await store(11 * HOUR_MS)];
     await store(9 * HOUR_MS);
     await database('uploads').where({ id: used.id }).update({ used_at: new Date() });
@@ -73,7 +73,7 @@ describe('db/queries/uploads', () => {
     expect(told.flat()).to.deep.equal([old.id]);
   });
 
-  it('uploads are removed if the process that received or removed them has died', async () => {
+  it('are removed if the process that received or removed them has died', async () => {
     const [arriving, abandoned] = [newUpload(), newUpload(2 * HOUR_MS)];
     for (const upload of [arriving, abandoned]) {
       await reserveUpload(database, upload, { needed: 1, wanted: 1 }, QUOTA);
@@ -86,7 +86,7 @@ describe('db/queries/uploads', () => {
     expect(await removable()).to.deep.equal([abandoned.id, forgotten.id].toSorted());
   });
 
-  it('uploads are deleted only after they were marked', async () => {
+  it('are deleted only after they were marked', async () => {
     const [kept, removed] = [await store(0), await store(0)];
     await markUploadsDeleted(database, accountId, [removed.id]);
     await deleteRemovedUploads(database, [kept.id, removed.id]);
