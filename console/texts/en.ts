@@ -329,6 +329,7 @@ export const en = {
       suspended: 'Suspended',
       ok: 'In service',
       resting: 'Circuit open',
+      paused: 'Paused',
       probing: 'Probing',
       running: 'Running',
       over: 'Ended',

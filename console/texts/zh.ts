@@ -316,6 +316,7 @@ export const zh: typeof en = {
       suspended: '已暂停',
       ok: '服务中',
       resting: '已熔断',
+      paused: '已暂停',
       probing: '探测中',
       running: '进行中',
       over: '已结束',

@@ -86,6 +86,20 @@ describe('findings without a remedy', () => {
     expect(noted).to.include(`${REPORTS}/${id}/confirm`);
   });
 
+  it('no longer count in the list of reconciliations once they are acknowledged', async () => {
+    const id = await report(another(OPERATION), another(OPERATION));
+    const listed = async () => {
+      const { text } = await reader.get(REPORTS);
+      const [row = ''] = text.split('<tr>').filter((one) => one.includes(id));
+      return Array.from(row.matchAll(/badge-(\w+)">([^<]+)/g), ([, tone, label]) => `${tone}: ${label}`);
+    };
+    expect(await listed()).to.deep.equal(['bad: 2 findings']);
+    await acknowledge(ada, id);
+    expect(await listed()).to.deep.equal(['bad: 1 finding']);
+    await acknowledge(ada, id, { finding: '2' });
+    expect(await listed()).to.deep.equal(['good: Acknowledged']);
+  });
+
   it('are confirmed by a second person, withdrawn only by their author, and decided once', async () => {
     const id = await report(another(MONEY));
     await acknowledge(ada, id);

@@ -165,7 +165,7 @@ function UpstreamTable({ routes, overrides }: Health) {
 function State({ route }: { route: Health['routes'][number] }) {
   const { staffLive } = useTexts();
   const failing = failingCallsOf(route);
-  if (failing === null) return <Chosen name="state" value={route.state} />;
+  if (failing === null) return <Chosen name="state" value={route.cause === 'operator' ? 'paused' : route.state} />;
   return <Badge tone="bad">{staffLive.failed(failing)}</Badge>;
 }
 
