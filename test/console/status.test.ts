@@ -158,6 +158,21 @@ describe('the public status of a gateway', () => {
     await app.stop();
   });
 
+  it('is degraded for videos while an upstream fails the jobs of a model that it accepted', async () => {
+    const app = await startTestConsole(OPTIONS);
+    const calls = createCallRecorder(app.database, pino({ level: 'silent' }));
+    const [{ provider: upstream, model } = { provider: '', model: '' }] =
+      CATALOGUE.videoModels.get('vidone-3.0')?.routes ?? [];
+    const failure = { fault: 'processing_failed', status: null, message: 'The render failed.' };
+    for (let job = 0; job < 20; job += 1)
+      calls.record({ upstream, format: '', model, key: '' }, { accountId: 'acc_1', durationMs: 60_000, failure });
+    await calls.stop();
+    const { services } = await read(app);
+    expect(services.find(({ kind }) => kind === 'video')?.status).to.equal('degraded');
+    expect(services.find(({ kind }) => kind === 'image')?.status).to.equal('operational');
+    await app.stop();
+  });
+
   it('is 503 with a page about the outage while the database is unavailable', async () => {
     const app = await startTestConsole(OPTIONS);
     await app.database.schema.renameTable('upstream_calls', 'away');
