@@ -3,7 +3,7 @@
  * or in the `client_reference_id` of its payment link.
  */
 import Joi from 'joi';
-import { default as Stripe } from 'stripe';
+import type { default as Stripe } from 'stripe';
 import { isId } from '../domain/ids.ts';
 import { PICO_PER_CENT, type PicoUsd } from '../domain/money.ts';
 import type { PaymentReturn } from '../domain/returned-payment.ts';
@@ -117,18 +117,20 @@ interface ReturnedDocument {
  * @throws UnsignedPaymentEventError unless the secret signed the body at most five minutes before `nowMs`
  * @throws UnusablePaymentEventError if the event cannot be read, or has a currency other than USD
  */
-export function readPaymentEvent(
+export async function readPaymentEvent(
   { signatureHeader, rawBody }: { readonly signatureHeader: string; readonly rawBody: Uint8Array },
   secret: string,
   nowMs: number,
-): PaymentEvent {
-  const { type, data } = check(eventSchema, verifiedEvent());
+): Promise<PaymentEvent> {
+  const { type, data } = check(eventSchema, await verifiedEvent());
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
   return read ? read(data.object) : { ignored: `Events of the type ${type} credit nothing.` };
 
-  function verifiedEvent(): Stripe.Event {
+  async function verifiedEvent(): Promise<Stripe.Event> {
+    // Most processes take no payments, and the package takes 20 MB.
+    const { default: stripe } = await import('stripe');
     try {
-      return Stripe.webhooks.constructEvent(rawBody, signatureHeader, secret, MAX_AGE_SECONDS, undefined, nowMs);
+      return stripe.webhooks.constructEvent(rawBody, signatureHeader, secret, MAX_AGE_SECONDS, undefined, nowMs);
     } catch (error) {
       if (error instanceof SyntaxError) throw new UnusablePaymentEventError('the body is not JSON', { cause: error });
       const message = `the signature is wrong or more than ${MAX_AGE_SECONDS} seconds old, or the body is a thin event`;

@@ -61,7 +61,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
   const client = temporalClient(config, tracing);
   const guardedClient = createGuardedClient(config.edge);
   const moderator = config.moderation ? createHttpModerator(config.moderation) : null;
-  const checkout = await openStripe(config.payments.stripeKey);
+  const checkout = await openStripe(config.payments);
   const metrics = createMetrics();
   watchPool(metrics.registry, database);
   const clock = createDatabaseClock(database);
@@ -130,7 +130,9 @@ function openReports({ database: { url } }: Config): { readonly reports: Databas
 }
 
 /** Opens Stripe's pages. Loads the package only if the operator takes payments. */
-async function openStripe(secretKey: string | undefined): Promise<CheckoutPages | null> {
+async function openStripe({ stripeKey: secretKey, webhookSecret }: Config['payments']): Promise<CheckoutPages | null> {
+  // Loaded now, and not during the first event: this blocks the process for 300 ms.
+  if (webhookSecret !== undefined) await import('stripe');
   if (secretKey === undefined) return null;
   const { createStripeCheckout } = await import('../../providers/stripe-checkout.ts');
   return createStripeCheckout({ secretKey });

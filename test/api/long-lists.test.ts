@@ -6,7 +6,7 @@ import { componentOf } from '../../domain/json-schema.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { useTestApp } from '../support/app.ts';
 
-/** What a body may hold. */
+/** The limits of a body. */
 const ITEMS = 19_000;
 const ATTEMPTS = 4;
 /** Describing each of so many items takes 300 ms. */

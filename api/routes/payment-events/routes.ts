@@ -51,7 +51,7 @@ export const paymentEventEndpoints = endpoints('Service', {
       if (secret === null) throw new Error('payment events are served without a secret');
       const rawBody = await readBody();
       const signatureHeader = context.get('stripe-signature');
-      const event = read({ signatureHeader, rawBody }, secret, services.clock.nowMs());
+      const event = await read({ signatureHeader, rawBody }, secret, services.clock.nowMs());
       if ('ignored' in event) return { data: PAYMENT_EVENT.present({ outcome: 'ignored', reason: event.ignored }) };
       if ('returned' in event) return { data: await debitReturn(event.returned, services) };
       return { data: await credit(event.payment, services) };
@@ -102,9 +102,9 @@ function warnOfDispute(log: ApiServices['log'], paymentId: string, accountId: st
 }
 
 /** @throws ServiceError 400 `invalid_signature`, `bad_request` */
-function read(...request: Parameters<typeof readPaymentEvent>): PaymentEvent {
+async function read(...request: Parameters<typeof readPaymentEvent>): Promise<PaymentEvent> {
   try {
-    const event = readPaymentEvent(...request);
+    const event = await readPaymentEvent(...request);
     if (!('ignored' in event) && !isStorable(idsOf(event).join(' '))) {
       throw new UnusablePaymentEventError('an id in it has a NUL character or an unpaired surrogate');
     }

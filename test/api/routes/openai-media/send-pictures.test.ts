@@ -18,7 +18,7 @@ import { call } from '../../../support/stack.ts';
 
 const MIB = 2 ** 20;
 const CLIENTS = 20;
-/** What the buffers of one connection hold at most, those of the operating system included. */
+/** The most that the buffers of one connection hold, those of the operating system included. */
 const MOST_BYTES_OF_CLIENT = 8 * MIB;
 const PICTURE = randomBytes(12 * MIB);
 const SMALL = randomBytes(1_000);
