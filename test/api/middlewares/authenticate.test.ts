@@ -71,7 +71,7 @@ describe('an API key', () => {
     ['disabled', { disabled: true }],
     ['expired', { expiresAt: new Date(Date.now() - 1000) }],
   ] as const) {
-    it(`is refused when it is ${word}, and the message says so`, async () => {
+    it(`is refused when it is ${word}, and the message names the reason`, async () => {
       // contract 5:9 7.2:4
       const { status, body } = await use(bearer(await withKey(settings)));
       expect([status, body.error.code]).to.deep.equal([401, 'invalid_api_key']);
@@ -79,7 +79,7 @@ describe('an API key', () => {
     });
   }
 
-  it('is refused when it is deleted, and the message says so', async () => {
+  it('is refused when it is deleted, and the message names the reason', async () => {
     // contract 5:9
     const { keyId, apiKey } = await withKey();
     await deleteApiKey(app.database, keyId);

@@ -37,7 +37,7 @@ describe('the MCP endpoint', () => {
     expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
   });
 
-  it('returns results as text and as structured content, and says what a search without a hit compared', async () => {
+  it('returns results as text and as structured content, and names what a search without a hit compared', async () => {
     // contract 4.15:6
     const found = await use('search', { query: 'vidone', limit: 1 });
     expect(found.structured).to.deep.equal({ data: JSON.parse(found.text) });

@@ -121,7 +121,7 @@ describe('an answer with pictures in base64', () => {
     expect(readBytes - PICTURE.byteLength).to.be.below(4 * MOST_BYTES_OF_CLIENT);
   });
 
-  it('gives its turn to the next client when its own client has left', async () => {
+  it('lets the next client proceed when its own client has left', async () => {
     for (let count = 0; count < CLIENTS; count += 1) await askOnly('/greedy/b64_json/large');
     const waiting = ask('/greedy/b64_json/small');
     for (const socket of sockets.splice(0)) socket.destroy();

@@ -253,7 +253,7 @@ describe('POST /v1/payment-events', () => {
   });
 
   for (const id of [newId('account'), 'acc_1', '\0']) {
-    it(`answers 404 for the account ${JSON.stringify(id.slice(0, 5))}, which does not exist, and says so in the log`, async () => {
+    it(`answers 404 for the account ${JSON.stringify(id.slice(0, 5))}, which does not exist, and logs it`, async () => {
       const paymentId = newPaymentId();
       const { status, error } = await announce(intentSucceeded({ id: paymentId, metadata: { account_id: id } }));
       expect([status, error?.code]).to.deep.equal([404, 'not_found']);
