@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { NODE_OPTIONS } from '../lab/stack/node-process.ts';
+import { NODE_OPTIONS } from '../bin/stack/node-process.ts';
 import { VARIABLE_GROUPS, type Variable } from '../config-variables.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { childEnvironment, loadConfig, type Config, type StackConfig } from '../../config.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
-import { startProcess } from './child-process.ts';
 import { ensureDemoAccounts, ensureDemoPeople, type DemoAccounts, type DemoLinks } from './demo-accounts.ts';
 import { formatLogLine } from './log-line.ts';
+import { startNode } from './node-process.ts';
 import { claimHome, type PidFile } from './pid-file.ts';
 import { checkPorts } from './ports.ts';
 import { startPostgres } from './postgres.ts';
@@ -49,7 +49,6 @@ const STOP_ORDER: readonly (readonly string[])[] = [
 ];
 
 const EXTENSION = extname(import.meta.url);
-const LOADER = EXTENSION === '.ts' ? ['--import', import.meta.resolve('tsx')] : [];
 
 /** Longer than the processes' own margin, so that an orderly shutdown is never cut short. */
 const STOP_MARGIN_MS = 15_000;
@@ -92,9 +91,9 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
       GENWAY_PROVIDER_PATIENCE_S: String(config.providerPatienceMs / 1000),
     });
     const processConfig = loadConfig(environment);
-    const startNode = (name: string) => startNodeProcess(name, { environment, config, write });
-    await runMigrations(startNode);
-    for (const name of ['simulator', 'api', 'text', 'worker']) await run(name, () => startNode(name));
+    const startProgram = (name: string) => startOwnProgram(name, { environment, config, write });
+    await runMigrations(startProgram);
+    for (const name of ['simulator', 'api', 'text', 'worker']) await run(name, () => startProgram(name));
 
     const [adminToken] = processConfig.secrets.adminTokens;
     const description = { ...describe(processConfig), admin_token: adminToken };
@@ -164,25 +163,21 @@ async function runTemporal(
   return { address, uiUrl: `http://127.0.0.1:${ports.temporalUi}` };
 }
 
-interface NodeProcessOptions {
+interface ProgramOptions {
   readonly environment: NodeJS.ProcessEnv;
   readonly config: StackConfig;
   readonly write: (line: string) => void;
 }
 
 /** Starts a program of `bin`, which is compiled if this file is. */
-async function startNodeProcess(name: string, { environment, config, write }: NodeProcessOptions): Promise<Running> {
-  const child = await startProcess({
-    command: process.execPath,
-    args: [...LOADER, join(import.meta.dirname, '..', `${name}${EXTENSION}`)],
-    env: environment,
-    output: (line) => write(formatLogLine(name, line)),
-  });
+async function startOwnProgram(name: string, { environment, config, write }: ProgramOptions): Promise<Running> {
+  const output = (line: string): void => write(formatLogLine(name, line));
+  const child = await startNode(`bin/${name}${EXTENSION}`, [], { env: environment, output });
   return { pid: child.pid, exited: child.exited, stop: () => child.stop(config.shutdownGraceMs + STOP_MARGIN_MS) };
 }
 
-async function runMigrations(startNode: (name: string) => Promise<Running>): Promise<void> {
-  const migration = await startNode('migrate');
+async function runMigrations(startProgram: (name: string) => Promise<Running>): Promise<void> {
+  const migration = await startProgram('migrate');
   if ((await migration.exited) !== 0)
     throw new Error('The database could not be migrated to the current schema; see above.');
 }

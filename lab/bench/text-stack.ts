@@ -16,7 +16,7 @@ import { createDatabase, type Database } from '../../db/database.ts';
 import { createAccount, createKey } from '../../test/support/factories.ts';
 import { type Load, type LoadTarget, putLoad } from './load/wrk.ts';
 import type { Role } from '../stack/member.ts';
-import { expectAnswer, runNode, startUntil } from '../stack/node-process.ts';
+import { expectAnswer, runNode, startUntil } from '../../bin/stack/node-process.ts';
 import { startStack } from '../stack/stack.ts';
 
 export const MODEL = 'textd-v2.5';

@@ -11,7 +11,7 @@ import { childEnvironment, SIMULATOR_KEY } from '../../config.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
 import { type Ground, layClusterGround, layDevelopmentGround } from './ground.ts';
 import { type Killable, type Member, startMember } from './member.ts';
-import { expectAnswer, NODE_OPTIONS, runNode, startUntil } from './node-process.ts';
+import { expectAnswer, NODE_OPTIONS, runNode, startUntil } from '../../bin/stack/node-process.ts';
 import type { PostgresPair } from './postgres-pair.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
 

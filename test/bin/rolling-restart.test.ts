@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Agent, request } from 'undici';
-import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
+import type { RunningProcess } from '../../bin/stack/child-process.ts';
+import { startNode } from '../../bin/stack/node-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { startTcpBalancer, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
@@ -38,9 +39,7 @@ describe('a rolling restart of two processes behind one address', function () {
   });
 
   async function start(port: number): Promise<void> {
-    const child = await startProcess({
-      command: process.execPath,
-      args: [join(await testPrograms(), 'bin', 'text.js')],
+    const child = await startNode(join(await testPrograms(), 'bin/text.js'), [], {
       env: { ...stack.environment, GENWAY_TEXT_PORT: String(port), GENWAY_DRAIN_S: '3' },
       output: () => {},
     });

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Agent, request } from 'undici';
-import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
+import type { RunningProcess } from '../../bin/stack/child-process.ts';
+import { startNode } from '../../bin/stack/node-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { eventually } from '../support/eventually.ts';
 import { runProgram } from '../support/program.ts';
@@ -51,9 +52,7 @@ describe('several text processes behind one port', function () {
       GENWAY_LOG_LEVEL: 'debug',
     };
     lines = [];
-    primary = await startProcess({
-      command: process.execPath,
-      args: [join(await testPrograms(), 'bin', 'text.js')],
+    primary = await startNode(join(await testPrograms(), 'bin/text.js'), [], {
       env: environment,
       output: (line) => {
         if (line.startsWith('{')) lines.push(JSON.parse(line));

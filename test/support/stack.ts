@@ -12,7 +12,7 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import { type Environment, SIMULATOR_KEY } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
-import { expectAnswer, startUntil } from '../../lab/stack/node-process.ts';
+import { expectAnswer, startUntil } from '../../bin/stack/node-process.ts';
 import type { Built } from '../../lab/stack/stack.ts';
 import { useStarted } from './started.ts';
 import { createTestDatabase } from './database.ts';

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { childEnvironment } from '../../../config.ts';
-import { startProcess } from '../../../bin/stack/child-process.ts';
+import { startNode } from '../../../bin/stack/node-process.ts';
 import { BUILD, type TextStack } from '../text-stack.ts';
 
 /** The result of one process. A hold and its settlement count as one. */
@@ -36,9 +36,7 @@ export async function loadLedger(
 
 async function run(args: readonly string[]): Promise<LedgerLoad> {
   const lines: string[] = [];
-  const child = await startProcess({
-    command: process.execPath,
-    args: [join(import.meta.dirname, '../../..', BUILD, 'lab/bench/ledger-load/process.js'), ...args],
+  const child = await startNode(`${BUILD}/lab/bench/ledger-load/process.js`, args, {
     env: childEnvironment({}),
     output: (line) => void lines.push(line),
   });

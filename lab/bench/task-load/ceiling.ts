@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { build } from 'esbuild';
 import { childEnvironment } from '../../../config.ts';
-import { NODE_OPTIONS, startNode } from '../../stack/node-process.ts';
+import { NODE_OPTIONS, startNode } from '../../../bin/stack/node-process.ts';
 import type { Stack } from '../../stack/stack.ts';
 
 const QUEUE = 'ceiling';
@@ -27,7 +27,7 @@ export async function startCeiling(stack: Stack, temporal: Client, programs: str
   await build({ entryPoints: sources, outdir: folder, format: 'esm', target: 'node20' });
   const worker = await startNode(join(folder, 'ceiling-worker.js'), [stack.temporalAddress, namespace, QUEUE], {
     env: { ...childEnvironment({}), NODE_OPTIONS },
-    logFile: join(stack.home, 'ceiling.log'),
+    output: join(stack.home, 'ceiling.log'),
   });
   return {
     pid: worker.pid,

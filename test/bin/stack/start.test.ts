@@ -3,7 +3,8 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { startProcess, type RunningProcess } from '../../../bin/stack/child-process.ts';
+import type { RunningProcess } from '../../../bin/stack/child-process.ts';
+import { startNode } from '../../../bin/stack/node-process.ts';
 import { findFreePort } from '../../../bin/stack/ports.ts';
 import { processStart } from '../../../bin/stack/process-identity.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
@@ -56,18 +57,16 @@ async function newPlace(): Promise<Environment & { readonly GENWAY_HOME: string 
 
 /** Starts the stack as `npm start` does with installed dependencies. */
 async function startSources(place: Environment, lines: string[]): Promise<RunningProcess> {
-  return run(['--import', 'tsx', join(import.meta.dirname, '../../../bin/start.ts')], place, lines);
+  return run('bin/start.ts', place, lines);
 }
 
 /** The same with built programs, which load in a third of the time. */
 async function startBuilt(place: Environment, lines: string[]): Promise<RunningProcess> {
-  return run([join(await testPrograms(), 'bin/start.js')], place, lines);
+  return run(join(await testPrograms(), 'bin/start.js'), place, lines);
 }
 
-async function run(args: readonly string[], place: Environment, lines: string[]): Promise<RunningProcess> {
-  return startProcess({
-    command: process.execPath,
-    args,
+async function run(file: string, place: Environment, lines: string[]): Promise<RunningProcess> {
+  return startNode(file, [], {
     env: childEnvironment({ DATABASE_URL: '', TEMPORAL_ADDRESS: '', ...place }),
     output: (line) => lines.push(line),
   });

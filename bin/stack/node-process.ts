@@ -1,22 +1,26 @@
 /** Programs of this repository, run by Node as children of this process. */
+import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
-import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
-import { logTail } from '../../bin/stack/log-tail.ts';
-import { waitUntilReady } from '../../bin/stack/readiness.ts';
+import { pathToFileURL } from 'node:url';
+import { type ChildProcessOptions, type RunningProcess, startProcess } from './child-process.ts';
+import { logTail } from './log-tail.ts';
+import { waitUntilReady } from './readiness.ts';
 
-export interface NodeOptions {
+interface NodeOptions extends Pick<ChildProcessOptions, 'output'> {
   readonly env: NodeJS.ProcessEnv;
-  /** The file to which the output is appended. */
-  readonly logFile: string;
   /** Modules that are loaded before the file's own. */
   readonly preload?: readonly string[];
+}
+
+interface LoggedOptions extends Omit<NodeOptions, 'output'> {
+  /** The file to which the output is appended. */
+  readonly logFile: string;
 }
 
 /** The options of Node in the image, which the Dockerfile explains. */
 export const NODE_OPTIONS = '--max-semi-space-size=64';
 
 const ROOT = join(import.meta.dirname, '../..');
-const TSX = import.meta.resolve('tsx');
 const READY_TIMEOUT_MS = 90_000;
 const ANSWER_TIMEOUT_MS = 10_000;
 
@@ -24,20 +28,20 @@ const ANSWER_TIMEOUT_MS = 10_000;
 export async function startNode(
   file: string,
   args: readonly string[],
-  { env, logFile, preload = [] }: NodeOptions,
+  { env, output, preload = [] }: NodeOptions,
 ): Promise<RunningProcess> {
-  const loaders = file.endsWith('.ts') ? [TSX] : [];
+  const loaders = file.endsWith('.ts') ? [pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : [];
   return startProcess({
     command: process.execPath,
     args: [...[...loaders, ...preload].flatMap((module) => ['--import', module]), resolve(ROOT, file), ...args],
     env,
-    output: logFile,
+    output,
   });
 }
 
 /** Runs a file to its end. @throws Error with the end of its log when it fails */
-export async function runNode(file: string, args: readonly string[], options: NodeOptions): Promise<void> {
-  const child = await startNode(file, args, options);
+export async function runNode(file: string, args: readonly string[], options: LoggedOptions): Promise<void> {
+  const child = await startNode(file, args, { ...options, output: options.logFile });
   if ((await child.exited) !== 0) throw new Error(`${file} failed:\n${await logTail(options.logFile)}`);
 }
 
@@ -56,9 +60,9 @@ export async function startUntil(
   ready: () => Promise<unknown>,
   file: string,
   args: readonly string[],
-  options: NodeOptions,
+  options: LoggedOptions,
 ): Promise<RunningProcess> {
-  const child = await startNode(file, args, options);
+  const child = await startNode(file, args, { ...options, output: options.logFile });
   await waitUntilReady(child, { ready, name: file, logFile: options.logFile, timeoutMs: READY_TIMEOUT_MS });
   return child;
 }
