@@ -4,14 +4,14 @@ CREATE OR REPLACE FUNCTION is_as_billed(billed numeric, cost numeric, tolerance 
   SELECT abs(billed - cost) <= greatest(tolerance, 5000000000)
 $$;
 
--- Of names that differ in letters and signs only, such as 'Gemini 2.5 Flash' and 'gemini-2.5-flash'.
-CREATE OR REPLACE FUNCTION plain_name(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+-- Returns the same text for names such as 'Gemini 2.5 Flash' and 'gemini-2.5-flash'.
+CREATE OR REPLACE FUNCTION normalized_name(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g')
 $$;
 
 -- A line that names a job is compared with the submission of that job. The jobs of a model that are as billed are compared
 -- once more by their sum, in which small differences that all of them have add up. All other lines of a model are added up,
--- and compared with what else the model cost in the month. Costs that nobody knows are not compared.
+-- and compared with the other costs of the model in the month. Unknown costs are not compared.
 CREATE OR REPLACE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
   difference text, model text, job_id text, task_id text, line integer, billed numeric, cost numeric
 ) LANGUAGE sql STABLE AS $$
@@ -59,7 +59,7 @@ CREATE OR REPLACE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
     FROM costs GROUP BY costs.model
   ), known_names AS (
     SELECT named.name, (
-      SELECT models.model FROM models WHERE position(plain_name(models.model) IN plain_name(named.name)) > 0
+      SELECT models.model FROM models WHERE position(normalized_name(models.model) IN normalized_name(named.name)) > 0
       ORDER BY length(models.model) DESC, models.model LIMIT 1) AS model
     FROM (SELECT DISTINCT lines.model AS name FROM lines WHERE lines.job_id IS NULL) AS named
   ), billed_models AS (
@@ -76,7 +76,7 @@ CREATE OR REPLACE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
   FROM compared_jobs AS jobs WHERE jobs.is_as_billed GROUP BY jobs.model
   HAVING NOT is_as_billed(sum(jobs.billed), sum(jobs.cost), sum(jobs.cost) * 0.001)
   UNION ALL
-  -- What was submitted on the last day of a month may stand in the bill of the next one.
+  -- A job that was submitted on the last day of a month may stand in the bill of the next month.
   SELECT 'missing', submitted.model, submitted.job_id, submitted.task_id, NULL, NULL, submitted.cost
   FROM submitted, period
   WHERE is_billed_by_job AND submitted.cost > 0 AND submitted_at < ends_at - interval '1 day'

@@ -1,9 +1,9 @@
 -- Slots for free models, and charges above a hold.
 
--- Takes one of an account's slots for free models, and deletes slots older than a minute; called under the lock of the
--- account. A request takes one slot, however often it asks. Returns null, or the whole seconds until a slot is free if
+-- Reserves one of an account's slots for free models, and deletes slots older than a minute; called under the lock of the
+-- account. A request reserves one slot, however often it asks. Returns null, or the whole seconds until a slot is free if
 -- there is none.
-CREATE OR REPLACE FUNCTION take_free_slot(taker_account_id text, taker_id text, moment timestamptz, slots integer)
+CREATE OR REPLACE FUNCTION reserve_free_slot(taker_account_id text, taker_id text, moment timestamptz, slots integer)
 RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   taken integer;
@@ -20,10 +20,10 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Charges what a request cost above its hold to the account, as far as the account, the limit of the key and the budget of the end
--- user allow, and records the rest as absorbed; called under the lock of the account. The moment is that of the charge, so that both are one entry of the
--- account's balance.
--- The ids of the transfers are made from that of the charge: the same time, and 88 bits of a hash.
+-- Charges the cost of a request above its hold to the account, as far as the account, the limit of the key and the budget of
+-- the end user allow, and records the rest as absorbed; called under the lock of the account. The transfers get the time of
+-- the charge, so that all of them are one entry of the account's balance. Their ids are made from the id of the charge: the
+-- same time, and 88 bits of a hash.
 CREATE OR REPLACE FUNCTION charge_beyond_hold(INOUT request text_requests, funded_only boolean, charge_id text,
   moment timestamptz)
 LANGUAGE plpgsql AS $$
@@ -50,7 +50,7 @@ BEGIN
     ELSE signup_available - CASE WHEN has_promo THEN expired_promo(accounts.id) ELSE 0 END END) AS spendable(signup_left)
   WHERE id = request.account_id;
   request.absorbed := beyond - request.excess;
-  IF budget.id IS NOT NULL THEN PERFORM use_budget(budget.id, request.excess); END IF;
+  IF budget.id IS NOT NULL THEN PERFORM count_towards_budget(budget.id, request.excess); END IF;
   INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, signup_amount,
     account_id, api_key_id, text_request_id)
   SELECT left(charge_id, -22) || left(md5(charge_id || part.kind), 22), moment, moment, part.kind, part.debit,

@@ -16,8 +16,8 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- Why a task of that price cannot be created, given its account, its key and what is left of the budget of its end user, which is
--- null for none; null if it can.
+-- Returns why a task of this price cannot be created; null if it can. budget_left is the rest of the budget of its end user;
+-- null without a budget.
 CREATE OR REPLACE FUNCTION task_refusal(owner accounts, used_key api_keys, budget_left numeric, running bigint,
   price numeric, max_tasks integer)
 RETURNS text LANGUAGE sql STABLE AS $$
@@ -44,7 +44,7 @@ DECLARE
   accepted tasks[] := '{}';
   signup_amounts numeric[] := '{}';
   signup_amount numeric;
-  -- As they will be once the tasks accepted so far are written.
+  -- The state after the tasks that were accepted so far.
   owner accounts;
   used_key api_keys;
   budget end_user_budgets;
@@ -94,7 +94,7 @@ BEGIN
       owner.funded_available := owner.funded_available - (task.price - signup_amount);
       used_key.used := used_key.used + task.price;
       used_key.reserved := used_key.reserved + task.price;
-      PERFORM use_budget(budget.id, task.price);
+      PERFORM count_towards_budget(budget.id, task.price);
       running := running + 1;
       task.status := 'queued';
       task.updated_at := task.created_at;

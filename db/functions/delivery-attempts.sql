@@ -5,8 +5,8 @@
 -- several times in a row (`timeouts`) gets no attempt until `paused_until`, then one at a time until it answers. A
 -- delivery that is not admitted waits in its row, as if its workflow had never started, and uses no other resources.
 
--- How many attempts an endpoint may have in progress.
-CREATE OR REPLACE FUNCTION attempts_at_once(endpoint webhook_endpoints, limits jsonb) RETURNS integer
+-- Returns how many attempts an endpoint may have in progress.
+CREATE OR REPLACE FUNCTION max_concurrent_attempts(endpoint webhook_endpoints, limits jsonb) RETURNS integer
 LANGUAGE sql STABLE AS $$
   SELECT CASE WHEN endpoint.paused_until > now() THEN 0
     WHEN endpoint.timeouts >= (limits->>'timeouts_until_pause')::integer THEN 1
@@ -61,7 +61,7 @@ BEGIN
         -- A delivery that was requested again during an attempt is due after the attempt.
         AND (under_way_until > now()) IS NOT TRUE
       ORDER BY next_start_at
-      LIMIT greatest(attempts_at_once(endpoint, limits) - under_way.attempts, 0)) AS delivery),
+      LIMIT greatest(max_concurrent_attempts(endpoint, limits) - under_way.attempts, 0)) AS delivery),
   chosen AS (
     SELECT due.id FROM due,
     LATERAL (SELECT count(*) AS attempts FROM deliveries AS delivery
@@ -80,7 +80,7 @@ END $$;
 
 -- Admits an attempt, or returns why not; a delivery that has to wait is left to the relay. An attempt whose worker died
 -- is admitted again.
-CREATE OR REPLACE FUNCTION begin_attempt(wanted_id text, number integer, first_delay_seconds double precision,
+CREATE OR REPLACE FUNCTION admit_attempt(wanted_id text, number integer, first_delay_seconds double precision,
   limits jsonb)
 RETURNS TABLE (verdict text, status text, attempts integer, next_attempt_at timestamptz, scheduled integer,
   event_id text, event_type text, payload text, endpoint_id text, url text, encrypted_secret bytea,
@@ -103,7 +103,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(5410295);
     PERFORM pg_advisory_xact_lock(hashtextextended('attempts ' || delivery.account_id, 0));
     SELECT CASE WHEN count(*) < (limits->>'per_account')::integer
-        AND count(*) FILTER (WHERE busy.endpoint_id = endpoint.id) < attempts_at_once(endpoint, limits)
+        AND count(*) FILTER (WHERE busy.endpoint_id = endpoint.id) < max_concurrent_attempts(endpoint, limits)
       THEN 'admitted' ELSE 'deferred' END INTO verdict
     FROM deliveries AS busy WHERE busy.account_id = delivery.account_id AND busy.under_way_until > clock_timestamp();
   END IF;
@@ -131,7 +131,7 @@ BEGIN
 END $$;
 
 -- Records an attempt and its consequences for the delivery and its endpoint. Recording a number again changes nothing.
-CREATE OR REPLACE FUNCTION end_attempt(wanted_id text, attempt jsonb, limits jsonb)
+CREATE OR REPLACE FUNCTION record_attempt(wanted_id text, attempt jsonb, limits jsonb)
 RETURNS TABLE (status text, attempts integer, next_attempt_at timestamptz) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE

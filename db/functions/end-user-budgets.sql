@@ -8,7 +8,7 @@ LANGUAGE sql STABLE AS $$
   SELECT budget.period_since < date_trunc(budget.limit_period, moment, 'UTC')
 $$;
 
--- The budget in the period of that moment; nulls if the account has no such budget. Called under the lock of the account.
+-- Returns the budget, renewed if a period started before the moment; nulls if the account has no such budget. Called under the lock of the account.
 CREATE OR REPLACE FUNCTION current_budget(budget_id text, owner_id text, moment timestamptz) RETURNS end_user_budgets
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -22,34 +22,34 @@ BEGIN
   RETURN budget;
 END $$;
 
--- As current_budget, for the end user of that name.
+-- Returns current_budget for the end user of that name.
 CREATE OR REPLACE FUNCTION budget_of_end_user(owner_id text, name text, moment timestamptz) RETURNS end_user_budgets
 LANGUAGE sql AS $$
   SELECT current.* FROM end_user_budgets AS known, current_budget(known.id, owner_id, moment) AS current
   WHERE known.account_id = owner_id AND known.end_user = name
 $$;
 
--- The prices of the running tasks of an end user.
+-- Returns the sum of the prices of an end user's running tasks.
 CREATE OR REPLACE FUNCTION held_by_tasks(owner_id text, name text) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT coalesce(sum(price), 0) FROM tasks
     WHERE account_id = owner_id AND end_user = name AND status IN ('queued', 'processing'));
 END $$;
 
--- What is held for the end user: by tasks, and by the allowances of text processes.
+-- Returns the money held for the end user: by tasks, and by the allowances of text processes.
 CREATE OR REPLACE FUNCTION held_for_budget(budget end_user_budgets) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN held_by_tasks(budget.account_id, budget.end_user) + (SELECT coalesce(sum(amount), 0) FROM text_allowances
     WHERE account_id = budget.account_id AND end_user_budget_id = budget.id);
 END $$;
 
--- What counts towards the limit of a budget.
+-- Returns the amount that counts towards the limit of a budget.
 CREATE OR REPLACE FUNCTION used_of_budget(budget end_user_budgets, moment timestamptz) RETURNS numeric
 LANGUAGE sql STABLE AS $$
   SELECT CASE WHEN is_budget_over(budget, moment) THEN held_for_budget(budget) ELSE budget.used END
 $$;
 
--- Counts what leaves the balance for the end user, and what returns. Called after current_budget.
-CREATE OR REPLACE FUNCTION use_budget(budget_id text, amount numeric) RETURNS void LANGUAGE sql AS $$
+-- Counts money that leaves the balance for the end user, or returns if the amount is negative. Called after current_budget.
+CREATE OR REPLACE FUNCTION count_towards_budget(budget_id text, amount numeric) RETURNS void LANGUAGE sql AS $$
   UPDATE end_user_budgets SET used = used + amount WHERE id = budget_id AND amount <> 0
 $$;

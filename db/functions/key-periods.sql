@@ -5,7 +5,7 @@
 -- - A refund of a task from an earlier period does not reduce the use of this one: `move_balances` subtracts the refund
 --   from `used_before`, too.
 
--- What text processes may spend for a key.
+-- Returns the money of a key in the allowances of text processes.
 CREATE OR REPLACE FUNCTION held_by_allowances(key api_keys) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT coalesce(sum(amount), 0) FROM text_allowances
@@ -16,12 +16,12 @@ CREATE OR REPLACE FUNCTION period_end(period text, moment timestamptz) RETURNS t
   SELECT (date_trunc(period, moment AT TIME ZONE 'UTC') + ('1 ' || period)::interval) AT TIME ZONE 'UTC'
 $$;
 
--- Whether a period of the key has begun in which it was not used yet.
+-- Whether the key was not used yet in its current period.
 CREATE OR REPLACE FUNCTION is_period_over(key api_keys, moment timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT coalesce(key.period_since < date_trunc(key.limit_period, moment, 'UTC'), false)
 $$;
 
--- What counts towards the limit of a key.
+-- Returns the amount that counts towards the limit of a key.
 CREATE OR REPLACE FUNCTION used_in_period(key api_keys, moment timestamptz) RETURNS numeric LANGUAGE sql STABLE AS $$
   SELECT CASE
     WHEN key.limit_period IS NULL THEN key.used
@@ -30,7 +30,7 @@ CREATE OR REPLACE FUNCTION used_in_period(key api_keys, moment timestamptz) RETU
   END
 $$;
 
--- Begins the period of that moment; called under the lock of the key.
+-- Starts the period that contains the moment; called under the lock of the key.
 CREATE OR REPLACE FUNCTION renew_period(key_id text, moment timestamptz) RETURNS api_keys LANGUAGE sql AS $$
   UPDATE api_keys SET used_before = used - held_by_allowances(api_keys),
     period_since = date_trunc(limit_period, moment, 'UTC')

@@ -290,7 +290,7 @@ BEGIN
           CASE WHEN item.funded_only THEN 'insufficient_funds' ELSE 'insufficient_credits' END
       END;
       IF refusal IS NULL AND item.free THEN
-        retry_after_seconds := take_free_slot(ask.account_id, item.text_request_id, moment,
+        retry_after_seconds := reserve_free_slot(ask.account_id, item.text_request_id, moment,
           CASE WHEN ask.topped_up_at IS NULL THEN free_limit ELSE free_limit_topped_up END);
         IF retry_after_seconds IS NOT NULL THEN refusal := 'free_limit'; END IF;
       END IF;
@@ -347,7 +347,7 @@ BEGIN
         signup_amount = kept.signup_amount + change_signup,
         answered_at = CASE WHEN ask.is_answered THEN moment ELSE kept.answered_at END;
     END IF;
-    IF budget.id IS NOT NULL THEN PERFORM use_budget(budget.id, change_signup + change_funded); END IF;
+    IF budget.id IS NOT NULL THEN PERFORM count_towards_budget(budget.id, change_signup + change_funded); END IF;
     moved := moved || ARRAY(
       SELECT jsonb_populate_record(NULL::transfers, jsonb_build_object('id', id,
         'opened_at', moment, 'created_at', moment, 'kind', kind, 'debit', debit, 'credit', credit,

@@ -72,8 +72,8 @@ export async function closeMonth(
     const { rows } = await transaction.raw<{ rows: ClosedMonthRow[] }>(
       /* sql */ `
       INSERT INTO closed_months (month, author, transfers, amounts, checksum, acknowledged)
-      SELECT :month::date, :author, books.transfers, books.amounts, books.checksum, :acknowledged::jsonb
-      FROM books_of_month(:month::date) AS books
+      SELECT :month::date, :author, ledger.transfers, ledger.amounts, ledger.checksum, :acknowledged::jsonb
+      FROM ledger_of_month(:month::date) AS ledger
       RETURNING ${COLUMNS}`,
       { month: `${month.name}-01`, author, acknowledged: JSON.stringify(await listAcknowledged(transaction, month)) },
     );
@@ -136,7 +136,7 @@ export async function listAcknowledged(database: Database, month: Month): Promis
 /** Reads the current sums of a month. */
 export async function readMonthTotals(database: Database, month: Month): Promise<MonthTotals> {
   const { rows } = await database.raw<{ rows: Pick<ClosedMonthRow, 'transfers' | 'amounts'>[] }>(
-    'SELECT transfers, amounts FROM books_of_month(:month::date)',
+    'SELECT transfers, amounts FROM ledger_of_month(:month::date)',
     { month: `${month.name}-01` },
   );
   return toMonthTotals(onlyRow(rows));

@@ -82,7 +82,7 @@ export async function startAttempt(
   { number, firstDelaySeconds = 0 }: { readonly number: number; readonly firstDelaySeconds?: number },
 ): Promise<Admission | null> {
   const { rows } = await database.raw<{ rows: AdmissionRow[] }>(
-    'SELECT * FROM begin_attempt(:deliveryId, :number, :firstDelaySeconds, :limits::jsonb)',
+    'SELECT * FROM admit_attempt(:deliveryId, :number, :firstDelaySeconds, :limits::jsonb)',
     { deliveryId, number, firstDelaySeconds, limits: ATTEMPT_LIMITS_JSON },
   );
   const row = rows[0];
@@ -116,7 +116,7 @@ export async function recordAttempt(
         }),
   };
   const { rows } = await database.raw<{ rows: StateRow[] }>(
-    'SELECT * FROM end_attempt(:deliveryId, :made::jsonb, :limits::jsonb)',
+    'SELECT * FROM record_attempt(:deliveryId, :made::jsonb, :limits::jsonb)',
     { deliveryId, made: JSON.stringify(made), limits: ATTEMPT_LIMITS_JSON },
   );
   if (!rows[0]) throw new Error(`there is no delivery ${deliveryId}`);

@@ -214,10 +214,10 @@ export const LEDGER_CHECKS = [
       'A statement bypassed the rules of the database. Compare the month with the export that was made when it was closed.',
     sql: /* sql */ `
       SELECT to_char(closed.month, 'YYYY-MM') AS subject,
-        format('closed with %s transfers (%s), now %s (%s)', closed.transfers, closed.amounts, books.transfers,
-          CASE WHEN books.amounts = closed.amounts THEN 'the same amounts' ELSE books.amounts::text END) AS detail
-      FROM closed_months AS closed, books_of_month(closed.month) AS books
-      WHERE (closed.transfers, closed.amounts, closed.checksum) <> (books.transfers, books.amounts, books.checksum)
+        format('closed with %s transfers (%s), now %s (%s)', closed.transfers, closed.amounts, ledger.transfers,
+          CASE WHEN ledger.amounts = closed.amounts THEN 'the same amounts' ELSE ledger.amounts::text END) AS detail
+      FROM closed_months AS closed, ledger_of_month(closed.month) AS ledger
+      WHERE (closed.transfers, closed.amounts, closed.checksum) <> (ledger.transfers, ledger.amounts, ledger.checksum)
         -- Of a month that was detached, or whose chains began in one that was, nothing can be compared any more.
         AND NOT EXISTS (SELECT FROM carried_balances AS carried
           WHERE carried.month BETWEEN closed.month - interval '1 month' AND closed.month)

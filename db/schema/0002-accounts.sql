@@ -192,7 +192,7 @@ END $$;
 CREATE TRIGGER api_keys_start_a_period BEFORE INSERT OR UPDATE OF limit_period ON api_keys FOR EACH ROW
   EXECUTE FUNCTION start_period();
 
-CREATE FUNCTION balance_is_low_no_more() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION clear_low_balance() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.low_balance_since := NULL;
   RETURN NEW;
@@ -200,7 +200,7 @@ END $$;
 CREATE TRIGGER accounts_low_no_more BEFORE UPDATE ON accounts FOR EACH ROW
   WHEN (OLD.low_balance_since IS NOT NULL AND (NEW.low_balance IS DISTINCT FROM OLD.low_balance
     OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved >= NEW.low_balance))
-  EXECUTE FUNCTION balance_is_low_no_more();
+  EXECUTE FUNCTION clear_low_balance();
 
 CREATE UNLOGGED TABLE request_windows (
   api_key_id text COLLATE "C" NOT NULL,

@@ -264,7 +264,7 @@ CREATE TRIGGER promo_grants_start_empty BEFORE INSERT ON promo_grants FOR EACH R
 CREATE TRIGGER promo_grants_are_kept BEFORE DELETE ON promo_grants FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER promo_grants_not_truncated BEFORE TRUNCATE ON promo_grants FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- What open reservations and allowances took from which grant.
+-- The amounts that open reservations and allowances hold from each grant.
 CREATE TABLE promo_holds (
   hold_id text COLLATE "C" NOT NULL,
   grant_id text COLLATE "C" NOT NULL REFERENCES promo_grants,

@@ -81,7 +81,7 @@ CREATE TABLE tasks (
   CONSTRAINT tasks_erased_are_final CHECK (erased_at IS NULL OR completed_at IS NOT NULL)
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX tasks_by_account ON tasks (account_id, id);
--- What the account's lifetime of content still has to erase.
+-- For the erasure of content that is older than its account allows.
 CREATE INDEX tasks_with_content ON tasks (account_id, id) WHERE erased_at IS NULL;
 CREATE INDEX tasks_running ON tasks (account_id) WHERE status IN ('queued', 'processing');
 CREATE INDEX tasks_to_start ON tasks (next_start_at)

@@ -140,7 +140,7 @@ CREATE TRIGGER failed_text_attempts_not_truncated BEFORE TRUNCATE ON failed_text
 CREATE TABLE stored_responses (
   id text COLLATE "C" PRIMARY KEY,
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
-  -- As the client got it. Upstreams choose the ids that Genway passes on, and may choose one twice.
+  -- The id in the client's answer. Upstreams choose the ids that Genway passes on, and may choose one twice.
   response_id text COLLATE "C" NOT NULL,
   item_ids text[] COLLATE "C" NOT NULL,
   previous_id text COLLATE "C",

@@ -34,7 +34,7 @@
 CREATE TABLE rate_cards (
   version text NOT NULL,
   model text NOT NULL,
-  -- Of text models: price lists may have prices for a family.
+  -- The family of a text model: price lists may have prices for a family.
   family text,
   pricing jsonb NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
@@ -145,7 +145,7 @@ CREATE TRIGGER closed_months_are_kept BEFORE UPDATE OR DELETE ON closed_months F
 CREATE TRIGGER closed_months_not_truncated BEFORE TRUNCATE ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- The current sums of a month. The checksum does not depend on the order of rows, so no month has to be sorted.
-CREATE FUNCTION books_of_month(month date, OUT transfers bigint, OUT amounts jsonb, OUT checksum numeric)
+CREATE FUNCTION ledger_of_month(month date, OUT transfers bigint, OUT amounts jsonb, OUT checksum numeric)
 LANGUAGE sql STABLE AS $$
   WITH row AS (
     SELECT kind, CASE WHEN kind = 'adjustment' AND debit = 'available' THEN -amount ELSE amount END AS amount,
@@ -200,9 +200,9 @@ CREATE TABLE billing_documents (
   number text COLLATE "C" NOT NULL UNIQUE,
   source text COLLATE "C" NOT NULL UNIQUE,
   issued_at timestamptz(3) NOT NULL DEFAULT now(),
-  -- Of an invoice, such as 2026-10.
+  -- The month of an invoice, such as 2026-10.
   month text,
-  -- Of the payment.
+  -- The reference of the payment.
   reference text,
   content jsonb NOT NULL,
   CONSTRAINT billing_documents_are_about_a_month_or_a_payment
@@ -305,7 +305,7 @@ CREATE TABLE vendor_bills (
   month date NOT NULL CHECK (month = date_trunc('month', month)::date),
   upstreams text[] NOT NULL CHECK (upstreams <> '{}'),
   columns jsonb NOT NULL,
-  -- What 1 of its currency was worth; null for US dollars.
+  -- The value of one unit of its currency; null for US dollars.
   usd_per_unit pico_usd,
   imported_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   author text NOT NULL CHECK (author <> ''),

@@ -78,7 +78,7 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     subject: 'month',
     sql: `INSERT INTO closed_months (month, author, transfers, amounts, checksum)
       SELECT month, 'ada', transfers + 1, amounts, checksum
-      FROM to_date(:month, 'YYYY-MM') AS month, books_of_month(month)`,
+      FROM to_date(:month, 'YYYY-MM') AS month, ledger_of_month(month)`,
     says: /^closed with \d+ transfers .*, now \d+ \(the same amounts\)$/,
   },
   'a balance that was changed by hand': {
