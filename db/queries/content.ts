@@ -58,6 +58,9 @@ export function isDue(time: string): string {
   return `(${time} < erase_content_before(owner)) IS TRUE`;
 }
 
+/** SQL for whether a row of `idempotency_keys` has an answer in text: calls that create something answer 201. */
+export const IS_TEXT = '(task_id IS NULL AND status = 200)';
+
 /** As {@link isDue}, for the content of a task. @param taskId SQL for the id of the task */
 export function isDueTask(taskId: string): string {
   return `(${taskId} < first_id_at('task_', erase_content_before(owner))) IS TRUE`;
@@ -228,6 +231,11 @@ export const CONTENT_SWEEPS = {
     'idempotency_keys',
     'UPDATE idempotency_keys SET encrypted_body = NULL',
     `account_id = owner.id AND encrypted_body IS NOT NULL AND ${isDueTask('task_id')}`,
+  ),
+  'answers in text of idempotent calls': changeDueRows(
+    'idempotency_keys',
+    'DELETE FROM idempotency_keys',
+    `account_id = owner.id AND ${IS_TEXT} AND ${isDue('completed_at')}`,
   ),
   'answers to forms': changeDueRows(
     'sent_forms',

@@ -2,7 +2,7 @@
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { retryOnLostConnection } from '../connections.ts';
 import type { Database } from '../database.ts';
-import { isDueTask } from './content.ts';
+import { IS_TEXT, isDue, isDueTask } from './content.ts';
 
 /** The result of claiming a key. */
 export type Claim =
@@ -61,7 +61,7 @@ export async function claimIdempotencyKey(database: Database, claim: NewClaim): 
 
   const { rows } = await database.raw<{ rows: (KeyRow & { readonly is_erased: boolean })[] }>(
     /* sql */ `
-    SELECT held.*, encrypted_body IS NULL OR ${isDueTask('task_id')} AS is_erased
+    SELECT held.*, encrypted_body IS NULL OR ${isDueTask('task_id')} OR (${IS_TEXT} AND ${isDue('completed_at')}) AS is_erased
     FROM idempotency_keys AS held JOIN accounts AS owner ON owner.id = account_id
     WHERE account_id = :accountId AND key = :key`,
     { accountId, key },
@@ -72,7 +72,8 @@ export async function claimIdempotencyKey(database: Database, claim: NewClaim): 
   if (!row.request_digest.equals(requestDigest)) return { outcome: 'different_request' };
   if (row.status === null) return { outcome: 'in_progress' };
   if (row.is_erased && row.task_id !== null) return { outcome: 'erased', status: row.status, taskId: row.task_id };
-  if (row.encrypted_body === null) return { outcome: 'in_progress' };
+  // The sweep deletes the row of an erased answer in text.
+  if (row.is_erased || row.encrypted_body === null) return { outcome: 'in_progress' };
   return { outcome: 'replay', status: row.status, encryptedBody: row.encrypted_body };
 }
 
@@ -112,18 +113,20 @@ export async function releaseIdempotencyKey(
 /**
  * Stores the response of a claim, in the transaction that the claim protects.
  *
+ * @param minutes how long the response is stored
  * @returns false if the claim was lost: the transaction must be rolled back
  */
 export async function completeIdempotencyKey(
   transaction: Database,
   { accountId, key, claimToken, status, encryptedBody }: ClaimedKey & StoredResponse,
+  minutes = IDEMPOTENCY.windowHours * 60,
 ): Promise<boolean> {
   const completed = await transaction('idempotency_keys')
     .where({ account_id: accountId, key, claim_token: claimToken })
     .whereNull('completed_at')
     .update({
       completed_at: transaction.fn.now(),
-      expires_at: transaction.raw('now() + make_interval(hours => :hours)', { hours: IDEMPOTENCY.windowHours }),
+      expires_at: transaction.raw('now() + make_interval(mins => :minutes)', { minutes }),
       status,
       encrypted_body: encryptedBody,
     });

@@ -2,14 +2,16 @@
 import { createHash } from 'node:crypto';
 import { retryOnLostConnection } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
-import { claimIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
+import { claimIdempotencyKey, completeIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
 import { findAccountTask } from '../../db/queries/tasks.ts';
 import type { Encryption } from '../../db/encryption.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { notFoundError } from '../../domain/not-found.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { TASK } from '../../domain/task-object.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
+import { storedMinutesOf } from '../text/stored-responses.ts';
 
 /** A claim on a key, which the create call must complete in the transaction that creates the resource. */
 export interface IdempotencyClaim {
@@ -27,6 +29,8 @@ export interface CreatedResponse {
 
 /** Longer than any create call takes; the key of a crashed call becomes free after this. */
 const LEASE_SECONDS = 60;
+/** The same for a call that waits for a whole answer in text. */
+const TEXT_LEASE_SECONDS = 600;
 
 /** The parts of a create call that identify the call, and where a replay is announced. */
 export interface CreateCall {
@@ -46,6 +50,7 @@ interface CreateOnce {
   readonly key?: string | undefined;
   /** The place of the task in a request that creates several equal ones. */
   readonly index?: number;
+  readonly leaseSeconds?: number;
 }
 
 /**
@@ -55,7 +60,7 @@ interface CreateOnce {
  * @param create must store the response with the claim in its own transaction, or fail
  */
 export async function createOnce(
-  { caller, context, body, key: given, index = 0 }: CreateOnce,
+  { caller, context, body, key: given, index = 0, leaseSeconds = LEASE_SECONDS }: CreateOnce,
   { database, encryption }: { database: Database; encryption: Encryption },
   create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
 ): Promise<CreatedResponse> {
@@ -65,7 +70,7 @@ export async function createOnce(
 
   const accountId = caller.account.id;
   const requestDigest = digestRequest(context.method, context.path, body);
-  const claim = await claimIdempotencyKey(database, { accountId, key, requestDigest, leaseSeconds: LEASE_SECONDS });
+  const claim = await claimIdempotencyKey(database, { accountId, key, requestDigest, leaseSeconds });
   switch (claim.outcome) {
     case 'different_request':
       throw new ServiceError(
@@ -106,6 +111,31 @@ async function createUnder(
     if (stored === null) throw error;
     return { status: stored.status, body: encryption.decrypt(stored.encryptedBody) };
   }
+}
+
+/**
+ * Generates text under the idempotency key of the call, if it has one: a repeated call gets the first answer, as long as
+ * the account's responses are stored.
+ */
+export async function generateOnce(
+  call: Omit<CreateOnce, 'index' | 'leaseSeconds'>,
+  services: { database: Database; encryption: Encryption },
+  generate: () => Promise<JsonObject>,
+): Promise<unknown> {
+  const { account } = call.caller;
+  const minutes = storedMinutesOf(account);
+  if (minutes === 0) return generate();
+  const { body } = await createOnce({ ...call, leaseSeconds: TEXT_LEASE_SECONDS }, services, async (claim) => {
+    const answer = JSON.stringify(await generate());
+    if (claim !== null) {
+      const { key, claimToken } = claim;
+      const completion = { accountId: account.id, key, claimToken, status: 200, encryptedBody: claim.encrypt(answer) };
+      // The answer is charged, so the client gets it even if it cannot be stored.
+      await completeIdempotencyKey(services.database, completion, minutes).catch(() => false);
+    }
+    return { status: 200, body: answer };
+  });
+  return JSON.parse(body);
 }
 
 /** The error for a claim whose lease expired, so that another request took it over. */

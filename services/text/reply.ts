@@ -152,7 +152,9 @@ export class BufferedReply implements Reply {
     this.#error = error;
   }
 
+  /** Keeps an answer that is complete, which may be stored for a repeated call. */
   giveUp(): void {
+    if (this.#answer !== null) return;
     this.#error = new ServiceError(
       'processing_timeout',
       'The connection was closed before the answer was complete. Send the request again.',

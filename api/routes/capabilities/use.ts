@@ -10,6 +10,7 @@ import { IDEMPOTENCY } from '../../../domain/policy.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
 import { TASK } from '../../../domain/task-object.ts';
 import { answerChat } from '../../../services/text/chat.ts';
+import { generateOnce } from '../../../services/tasks/idempotency.ts';
 import type { ApiServices } from '../../services.ts';
 import { withPrices } from '../../../services/money/customer-prices.ts';
 import { findUnavailableReason } from '../../../services/operations/unavailable-model.ts';
@@ -127,7 +128,7 @@ export const runSchema = Joi.object<Run>({
     .max(MAX_WAIT_SECONDS)
     .description('The longest wait for a task, in seconds. By default, 0. Text is always complete'),
   idempotency_key: freeText({ min: 1, max: IDEMPOTENCY.maxKeyLength }).description(
-    'Replaces the header. A repeated call with the same key returns the task of the first call',
+    'Replaces the header. A repeated call with the same key returns the task of the first call, or its text while the account’s responses are stored',
   ),
 });
 
@@ -144,8 +145,11 @@ export async function run(
 ) {
   const model = modelOf(id, services);
   assertAllowedModel(caller.key, id);
-  if (!('kind' in model)) return runText({ caller, context, id, inputs: validateText(inputs) }, services);
   const order = { ...inputs, model: id };
+  if (!('kind' in model)) {
+    const call = { caller, context, body: order, key: idempotency_key };
+    return generateOnce(call, services, () => runText({ caller, context, id, inputs: validateText(inputs) }, services));
+  }
   const parse = () =>
     model.kind === 'video' ? services.tasks.parseVideoRequest(order) : services.tasks.parseImageRequest(order);
   const checkLinks = model.kind === 'image' ? services.tasks.checkImageLinks : undefined;

@@ -573,7 +573,7 @@ export type RunCapability = {
   inputs?: {};
   /** The longest wait for a task, in seconds. By default, 0. Text is always complete */
   wait_seconds?: number;
-  /** Replaces the header. A repeated call with the same key returns the task of the first call */
+  /** Replaces the header. A repeated call with the same key returns the task of the first call, or its text while the account’s responses are stored */
   idempotency_key?: string;
 };
 

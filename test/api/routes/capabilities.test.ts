@@ -3,6 +3,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import type { JsonObject } from '../../../domain/json.ts';
+import { eventually } from '../../support/eventually.ts';
+import { rejectionOf } from '../../support/rejection.ts';
 import { type Answer, call, useTestStack } from '../../support/stack.ts';
 import { transfersOf } from '../../support/tasks.ts';
 
@@ -113,6 +115,35 @@ describe('capabilities', function () {
     const inputs = { prompt: 'Say exactly: lighthouse', system: 'Be kind.', max_tokens: 500 };
     const { body } = await post<{ data: { text: string } }>('run', { capability_id: 'textc-M3', inputs });
     expect(body.data.text).to.equal('lighthouse');
+  });
+
+  it('generate text once for one Idempotency-Key, also when the first connection is lost, and charge it once', async () => {
+    // contract 4.15:3
+    const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 5 });
+    const once = { 'Idempotency-Key': 'one-text' };
+    const inputs = { prompt: '[sim:delay_ms=1500] Say exactly: lighthouse' };
+    const run = (prompt: string, signal?: AbortSignal): Promise<Response> =>
+      fetch(`${stack.baseUrl}/v1/capabilities/run`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...once },
+        body: JSON.stringify({ capability_id: 'textc-M3', inputs: { prompt } }),
+        ...(signal && { signal }),
+      });
+    const leaving = new AbortController();
+    const lost = rejectionOf(run(inputs.prompt, leaving.signal));
+    await eventually(() => stack.database('idempotency_keys').where({ account_id: accountId }).first());
+    await eventually(async () => (await run(inputs.prompt)).status === 409);
+    leaving.abort();
+    await lost;
+    const repeated = await eventually(async () => {
+      const response = await run(inputs.prompt);
+      return response.status === 409 ? undefined : response;
+    });
+    expect([repeated.status, repeated.headers.get('idempotent-replayed')]).to.deep.equal([200, 'true']);
+    expect(await repeated.json()).to.containSubset({ data: { text: 'lighthouse', finish_reason: 'stop' } });
+    await eventually(async () => (await stack.database('text_requests').where({ account_id: accountId })).length > 0);
+    expect(await stack.database('text_requests').where({ account_id: accountId })).to.have.length(1);
+    expect((await run('Another prompt')).status).to.equal(409);
   });
 
   it('have errors that link to the documentation, and do not exist under other names', async () => {

@@ -222,6 +222,25 @@ describe('the content of an account', function () {
     expect(conflict.status).to.equal(409);
   });
 
+  it('is in no repeated answer in text from the moment of its erasure', async () => {
+    // contract 4.11:10 4.15:3
+    const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
+    const run = () =>
+      call<{ data: { text: string } }>(`${stack.baseUrl}/v1/capabilities/run`, {
+        key: apiKey,
+        headers: { 'idempotency-key': 'text' },
+        body: { capability_id: 'textg-6-sol', inputs: { prompt: `Say exactly: ${MARKER}` } },
+      });
+    expect((await run()).body.data.text).to.equal(MARKER);
+    expect((await run()).headers.get('idempotent-replayed')).to.equal('true');
+    expect(await findEncrypted(accountId)).to.deep.equal(['text']);
+    await content(accountId, 'DELETE');
+    expect((await run()).status).to.equal(409);
+    await sweep();
+    expect(await findEncrypted(accountId)).to.deep.equal([]);
+    expect((await run()).headers.get('idempotent-replayed')).to.equal(null);
+  });
+
   it('is encrypted in listed columns only, apart from secrets', async () => {
     const columns = await stack
       .database('information_schema.columns')
