@@ -1,8 +1,8 @@
 /**
- * A media task, from its reservation to its end. The workflow only orders the steps and compensates for failed ones:
- * once the price is reserved, every way out of this function passes through `settle` or `refund`.
+ * A media task: reserve, dispatch, await the result, store it, settle or refund, deliver. The workflow only orders the
+ * steps and compensates for failed ones: once the price is reserved, every way out passes through `settle` or `refund`.
  *
- * `steps.ts` has the options of the steps, `endings.ts` the meaning of their failures.
+ * `rendering.ts` has the part at the provider, `steps.ts` the options of the steps, `endings.ts` the meaning of failures.
  */
 import { allHandlersFinished, CancellationScope, condition, setCurrentDetails } from '@temporalio/workflow';
 import type { TaskFailure } from '../../domain/task.ts';
@@ -63,7 +63,7 @@ export async function mediaTask({ taskId, deadlineAt, price }: MediaTaskInput): 
   return CancellationScope.nonCancellable(() => end(run, reservationId, ending));
 }
 
-/** Tries routes until one has led to stored files. */
+/** Dispatches the job, awaits its result and stores it, on one route after the other until one has led to files. */
 async function produce(run: Run): Promise<Ending> {
   const { taskId, route, deadlineMs, cancellation } = run;
   for (;;) {
