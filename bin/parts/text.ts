@@ -2,16 +2,12 @@
 import type { Web, WebDependencies } from './web.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { observeUpstreams } from '../../services/text/observe-upstreams.ts';
-import { createFindPrices } from '../../services/money/customer-prices.ts';
-import { createFindBudget } from '../../services/money/end-user-budgets.ts';
 import { vendorOf } from '../../services/operations/media-circuits.ts';
 import { startUpstreamControl, type UpstreamControl } from '../../services/operations/upstream-control.ts';
 import { createResponseStore } from '../../services/text/stored-responses.ts';
 import { createTextService, type TextService } from '../../services/text/text-service.ts';
 import type { Config } from '../../config.ts';
 import { type CallRecorder, createCallRecorder } from '../../db/call-recorder.ts';
-import { retryOnLostConnection } from '../../db/connections.ts';
-import { hasCredit } from '../../db/queries/accounts.ts';
 import { watchOpenCircuits } from '../../telemetry/upstream-gauge.ts';
 import { openTextUpstreams } from './providers.ts';
 
@@ -64,17 +60,13 @@ export function openText(
   watchOpenCircuits(metrics.registry, () => restsOf(control));
   const responses = createResponseStore({ database, encryption, log });
   const service = createTextService({
-    get catalogue() {
-      return catalogue();
-    },
+    database,
+    catalogue,
     upstreams,
     assertEnabled: (model) => models.assertEnabled(model),
-    findPrices: createFindPrices(database),
-    findBudget: createFindBudget(database),
     billing,
     responses,
     clock,
-    hasCredit: (accountId) => retryOnLostConnection(() => hasCredit(database, accountId)),
     log,
     settings: { cutoffMs, keepAliveMs: KEEP_ALIVE_MS, stallMs: STALL_MS, readOnMs: READ_ON_MS },
   });

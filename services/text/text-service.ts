@@ -1,5 +1,11 @@
 /** Serves text: admits calls, delivers answers, and tracks the calls that are running. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Catalogue } from '../../catalogue/types.ts';
+import { retryOnLostConnection } from '../../db/connections.ts';
+import type { Database } from '../../db/database.ts';
+import { hasCredit } from '../../db/queries/accounts.ts';
+import { createFindPrices } from '../money/customer-prices.ts';
+import { createFindBudget } from '../money/end-user-budgets.ts';
 import { admit, type IncomingTextRequest } from './admit.ts';
 import { type CountRequest, countInput, type InputTokens } from './count-input.ts';
 import { deliver } from './deliver.ts';
@@ -37,7 +43,22 @@ export interface TextService {
   stop(graceMs: number): void;
 }
 
-export function createTextService(services: TextServices): TextService {
+/** What the process provides. The other services of text read its database. */
+export interface GivenTextServices extends Omit<TextServices, 'catalogue' | 'findPrices' | 'findBudget' | 'hasCredit'> {
+  readonly database: Database;
+  readonly catalogue: () => Catalogue;
+}
+
+export function createTextService({ database, catalogue, ...given }: GivenTextServices): TextService {
+  const services: TextServices = {
+    ...given,
+    get catalogue() {
+      return catalogue();
+    },
+    findPrices: createFindPrices(database),
+    findBudget: createFindBudget(database),
+    hasCredit: (accountId) => retryOnLostConnection(() => hasCredit(database, accountId)),
+  };
   const running = new Set<Promise<unknown>>();
   const departedClients = trackDepartedClients(services.settings.readOnMs);
   return {

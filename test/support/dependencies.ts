@@ -1,7 +1,5 @@
 /** The default parts of applications in tests: nothing starts workflows, and nothing moderates. */
 import type { Logger } from 'pino';
-import { createFindPrices } from '../../services/money/customer-prices.ts';
-import { createFindBudget } from '../../services/money/end-user-budgets.ts';
 import type { AppDependencies, AppSettings } from '../../api/services.ts';
 import { createResponseStore } from '../../services/text/stored-responses.ts';
 import { createTextService, type TextService } from '../../services/text/text-service.ts';
@@ -9,7 +7,6 @@ import type { TextServices, TextSettings } from '../../services/text/services.ts
 import { CATALOGUE } from './catalogue.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import { MACHINE_CLOCK } from '../../db/database-clock.ts';
-import { hasCredit } from '../../db/queries/accounts.ts';
 import type { Database } from '../../db/database.ts';
 import { createEncryption } from '../../db/encryption.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
@@ -109,7 +106,7 @@ export function testDependencies({
   };
 }
 
-interface GivenTextServices
+interface TestTextServices
   extends
     Partial<Pick<TextServices, 'clock' | 'assertEnabled' | 'responses'>>,
     Pick<TextServices, 'upstreams' | 'billing'> {
@@ -118,15 +115,17 @@ interface GivenTextServices
   readonly settings?: Partial<TextSettings>;
 }
 
-export function testTextService(database: Database, { settings = {}, ...given }: GivenTextServices): TextService {
+export function testTextService(
+  database: Database,
+  { settings = {}, catalogue, ...given }: TestTextServices,
+): TextService {
   return createTextService({
-    hasCredit: (accountId) => hasCredit(database, accountId),
+    database,
     assertEnabled: () => {},
     clock: MACHINE_CLOCK,
-    findPrices: createFindPrices(database),
-    findBudget: createFindBudget(database),
     responses: createResponseStore({ database, encryption: ENCRYPTION, log: given.log }),
     ...given,
+    catalogue: () => catalogue,
     settings: { cutoffMs: null, keepAliveMs: 15_000, stallMs: 60_000, readOnMs: 60_000, ...settings },
   });
 }
