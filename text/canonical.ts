@@ -25,6 +25,8 @@ interface Cacheable {
 export interface TextPart extends Cacheable {
   readonly type: 'text';
   readonly text: string;
+  /** Messages only: the tool to which the text refers, as its vendor's models know it with a beta. */
+  readonly toolReference?: string | undefined;
 }
 
 /** The source of the bytes of an image or file: in the request as base64, or at an address that the upstream fetches. */
@@ -94,6 +96,8 @@ export interface Tool extends Cacheable {
   readonly strict?: boolean | undefined;
   /** Messages only: the type by which the vendor's models know the tool, which the client runs. */
   readonly clientType?: string | undefined;
+  /** Messages only: fields of the client's tool that need a beta. */
+  readonly betaFields?: JsonObject | undefined;
   /** Responses only: the client knows the tool by this name, in a namespace. */
   readonly inNamespace?: { readonly namespace: string; readonly name: string } | undefined;
   /** The client's tool takes free text, which is the argument `input` here. */

@@ -27,7 +27,14 @@ export function findFieldsUnusedAfterConversion(
     const name = client.client.settingNames[setting];
     return name === undefined || !isSet(request, setting) ? [] : [name];
   });
-  return [...always, ...converted, ...settings];
+  const passedOn = client.name === upstream.name ? betaFieldNames(request) : new Set<string>();
+  return [...always, ...converted.filter((name) => !passedOn.has(name)), ...settings];
+}
+
+/** The fields of tools that upstreams of the client's own format also get in a converted request. */
+function betaFieldNames({ betas, tools }: TextRequest): ReadonlySet<string> {
+  const names = tools.flatMap(({ betaFields = {} }) => Object.keys(betaFields).map((name) => `tools.${name}`));
+  return new Set(betas === undefined ? [] : names);
 }
 
 function isSet(request: TextRequest, setting: Setting): boolean {

@@ -40,6 +40,12 @@ export function textOfToolReference(name: string): string {
   return `The tool ${name} can be called now.`;
 }
 
+/** The fields of a client's tool that need a beta; undefined if there are none. */
+export function betaFieldsOf(tool: JsonObject): JsonObject | undefined {
+  const sent = TOOL_FIELDS.filter((field) => tool[field] !== undefined);
+  return sent.length === 0 ? undefined : Object.fromEntries(sent.map((field) => [field, tool[field]]));
+}
+
 /** The fields of tools in a body that need a beta; without one they have no effect. */
 export function findBetaFields({ tools }: JsonObject, betas: readonly string[]): UnusedFields {
   const sent = arrayOf(tools).map(objectOf);
@@ -48,7 +54,7 @@ export function findBetaFields({ tools }: JsonObject, betas: readonly string[]):
   return betas.length === 0 ? { always: names, converted: [] } : { always: [], converted: names };
 }
 
-/** A client's body without what a vendor accepts only with a beta. */
+/** A body without what a vendor accepts only with a beta. */
 export function withoutBetaFields(body: JsonObject): JsonObject {
   const plain = mapItems(mapItems(body, 'tools', toolOf), 'system', withUsualScope);
   return mapItems(plain, 'messages', (message) => {

@@ -79,7 +79,12 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     metadata: request.userId === undefined ? undefined : { user_id: request.userId },
   });
   const omitted = isThinking(thinking) ? VARIETY : undefined;
-  return { path: PATH, headers: headersOf(options), body: withAllowedMarks(body), ...(omitted && { omitted }) };
+  return {
+    path: PATH,
+    headers: headersOf(options, request),
+    body: withAllowedMarks(request.betas === undefined ? withoutBetaFields(body) : body),
+    ...(omitted && { omitted }),
+  };
 }
 
 /**
@@ -108,8 +113,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   };
   const sent = compact(cacheMarksOf(request, options) === 'auto' ? withMarks(bounded) : bounded);
   const isFull = options.compatibility === 'full';
-  const headers = { ...headersOf(options), ...(betas && { 'anthropic-beta': betas.join(',') }) };
-  return { path: PATH, headers, body: isFull ? sent : withUsualCache(sent) };
+  return { path: PATH, headers: headersOf(options, request), body: isFull ? sent : withUsualCache(sent) };
 }
 
 /** The client's settings under their current name, with an effort that the model has. */
@@ -167,8 +171,12 @@ function mapBlocks(body: JsonObject, map: (block: JsonObject) => JsonObject): Js
   return mapItems(beforeMessages, 'messages', (message) => mapItems(message, 'content', inside));
 }
 
-function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {
-  return { 'x-api-key': options.apiKey, 'anthropic-version': VERSION };
+function headersOf({ apiKey }: UpstreamOptions, { betas }: TextRequest): Readonly<Record<string, string>> {
+  return {
+    'x-api-key': apiKey,
+    'anthropic-version': VERSION,
+    ...(betas && { 'anthropic-beta': betas.join(',') }),
+  };
 }
 
 interface Message {
@@ -277,7 +285,11 @@ function renderText(text: string): JsonObject[] {
 }
 
 function renderInputPart(part: InputPart): JsonObject[] {
-  if (part.type === 'text') return renderText(part.text).map((block) => marked(block, part));
+  if (part.type === 'text') {
+    const { toolReference: name, text } = part;
+    const blocks = name === undefined ? renderText(text) : [{ type: 'tool_reference', tool_name: name }];
+    return blocks.map((block) => marked(block, part));
+  }
   return [marked(part.type === 'image' ? renderImage(part) : renderFile(part), part)];
 }
 
@@ -318,10 +330,11 @@ function renderToolResult(result: ToolResultPart): JsonObject {
   return marked(block, result);
 }
 
-function renderTool({ name, description, parameters, strict, clientType }: Tool): JsonObject {
-  if (clientType !== undefined) return { type: clientType, name };
+function renderTool({ name, description, parameters, strict, clientType, betaFields }: Tool): JsonObject {
+  if (clientType !== undefined) return { type: clientType, name, ...betaFields };
   const schema = { type: 'object', ...parameters };
-  return compact({ name, description, input_schema: strict === true ? answerSchemaOf(schema) : schema, strict });
+  const inputSchema = strict === true ? answerSchemaOf(schema) : schema;
+  return compact({ name, description, input_schema: inputSchema, strict, ...betaFields });
 }
 
 function renderToolChoice({ tools, toolChoice, parallelToolCalls }: TextRequest): JsonObject | undefined {

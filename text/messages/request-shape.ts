@@ -44,7 +44,7 @@ import {
   readString,
   readText,
 } from '../read.ts';
-import { SERVER_BLOCKS, textOfToolReference } from './betas.ts';
+import { betaFieldsOf, SERVER_BLOCKS, textOfToolReference } from './betas.ts';
 import { CLIENT_TOOL_TYPE, clientToolOf } from './client-tools.ts';
 import {
   cacheMarks,
@@ -122,6 +122,7 @@ const inputBlocksOf = (marks: CacheMarks) => ({
 const toolReference = object({ tool_name: readName }, ({ tool_name: name }): TextPart => ({
   type: 'text',
   text: textOfToolReference(name),
+  toolReference: name,
 }));
 
 function userBlockOf(marks: CacheMarks) {
@@ -226,19 +227,16 @@ const toolOf = (marks: CacheMarks) =>
       input_schema: optional(JSON_SCHEMA),
       strict: optional(readBoolean),
     },
-    ({
-      type = 'custom',
-      name,
-      description,
-      input_schema: parameters,
-      strict,
-      cache_control: cacheBreakpoint,
-    }): Tool => {
+    (
+      { type = 'custom', name, description, input_schema: parameters, strict, cache_control },
+      { object: sent },
+    ): Tool => {
       const known = clientToolOf(type);
+      const common = { name, cacheBreakpoint: cache_control, betaFields: betaFieldsOf(sent) };
       return compact(
         known === undefined
-          ? { name, description, parameters, strict, cacheBreakpoint }
-          : { name, ...known, clientType: type, cacheBreakpoint },
+          ? { ...common, description, parameters, strict }
+          : { ...common, ...known, clientType: type },
       );
     },
   );

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
-import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { planConversion } from '../../../text/convert.ts';
 import { messages } from '../../../text/messages/index.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { planForwarding } from '../../../text/forward.ts';
 import { Meter } from '../../../text/meter.ts';
+import { findFieldsUnusedAfterConversion } from '../../../text/unused-fields.ts';
 
 const HEADER = 'context-management-2025-06-27, advanced-tool-use-2025-11-20,mcp-client-2025-11-20';
 const SCHEMA = { type: 'object', properties: {} };
@@ -82,20 +83,34 @@ describe('the betas of a messages client', () => {
     });
   }
 
+  function converted(upstream: WireFormatName, betas?: string) {
+    const request = messages.client.parseRequest(BODY, { compatibility: 'full', betas });
+    const options = { model: 'upstream', apiKey: 'secret', compatibility: 'full' } as const;
+    const { upstreamRequest } = planConversion(messages, FORMATS[upstream], request, options, new Meter());
+    const unused = findFieldsUnusedAfterConversion(messages, FORMATS[upstream], request);
+    return { ...upstreamRequest, unused };
+  }
+
+  it('reach a messages upstream with their fields in a converted request, as for another name of the model', () => {
+    // contract 4.8.3:18
+    const { headers, body, unused } = converted('messages', HEADER);
+    expect(headers['anthropic-beta']).to.equal('context-management-2025-06-27,advanced-tool-use-2025-11-20');
+    expect(JSON.stringify(body))
+      .to.contain('{"type":"tool_reference","tool_name":"look"}')
+      .and.not.contain('can be called');
+    const [, tool] = Array.isArray(body['tools']) ? body['tools'] : [];
+    expect(tool).to.deep.include({ defer_loading: true, input_examples: [{}], allowed_callers: ['direct'] });
+    expect(unused.filter((name) => name.startsWith('tools.'))).to.deep.equal([]);
+  });
+
   for (const upstream of WIRE_FORMAT_NAMES) {
-    it(`are left out of a converted request to ${upstream}, which has all tools`, () => {
-      const request = messages.client.parseRequest(BODY, { compatibility: 'full', betas: HEADER });
-      const options = { model: 'upstream', apiKey: 'secret', compatibility: 'full' } as const;
-      const { headers, body } = planConversion(
-        messages,
-        FORMATS[upstream],
-        request,
-        options,
-        new Meter(),
-      ).upstreamRequest;
+    const betas = upstream === 'messages' ? undefined : HEADER;
+    it(`are left out of a converted request to ${upstream} ${betas === undefined ? 'without the header' : 'with it'}`, () => {
+      const { headers, body, unused } = converted(upstream, betas);
       expect(headers).to.not.have.property('anthropic-beta');
       expect(JSON.stringify(body)).to.contain('look can be called');
       expect(JSON.stringify(body)).to.not.match(NEEDS_BETA);
+      expect(unused).to.include('tools.defer_loading');
     });
   }
 });
