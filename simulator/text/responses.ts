@@ -1,6 +1,6 @@
 /** The responses format: https://platform.openai.com/docs/api-reference/responses and …/responses-streaming */
 import { readTool, readToolChoice } from './chat-completions.ts';
-import type { Conversation, Entry } from './conversation.ts';
+import type { Conversation, Entry, OfferedTool } from './conversation.ts';
 import { badRequest } from './failure.ts';
 import { type Fields, listOf, numberOf, objectOf, readContent, stringOf } from './fields.ts';
 import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
@@ -55,7 +55,7 @@ function readConversation(body: Fields): Conversation {
     entries: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...items].flatMap((item) =>
       readItem(objectOf(item)),
     ),
-    tools: listOf(body['tools']).flatMap((tool) => readTool(objectOf(tool))),
+    tools: toolsIn(body).map(({ offered }) => offered),
     toolChoice: readToolChoice(body['tool_choice']),
     parallelCalls: body['parallel_tool_calls'] !== false,
     maxOutputTokens,
@@ -65,6 +65,37 @@ function readConversation(body: Fields): Conversation {
     answerSchema: readAnswerSchema(objectOf(objectOf(body['text'])['format'])),
     choiceCount: 1,
   };
+}
+
+/** A tool under the name by which the script knows it, and under its own name in a namespace. */
+interface NamedTool {
+  readonly offered: OfferedTool;
+  readonly own: { readonly name: string; readonly namespace?: string };
+}
+
+/** The tools of a request, those that its input adds among them. */
+function toolsIn({ tools, input }: Fields): readonly NamedTool[] {
+  const added = listOf(input)
+    .map(objectOf)
+    .filter(({ type }) => ITEMS_WITH_TOOLS.includes(stringOf(type)));
+  return [tools, ...added.map((item) => item['tools'])].flatMap(listOf).flatMap((tool) => namedTools(objectOf(tool)));
+}
+
+const ITEMS_WITH_TOOLS = ['additional_tools', 'tool_search_output'];
+
+function namedTools(tool: Fields): readonly NamedTool[] {
+  if (tool['type'] !== 'namespace') return readTool(tool).map((offered) => ({ offered, own: { name: offered.name } }));
+  const namespace = stringOf(tool['name']);
+  const inside = listOf(tool['tools']).flatMap((inner) => readTool(objectOf(inner)));
+  return inside.map((offered) => ({
+    offered: { ...offered, name: flatName(offered.name, namespace) },
+    own: { name: offered.name, namespace },
+  }));
+}
+
+/** The name of a tool in a namespace as directives write it. */
+function flatName(name: string, namespace: string): string {
+  return namespace === '' ? name : `${namespace}__${name}`;
 }
 
 function readAnswerSchema({ type, schema }: Fields): unknown {
@@ -80,7 +111,7 @@ function readItem(item: Fields): Entry[] {
         {
           kind: 'call',
           id: stringOf(item['call_id']),
-          name: stringOf(item['name']),
+          name: flatName(stringOf(item['name']), stringOf(item['namespace'])),
           arguments: stringOf(item['arguments']),
         },
       ];
@@ -178,7 +209,7 @@ function planItems(script: Script, body: Fields): readonly ItemPlan[] {
   return [
     ...(reasoning.length === 0 ? [] : [planReasoning(reasoning, body)]),
     ...(hasMessage ? [planMessage(text, statusOf(finish.reason === 'length'))] : []),
-    ...calls.map(planCall),
+    ...calls.map((call) => planCall(call, toolsIn(body))),
   ];
 }
 
@@ -228,8 +259,9 @@ function planMessage(pieces: readonly string[], status: 'completed' | 'incomplet
   };
 }
 
-function planCall({ name, arguments: text }: ScriptedCall): ItemPlan {
-  const item = { id: newId('fc_'), type: 'function_call', call_id: newId('call_'), name };
+function planCall({ name, arguments: text }: ScriptedCall, tools: readonly NamedTool[]): ItemPlan {
+  const own = tools.find(({ offered }) => offered.name === name)?.own ?? { name };
+  const item = { id: newId('fc_'), type: 'function_call', call_id: newId('call_'), ...own };
   return {
     id: item.id,
     added: { ...item, status: 'in_progress', arguments: '' },
@@ -239,7 +271,7 @@ function planCall({ name, arguments: text }: ScriptedCall): ItemPlan {
     beforeDeltas: [],
     deltaType: 'response.function_call_arguments.delta',
     deltaFields: {},
-    afterDeltas: [['response.function_call_arguments.done', { name, arguments: text }]],
+    afterDeltas: [['response.function_call_arguments.done', { name: own.name, arguments: text }]],
   };
 }
 

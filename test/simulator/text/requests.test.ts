@@ -89,6 +89,17 @@ describe('requests for simulated text', () => {
     expect(text).to.contain('"encrypted_content":"');
   });
 
+  it('get calls under the own name of a tool in a namespace, which an item of the input may bring', async () => {
+    const tools = [{ type: 'namespace', name: 'functions', tools: [{ type: 'function', name: 'wait' }] }];
+    const prompt = 'Hi [sim:tool=functions__wait]';
+    const message = { role: 'user', content: prompt };
+    for (const fields of [{ tools }, { input: [{ type: 'additional_tools', tools }, message] }]) {
+      for (const stream of [false, true]) {
+        expect((await ask(responses, fields, prompt, stream)).text).to.include('"name":"wait","namespace":"functions"');
+      }
+    }
+  });
+
   it('get the events of the responses format in order, numbered without gaps', async () => {
     const { text } = await ask(responses, {}, '[sim:reasoning=1,say=Yes,tool=look]', true);
     const events = [...text.matchAll(/^event: (.+)\ndata: (.+)$/gm)].map(([, name, data = '']) => {
