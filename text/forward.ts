@@ -11,6 +11,7 @@ import { cutShort } from './normalize.ts';
 import { repairEvent } from './repair-event.ts';
 import { signaturesOf } from './signatures.ts';
 import { ReadableEvents } from './skip-unreadable.ts';
+import { malformedAnswer } from './upstream-errors.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
 import type {
@@ -59,9 +60,10 @@ export function planForwarding(
   return {
     upstreamRequest,
     checkResult: (answer) => {
+      if (!isObject(answer)) throw malformedAnswer();
       for (const event of upstream.parseResult(answer)) meter.see(event);
       if (!meter.finished) throw cutShort();
-      return isObject(answer) ? places.inAnswer(repairer.repairResult(answer), mark) : answer;
+      return places.inAnswer(repairer.repairResult(answer), mark);
     },
     forwardStream: () => new Forwarder(upstream, repairer, markEvent, upstreamRequest.shouldKeepEvent, meter),
   };

@@ -56,6 +56,31 @@ function forwardUntilFailure(text: string): { passed: string; error: unknown } {
 }
 
 describe('the identity path', () => {
+  it('adds no message item to a response whose reasoning used all tokens', () => {
+    // contract 4.8.2:40
+    const output = [{ id: 'rs_1', type: 'reasoning', summary: [] }];
+    const response = {
+      id: 'resp_1',
+      status: 'incomplete',
+      incomplete_details: { reason: 'max_output_tokens' },
+      output,
+      usage: { input_tokens: 4, output_tokens: 16, output_tokens_details: { reasoning_tokens: 16 } },
+    };
+    const bytes = Buffer.from(
+      [
+        { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
+        { type: 'response.output_item.done', output_index: 0, item: output[0] },
+        { type: 'response.incomplete', response },
+      ]
+        .map((event) => `data: ${JSON.stringify(event)}\n\n`)
+        .join(''),
+    );
+    const meter = new Meter();
+    const passed = runStage([bytes], fromBytes(plan(FORMATS.responses, meter).forwardStream()));
+    expect(Buffer.concat(passed).toString()).to.equal(bytes.toString());
+    expect(meter.usage).to.include({ outputTotal: 16 });
+  });
+
   for (const format of WIRE_FORMAT_NAMES.map((name) => FORMATS[name])) {
     it(`passes the bytes of ${format.name} on unchanged, for any split, and measures them`, () => {
       // contract 4.8:35 4.8.2:31

@@ -19,14 +19,18 @@ import {
 import { settleUsage } from '../usage.ts';
 import { PartialArguments } from './partial-arguments.ts';
 
-/** The events of a complete response, which has the shape of one stream event. */
+/**
+ * The events of a complete response, which has the shape of one stream event, or of a list of stream events, as
+ * upstreams that ignore `alt=sse` send it.
+ */
 export function parseResult(body: unknown): StreamEvent[] {
-  if (!isObject(body)) throw malformedAnswer();
+  const responses = Array.isArray(body) ? body : [body];
+  if (!responses.every(isObject)) throw malformedAnswer();
   const events: StreamEvent[] = [];
   const emit = (event: StreamEvent): void => void events.push(event);
   const parser = new NativeStreamParser();
-  parser.takeWhole(body, emit);
-  if (arrayOf(body['candidates']).length === 0) throw malformedAnswer();
+  parser.takeWhole(responses, emit);
+  if (responses.every((response) => arrayOf(response['candidates']).length === 0)) throw malformedAnswer();
   return events;
 }
 
@@ -88,8 +92,8 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   }
 
   /** Takes a complete answer, which has ended even without a reason. */
-  takeWhole(response: JsonObject, emit: Emit<StreamEvent>): void {
-    this.takeResponse(response, emit);
+  takeWhole(responses: readonly JsonObject[], emit: Emit<StreamEvent>): void {
+    for (const response of responses) this.takeResponse(response, emit);
     for (const choice of this.#choices) if (!this.#finishes.has(choice)) this.#finishes.set(choice, '');
     this.end(emit);
   }

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import type { TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
+import { inArray } from '../../../text/generate-content/array-stream.ts';
 import { runStage } from '../../../text/stage.ts';
 import { usageOf } from '../../../domain/text-tokens.ts';
 import { eventsOf, resultOf } from '../../text/answers.ts';
@@ -49,11 +50,18 @@ function answerTo({ url = '' }: IncomingMessage, body: string): { readonly isStr
   return { isStream, text };
 }
 
+/** The native stream as a list, which the vendor sends without `alt=sse`. */
+function listedAnswer(): string {
+  const render = FORMATS['generate-content'].client.renderStream(renderContext());
+  return runStage(eventsOf(ANSWER), inArray(render)).join('');
+}
+
 describe('an upstream that ignores whether to stream', () => {
   let typeOf: (isStream: boolean) => string | undefined;
   let before = '';
+  let isListed = false;
   const scripted = useScriptedUpstream((request, response, body) => {
-    const { isStream, text: answer } = answerTo(request, body);
+    const { isStream, text: answer } = isListed ? { isStream: false, text: listedAnswer() } : answerTo(request, body);
     const type = typeOf(isStream);
     if (type !== undefined) response.setHeader('content-type', type);
     response.end(before + answer);
@@ -68,6 +76,7 @@ describe('an upstream that ignores whether to stream', () => {
   beforeEach(() => {
     typeOf = (isStream) => (isStream ? 'text/event-stream; charset=utf-8' : 'application/json');
     before = '';
+    isListed = false;
     text.outcomes.length = 0;
   });
 
@@ -107,6 +116,16 @@ describe('an upstream that ignores whether to stream', () => {
     before = '\n \n';
     typeOf = (isStream) => (isStream ? 'text/event-stream' : undefined);
     for (const client of WIRE_FORMAT_NAMES) await expectAnswer(client, modelOf('chat-completions'), true);
+  });
+
+  it('is read as a list of stream events, whatever the client’s format', async () => {
+    // contract 4.8:42
+    isListed = true;
+    for (const client of WIRE_FORMAT_NAMES) {
+      for (const model of [modelOf('generate-content'), renamedOf('generate-content')]) {
+        await expectAnswer(client, model, true);
+      }
+    }
   });
 
   it('is joined from several calls', async () => {
