@@ -6,7 +6,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { expect } from 'chai';
-import { createS3Storage } from '../../storage/s3.ts';
+import { createS3Storage, findRegion } from '../../storage/s3.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { s3ServerObstacle, startS3Server } from '../../lab/stack/s3-server.ts';
 import type { S3Server } from '../../lab/stack/s3-server.ts';
@@ -79,5 +79,23 @@ describe('storage/s3', () => {
     });
     const put = nowhere.put('a.png', chunksOf(Buffer.from('x')), { contentType: 'image/png', maxBytes: 10 });
     expect(await put.catch((error: unknown) => error)).to.have.property('name', 'NoSuchBucket');
+  });
+});
+
+describe('the region of the bucket', () => {
+  const before = { ...process.env };
+  afterEach(() => void (process.env = { ...before }));
+
+  it('comes from AWS_REGION', async () => {
+    process.env['AWS_REGION'] = 'auto';
+    expect(await findRegion()).to.equal('auto');
+  });
+
+  it('must be named: otherwise the error names AWS_REGION', async () => {
+    delete process.env['AWS_REGION'];
+    process.env['AWS_CONFIG_FILE'] = process.env['AWS_SHARED_CREDENTIALS_FILE'] = '/dev/null';
+    expect(await findRegion().catch((error: unknown) => error))
+      .to.have.property('message')
+      .that.matches(/^Set AWS_REGION/);
   });
 });
