@@ -12,11 +12,11 @@ import { loadRecoveryConfig } from '../../config.ts';
 import { copyDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { finishAsFailed } from '../support/factories.ts';
-import { runGenway } from '../support/genway.ts';
 import { reconcile } from '../support/reconciliations.ts';
 import { claimTestNamespace } from '../support/services.ts';
 import { useTestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
+import { runProgram } from '../support/program.ts';
 import { type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
 import { createWebhookClient } from '../support/webhooks.ts';
 
@@ -224,8 +224,11 @@ describe('recovery', function () {
   }
 
   it('the command reports a missing setting in one sentence', async () => {
-    const genway = (env: Readonly<Record<string, string>>) =>
-      runGenway(['recover', '--dry-run', '--no-files'], { ...stack.environment, ...env });
+    const genway = async (env: Readonly<Record<string, string>>) => {
+      const words = ['recover', '--dry-run', '--no-files'];
+      const { stdout, stderr } = await runProgram('genway', words, { ...stack.environment, ...env });
+      return stdout + stderr;
+    };
     expect(await genway({})).to.match(/^unfinished tasks: \d+$/m);
     expect(await genway({ TEMPORAL_NAMESPACE: 'nowhere' })).to.match(
       /^Temporal at \S+ cannot describe the namespace nowhere .*\n$/,

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { checkSecrets, countKeysUnderOtherPeppers, recordSecrets, pepperMark } from '../../../db/queries/secrets.ts';
 import { reencrypt, type ReencryptedTable } from '../../../db/reencrypt.ts';
 import { createEncryption } from '../../../db/encryption.ts';
+import { insertStoredResponses } from '../../../db/queries/stored-responses.ts';
 import { findUserSecrets } from '../../../db/queries/users.ts';
 import { newId } from '../../../domain/ids.ts';
 import { OperatorError } from '../../../domain/operator-error.ts';
@@ -88,14 +89,27 @@ describe('the secrets of a database', () => {
       request_digest: randomBytes(32),
       encrypted_answer: before.encryption.encrypt('{}', 'form'),
     });
+    await insertStoredResponses(database, [
+      {
+        id: 'response',
+        accountId: account.id,
+        responseId: 'resp_1',
+        itemIds: [],
+        previousId: null,
+        encryptedContent: before.encryption.encrypt('{}', 'response'),
+        createdAt: new Date(),
+        minutes: 60,
+      },
+    ]);
     const last = async (): Promise<Record<string, number>> => {
       const steps: ReencryptedTable[] = [];
       for await (const step of reencrypt(database, during.encryption)) steps.push(step);
       return Object.fromEntries(steps.map(({ table, changed }) => [table, changed]));
     };
-    expect(await last()).to.deep.equal({ webhook_endpoints: 1, users: 1, idempotency_keys: 1, sent_forms: 1 });
-    const nothing = { webhook_endpoints: 0, users: 0, idempotency_keys: 0, sent_forms: 0 };
-    expect(await last(), 'once').to.deep.equal(nothing);
+    const tables = ['webhook_endpoints', 'users', 'idempotency_keys', 'stored_responses', 'sent_forms'];
+    const each = (changed: number) => Object.fromEntries(tables.map((table) => [table, changed]));
+    expect(await last()).to.deep.equal(each(1));
+    expect(await last(), 'once').to.deep.equal(each(0));
     await recordSecrets(database, during);
     await checkSecrets(database, after);
     expect(await refused(before)).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt/);
