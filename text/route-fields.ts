@@ -1,6 +1,6 @@
 /** The fields that a route removes from requests, sets or renames, because its upstream refuses or needs them. */
 import { isObject, type JsonObject } from '../domain/json.ts';
-import type { WireFormat } from './wire-format.ts';
+import type { UpstreamHalf, WireFormat } from './wire-format.ts';
 
 /** The upstream's names of fields; points lead into objects: `generationConfig.topK`. */
 export interface RouteFields {
@@ -36,9 +36,13 @@ export function adaptBody(sent: JsonObject, { drop = [], set = {}, rename = {} }
   return { body, unused };
 }
 
-/** The client's names of an upstream's fields. A field that the client's format does not have keeps its name. */
-export function namesForClient(client: WireFormat, upstream: WireFormat, paths: readonly string[]): readonly string[] {
-  const settings = Object.entries(upstream.client.settingNames);
+/** The client's names of an upstream's fields. A field that either format does not have for clients keeps its name. */
+export function namesForClient(
+  client: WireFormat,
+  upstream: UpstreamHalf | WireFormat,
+  paths: readonly string[],
+): readonly string[] {
+  const settings = 'client' in upstream ? Object.entries(upstream.client.settingNames) : [];
   const known: Readonly<Record<string, string | undefined>> = client.client.settingNames;
   return paths.map((path) => {
     const [setting = ''] = settings.find(([, name]) => name === path) ?? [];

@@ -197,7 +197,7 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
 
   return {
     async write({ number, allowanceRequests, settlements, mayBeRecorded = false, wantsAll = false }) {
-      const { rows } = await database.raw<{ rows: { written: WrittenJson }[] }>(WRITE, {
+      const statement = database.raw<{ rows: { written: WrittenJson }[] }>(WRITE, {
         processId,
         number,
         asks: allowanceRequestsJson(allowanceRequests),
@@ -206,6 +206,8 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
         wantsAll,
         ...freeRequestsPerMinute,
       });
+      // With a name, each connection prepares the statement once.
+      const { rows } = await statement.options({ name: 'write_text' });
       return toWritten(onlyRow(rows).written);
     },
     ping: async () => database.raw('SELECT 1'),
