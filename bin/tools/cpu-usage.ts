@@ -4,11 +4,9 @@
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { processStat } from '../stack/process-stat.ts';
+import { processTimes } from '../stack/process-stat.ts';
 import { descendantsOf } from './watch-tests.ts';
 
-/** `getconf CLK_TCK`, which is 100 on every Linux that Node supports. */
-const TICKS_PER_S = 100;
 const FILES = 'files.jsonl';
 const DEAREST_FILES = 30;
 
@@ -28,8 +26,7 @@ export function recordFileUsage(folder: string, usage: FileUsage): void {
 
 /** The processor time of a process and of its children that have ended, in seconds; 0 outside Linux. */
 export function cpuSecondsOf(pid: number | 'self'): number {
-  const [utime, stime, cutime, cstime] = processStat(pid).slice(11, 15).map(Number);
-  return ((utime ?? 0) + (stime ?? 0) + (cutime ?? 0) + (cstime ?? 0)) / TICKS_PER_S;
+  return processTimes(pid)?.withEndedChildrenS ?? 0;
 }
 
 /** Samples the descendants of this process. The time of a process after its last sample counts as `between samples`. */
@@ -40,14 +37,13 @@ export function createCpuSampler() {
   return {
     sample: () => {
       for (const pid of descendantsOf(process.pid)) {
-        const stat = processStat(pid);
-        const [utime = 0, stime = 0] = stat.slice(11, 13).map(Number);
-        // A process id is used again; a process id with its start is not.
-        const key = `${pid} ${stat[19]}`;
+        const times = processTimes(pid);
+        if (times === null) continue;
+        const key = `${pid} ${times.startTicks}`;
         const kind = kinds.get(key) ?? kindOf(pid);
         // A child has the command of its parent until it executes its own.
         if (samples.has(key)) kinds.set(key, kind);
-        samples.set(key, { kind, cpuS: (utime + stime) / TICKS_PER_S });
+        samples.set(key, { kind, cpuS: times.ownS });
       }
     },
     /** The seconds of each kind, the dearest first. */
