@@ -20,7 +20,8 @@ import { createSumMonth } from '../services/money/month-sums.ts';
 import { createImageLinkCheck } from '../services/tasks/image-links.ts';
 import { cacheByCatalogue } from '../services/cache-by-catalogue.ts';
 import { createJudge, createModeration } from '../services/text/moderate.ts';
-import { createAddressCheck, isPublicHttpsUrl } from '../services/public-address.ts';
+import { isPublicHttpsUrl } from '../providers/guard/public-url.ts';
+import { createPublicUrlCheck } from '../services/check-public-url.ts';
 import { createReadStatus } from '../services/operations/public-status.ts';
 import type { MoneyServices } from '../services/services.ts';
 import { createReadWaitedTask } from '../services/tasks/waited-task.ts';
@@ -44,7 +45,7 @@ export function createServices(dependencies: AppDependencies, endpoints: readonl
     text,
     clock: given.clock,
     publicUrl: settings.publicUrl,
-    checkPublicAddress: createAddressCheck(settings),
+    checkPublicUrl: createPublicUrlCheck(settings),
     get catalogue() {
       return given.catalogue();
     },

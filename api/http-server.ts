@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { presentError } from '../domain/error-envelope.ts';
-import { afterReading } from '../domain/after-reading.ts';
+import { afterPendingReads } from '../domain/after-pending-reads.ts';
 import { UNREAD_LIMITS, UnreadAnswers, type UnreadLimits } from './unread-answers.ts';
 
 export interface RunningServer {
@@ -94,7 +94,7 @@ export async function listen(
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isHeadersTimeout = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && use.underWay(socket) === 0;
     if (!isHeadersTimeout) return refuseGarbage(error, socket);
-    afterReading(() => {
+    afterPendingReads(() => {
       if (use.underWay(socket) === 0) refuseGarbage(error, socket);
     });
   });
@@ -165,7 +165,7 @@ function closeUnreadConnections(server: Server, use: Use, unreadMs: number): voi
       return;
     }
     const { bytesRead, writableLength } = socket;
-    afterReading(() => {
+    afterPendingReads(() => {
       if (socket.bytesRead > bytesRead || socket.writableLength < writableLength) socket.setTimeout(unreadMs);
       else socket.destroy();
     });

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { badRequest, ServiceError } from '../domain/errors.ts';
-import { afterReading } from '../domain/after-reading.ts';
+import { afterPendingReads } from '../domain/after-pending-reads.ts';
 import { BodyBytes } from '../domain/body-bytes.ts';
 
 export const PACE_CHECK_MS = 10_000;
@@ -121,7 +121,7 @@ function watchPace(request: IncomingMessage, paceCheckMs: number): { readonly to
       seenBytes = bytesRead;
       if (isSlow && !request.complete && request.readableLength === 0) reject(bodyTooSlow());
     };
-    timer = setInterval(() => afterReading(check), paceCheckMs);
+    timer = setInterval(() => afterPendingReads(check), paceCheckMs);
   });
   tooSlow.catch(() => {});
   return { tooSlow, stop: () => clearInterval(timer) };

@@ -1,4 +1,4 @@
-/** Describes the models of a catalogue in words and decimals, and the changes between two catalogues. */
+/** Describes the models of a catalogue as text with decimals, and the changes between two catalogues. */
 import type { ModelParameters, ParameterSchema } from '../domain/model-parameters.ts';
 import type { RouteCost } from '../domain/media-route.ts';
 import { formatUsd } from '../domain/money.ts';

@@ -39,7 +39,7 @@ export interface FieldProblem {
   readonly message: string;
 }
 
-/** Returns null if no single field is wrong, or if the console has no words for the broken rule. */
+/** Returns null if no single field is wrong, or if the console has no message for the broken rule. */
 export function fieldProblemOf(error: ServiceError, { faults, language }: Texts): FieldProblem | null {
   if (error instanceof FormError) return error.field === null ? null : { field: error.field, message: error.message };
   if (error.fieldFault === null) return null;

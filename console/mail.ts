@@ -10,7 +10,7 @@ import type { ApiServices } from '../api/services.ts';
 import { endInvitationMail } from '../db/queries/invitations.ts';
 import { claimLinkMail, type LinkMail, removeLinkMail } from '../db/queries/link-mails.ts';
 import { findUserByEmail, type User } from '../db/queries/users.ts';
-import { repeat, type Repetition } from '../domain/repeat.ts';
+import { repeat, type Repetition } from '../domain/background-loop.ts';
 import { textsIn } from './texts/texts.ts';
 
 interface MailDependencies extends Pick<ApiServices, 'database' | 'log' | 'publicUrl'> {

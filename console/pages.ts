@@ -1,5 +1,5 @@
 /** All pages of the console. The first page with a matching path handles a request. */
-import { showOutcome } from './once.ts';
+import { showOutcome } from './idempotent-forms.ts';
 import { everybody, type Page } from './page.ts';
 import { billingPages } from './pages/billing/pages.tsx';
 import { endUserPages } from './pages/end-users/pages.tsx';

@@ -16,7 +16,7 @@ import { assets } from './assets.ts';
 import { Form, readForm, readFormWithFile } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
 import { render, type SignedIn } from './html/layout.tsx';
-import { findEarlierOutcome, formToSend, once, statusOf } from './once.ts';
+import { findEarlierOutcome, formToSend, once, statusOf } from './idempotent-forms.ts';
 import {
   type Cookie,
   type Done,

@@ -1,8 +1,8 @@
 /** Sums the calls of upstreams in this process, and reports them to the database for all processes to read. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { addCalls, countCall, newCallSum, type RunningCallSum } from '../domain/call-sum.ts';
-import { repeat } from '../domain/repeat.ts';
+import { addCalls, countCall, newCallSum, type RunningCallSum } from '../domain/upstream-calls.ts';
+import { repeat } from '../domain/background-loop.ts';
 import { type Database, isUnstorable } from './database.ts';
 import {
   type CallFailure,

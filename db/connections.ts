@@ -7,7 +7,7 @@
  */
 import { Socket } from 'node:net';
 import { type Client, type ClientConfig, DatabaseError } from 'pg';
-import { afterReading } from '../domain/after-reading.ts';
+import { afterPendingReads } from '../domain/after-pending-reads.ts';
 
 export interface ConnectionLimits {
   /** The server cancels a statement after this; 0 for never. */
@@ -91,7 +91,7 @@ export function watchConnection(client: Client, silenceMs: number): void {
     if (!isBusy(client)) return;
     const { bytesRead } = stream;
     // If this process was stalled, there may be data that it has not read yet.
-    afterReading(() => {
+    afterPendingReads(() => {
       if (!isBusy(client) || stream.bytesRead !== bytesRead || stream.destroyed) return;
       // Destroys idle connections first, so that a retry does not pick one of them.
       const silentSinceMs = performance.now() - silenceMs;

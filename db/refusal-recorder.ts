@@ -1,7 +1,7 @@
 /** Collects the refused calls of keys in this process, and writes them in batches, for the pages of the keys. */
 import type { Logger } from 'pino';
 import { REFUSED_CALLS } from '../domain/policy.ts';
-import { repeat } from '../domain/repeat.ts';
+import { repeat } from '../domain/background-loop.ts';
 import type { Database } from './database.ts';
 import { type RefusedCall, type RefusedCalls, recordRefusedCalls } from './queries/refused-calls.ts';
 

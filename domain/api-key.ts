@@ -1,4 +1,4 @@
-/** Decides whether an API key may be used, and words the refusals: contract 5. */
+/** Decides whether an API key may be used, and writes the refusals: contract 5. */
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 

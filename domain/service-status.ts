@@ -1,5 +1,5 @@
 /** The public status of the gateway's services: contract 4.12. */
-import { MIN_CALLS } from './call-sum.ts';
+import { MIN_CALLS } from './upstream-calls.ts';
 
 export const SERVICE_STATUSES = ['operational', 'degraded', 'outage'] as const;
 export type ServiceStatus = (typeof SERVICE_STATUSES)[number];

@@ -125,7 +125,7 @@ export interface Services extends Resources {
   /** The public address of the api process, without a trailing slash. */
   readonly publicUrl: string;
   /** @throws ServiceError `bad_request` for a link that may not be followed */
-  readonly checkPublicAddress: (url: string) => Promise<void>;
+  readonly checkPublicUrl: (url: string) => Promise<void>;
   readonly tasks: TaskServices;
   readonly moderation: ModerationServices;
   readonly money: MoneyServices;

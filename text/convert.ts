@@ -4,7 +4,7 @@ import type { StreamEvent, TextRequest } from './canonical.ts';
 import { collect } from './collect.ts';
 import { withFittingSchemas } from './fit-schemas.ts';
 import { readEvents, type Frame } from './frames.ts';
-import type { JoinedCall } from './join-calls.ts';
+import type { JoinedChoice } from './join-choices.ts';
 import { limitChoices } from './limit-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
@@ -69,7 +69,7 @@ export function planConversion(
   request: TextRequest,
   options: UpstreamOptions,
   meter: Meter,
-  joined: JoinedCall | null = null,
+  joined: JoinedChoice | null = null,
 ): Conversion {
   const cuts = stopSequencesToCut(client, upstream, request);
   const signatures = signaturesOf(options.origin);
@@ -114,7 +114,7 @@ export function planUnexpectedAnswer(
 function normalized(
   { sampling }: TextRequest,
   meter: Meter,
-  joined: JoinedCall | null,
+  joined: JoinedChoice | null,
 ): Stage<StreamEvent, StreamEvent> {
   const kept = chain(meter.stage(), limitChoices(joined === null ? (sampling.choiceCount ?? 1) : 1));
   return chain(kept, normalize());
@@ -126,7 +126,7 @@ function convertAnswer(
   { upstream }: UpstreamHalf,
   between: Stage<StreamEvent, StreamEvent>,
   meter: Meter,
-  joined: JoinedCall | null,
+  joined: JoinedChoice | null,
 ): AnswerConversion {
   const renderWhole = (events: readonly StreamEvent[], context: RenderContext): JsonObject | null => {
     const whole = joined === null ? events : joined.calls.add(events);

@@ -11,7 +11,7 @@ import { OperatorError } from '../../domain/operator-error.ts';
 import type { Administration } from './administration.ts';
 
 /**
- * A command and the `operationId` of the endpoint that it calls. The usage consists of the words of the command and its
+ * A command and the `operationId` of the endpoint that it calls. The usage consists of the names of the command and its
  * arguments, which are parameters of the path or fields of the query or the body. All other fields are options. The
  * columns of a list are separated by spaces.
  */
@@ -31,20 +31,20 @@ type Given = string | boolean | undefined;
 
 const ADMIN_PATH = '/admin/v1';
 
-/** Adds a command to a program, in the groups that its words name. */
+/** Adds a command to a program, in the groups that its usage names. */
 export function addEndpointCommand(
   program: Command,
   [usage, call, columns = '', role]: EndpointCommand,
   admin: Administration,
 ): void {
   const operation = operationOf(call);
-  const words = usage.split(' ');
-  const names = words.filter((word) => /^[a-z]/.test(word));
-  const parameters = words.slice(names.length).map((word) => word.slice(1, -1));
+  const parts = usage.split(' ');
+  const names = parts.filter((part) => /^[a-z]/.test(part));
+  const parameters = parts.slice(names.length).map((part) => part.slice(1, -1));
   const inputs = inputsOf(operation);
 
   const group = names.slice(0, -1).reduce(groupOf, program);
-  const command = group.command([names.at(-1), ...words.slice(names.length)].join(' '), {
+  const command = group.command([names.at(-1), ...parts.slice(names.length)].join(' '), {
     isDefault: role === 'default',
   });
   command.description(operation.summary);

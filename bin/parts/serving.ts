@@ -9,14 +9,14 @@ import { warnOfPlainHttp } from './plain-http.ts';
 import { createLog } from './process.ts';
 import { openText } from './text.ts';
 import { watchDatabase } from './watch-database.ts';
-import { openWeb } from './web.ts';
+import { openHttpProcess } from './http-process.ts';
 
 /** @param cutoffMs the time limit of text requests without streaming; null for none */
 export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs: number | null) {
   const log = createLog(kind, config);
   const tracing = await openTracing(kind, config.tracing);
   warnOfPlainHttp(config, log);
-  const web = await openWeb(kind, config, log, tracing);
+  const web = await openHttpProcess(kind, config, log, tracing);
   const { clock } = web.dependencies;
   const text = openText(config, web, cutoffMs);
   const checkStarted = startWithRetries(log, async () => {

@@ -1,5 +1,5 @@
 /** The text service, which runs in the api process and in the text process. */
-import type { Web, WebDependencies } from './web.ts';
+import type { HttpProcess, HttpDependencies } from './http-process.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { observeUpstreams } from '../../services/text/observe-upstreams.ts';
 import { vendorOf } from '../../services/operations/media-circuits.ts';
@@ -39,7 +39,7 @@ export const READ_ON_MS = 50_000_000;
 /** @param cutoffMs the time limit of requests without streaming; null for none */
 export function openText(
   config: Config,
-  { files, dependencies }: Pick<Web, 'files' | 'dependencies'>,
+  { files, dependencies }: Pick<HttpProcess, 'files' | 'dependencies'>,
   cutoffMs: number | null,
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
@@ -93,6 +93,6 @@ function restsOf(control: UpstreamControl): { upstream: string; model: string; c
     .flatMap(({ name: upstream, model, cause }) => (cause === null ? [] : [{ upstream, model, cause }]));
 }
 
-function openBilling(config: Config, { database, catalogue, log, metrics }: WebDependencies): TextBillingService {
+function openBilling(config: Config, { database, catalogue, log, metrics }: HttpDependencies): TextBillingService {
   return createTextBilling({ database, databaseUrl: config.database.url, catalogue: catalogue(), log, metrics });
 }

@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import type { Logger } from 'pino';
 import { connectionConfig, SERVING_LIMITS } from '../../db/connections.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
-import { repeat } from '../../domain/repeat.ts';
+import { repeat } from '../../domain/background-loop.ts';
 
 export interface DatabaseWatch {
   stop(): void;

@@ -8,7 +8,7 @@ import type { Registry } from 'prom-client';
 import type { ConfigurationControl } from '../../services/operations/configuration-control.ts';
 import type { FilesConfig } from '../../config.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
-import { repeat } from '../../domain/repeat.ts';
+import { repeat } from '../../domain/background-loop.ts';
 import { watchConfiguration } from '../../telemetry/configuration-gauge.ts';
 import { ActiveConfiguration, type FilesOptions, type ConfigurationListener } from './active-configuration.ts';
 import { configuredPaths, type OperatorFiles } from './operator-files.ts';

@@ -82,7 +82,7 @@ try {
   passed = await runMocha(environment, {
     // With one job, mocha would run the tests in its own process, and killing a hanging test would kill mocha.
     jobs: Math.max(2, Math.min(availableParallelism() + (waits ? MORE_JOBS_THAN_CORES : 0), MAX_TEST_PROCESSES)),
-    words: [...options, ...files.map(({ file }) => file)],
+    args: [...options, ...files.map(({ file }) => file)],
   });
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
@@ -134,7 +134,7 @@ async function startServices(needed: ReadonlySet<Service>): Promise<NodeJS.Proce
 
 async function runMocha(
   env: NodeJS.ProcessEnv,
-  { jobs, words }: { readonly jobs: number; readonly words: readonly string[] },
+  { jobs, args }: { readonly jobs: number; readonly args: readonly string[] },
 ): Promise<boolean> {
   child = await startProcess({
     command: process.execPath,
@@ -146,7 +146,7 @@ async function runMocha(
       '--exit',
       `--reporter-option=rules=${rulesPage}`,
       ...(process.stdout.isTTY ? ['--color'] : []),
-      ...words,
+      ...args,
     ],
     env,
     // Mocha forwards this signal to the processes that run the tests.
@@ -173,9 +173,9 @@ function parseArguments(given: readonly string[]) {
     if (name === '') break;
     settings.set(name, value);
   }
-  const words = given.slice(settings.size);
-  const firstOption = words.findIndex((word) => word.startsWith('-'));
-  const paths = firstOption === -1 ? words : words.slice(0, firstOption);
+  const args = given.slice(settings.size);
+  const firstOption = args.findIndex((word) => word.startsWith('-'));
+  const paths = firstOption === -1 ? args : args.slice(0, firstOption);
   const names = new Set((paths.length > 0 ? paths : [ALL_TESTS]).flatMap(testFiles));
   const files = [...names].map((file) => ({ file, needs: readTestNeeds(file) }));
   const tier = settings.get('tier');
@@ -183,7 +183,7 @@ function parseArguments(given: readonly string[]) {
     files: files
       .filter(({ needs }) => tier === undefined || needs.tier === tier)
       .sort((one, other) => rank(one) - rank(other)),
-    options: words.slice(paths.length),
+    options: args.slice(paths.length),
     limitS: Number(settings.get('limit-s') ?? RUN_LIMIT_S),
     silenceS: Number(settings.get('silence-s') ?? SILENCE_LIMIT_S),
   };

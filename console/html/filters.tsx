@@ -43,7 +43,7 @@ export function Filters({ downloads, hasViews = true, keeps = [], children }: Fi
 }
 
 type ChoiceFilterProps = Labelled & {
-  /** The words for "all values". */
+  /** The label of "all values". */
   readonly all: string;
   readonly values: readonly string[];
   readonly field?: string;

@@ -1,4 +1,4 @@
-/** The fields of every form that sets a password, and the words for each fault of a password. */
+/** The fields of every form that sets a password, and the message of each fault of a password. */
 import { PASSWORD_LENGTH } from '../../services/people/passwords.ts';
 import type { passwordFault } from '../../services/people/sign-in.ts';
 import type { Texts } from '../texts/texts.ts';

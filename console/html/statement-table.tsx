@@ -8,7 +8,7 @@ import { useTexts } from './page-context.ts';
 interface StatementTableProps {
   readonly lines: readonly StatementLine[];
   readonly label: string;
-  /** The words for each line; a line without words shows its name. */
+  /** The label of each line; a line without a label shows its name. */
   readonly names: Readonly<Record<string, string>>;
   /** For the statement of a customer; the seller is null if none is set. */
   readonly parties?: { readonly seller: Party | null; readonly customer: Party };

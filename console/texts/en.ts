@@ -1,4 +1,4 @@
-/** The words of the console in English. Every other language is a file like this one. */
+/** The texts of the console in English. Every other language is a file like this one. */
 import { TIMELINE_TEXTS } from '../../services/tasks/timeline-texts.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 
@@ -1250,7 +1250,7 @@ export const en = {
       `${failures} of ${requests} calls failed in ${minutes} minutes`,
     unknownWord: (word: string) =>
       `the state “${word}” repeats; Genway does not know it, so tasks wait until their deadline`,
-    concerns: {
+    problems: {
       database: 'Not ready',
       temporal: 'Not ready',
       circuit: 'Upstream out of service',

@@ -58,7 +58,7 @@ export const OUTCOMES_ZH = {
 };
 
 export const TIMELINE_ZH: TimelineTexts = {
-  words: {
+  labels: {
     ...STATUSES_ZH,
     ...STATES_ZH,
     ...ERROR_CODES_ZH,

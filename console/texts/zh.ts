@@ -1,4 +1,4 @@
-/** The words of the console in simplified Chinese. */
+/** The texts of the console in simplified Chinese. */
 import type { en } from './en.ts';
 import {
   CANCELLATIONS_ZH,
@@ -1165,7 +1165,7 @@ export const zh: typeof en = {
     nothingWrong: '没有问题：没有告警，也没有等待您处理的事项。',
     failed: ({ failures, requests, minutes }) => `${minutes} 分钟内 ${requests} 次调用中 ${failures} 次失败`,
     unknownWord: (word) => `反复报告 Genway 不认识的状态“${word}”，任务将一直等到截止时间`,
-    concerns: {
+    problems: {
       database: '未就绪',
       temporal: '未就绪',
       circuit: '上游停止服务',

@@ -30,7 +30,7 @@ export interface RemainingContent {
 }
 
 export const MAX_COUNTED = 10_000;
-const ERASED_MESSAGE = 'The words of this failure were erased.';
+const ERASED_MESSAGE = 'The message of this failure was erased.';
 
 /** Every place with a copy of content, and what erases the copy. Encrypted columns count: nobody can search them. */
 export const CONTENT_COPIES = {
@@ -49,7 +49,7 @@ export const CONTENT_COPIES = {
   'sent_forms.encrypted_answer': 'answers to forms',
   'stored_responses.encrypted_content': 'stored responses of accounts',
   'refused_calls.path, reason': 'refused calls of accounts',
-  'text_attempts.message': 'words about text requests',
+  'text_attempts.message': 'messages about text requests',
   'text_requests.end_user': 'end users of text requests',
 } as const;
 
@@ -137,13 +137,13 @@ export async function eraseTasks(database: Database, taskIds: readonly string[])
         error_message = CASE WHEN error_message IS NOT NULL THEN :message END, end_user = NULL
       FROM unnest(:taskIds::text[]) AS given(task_id)
       WHERE tasks.id = task_id AND created_at = id_created_at(task_id) AND erased_at IS NULL),
-    words AS (
+    details AS (
       UPDATE submissions SET detail = NULL, files = NULL
       FROM (SELECT * FROM submissions WHERE task_id = ANY (:taskIds) FOR UPDATE) AS before
       WHERE (submissions.task_id, submissions.attempt, submissions.task_created_at)
         = (before.task_id, before.attempt, before.task_created_at)
       RETURNING before.detail),
-    latest AS (UPDATE upstream_failures SET message = '' WHERE message IN (SELECT detail FROM words WHERE detail <> '')),
+    latest AS (UPDATE upstream_failures SET message = '' WHERE message IN (SELECT detail FROM details WHERE detail <> '')),
     late AS (DELETE FROM late_results WHERE task_id = ANY (:taskIds)),
     attempts AS (DELETE FROM delivery_attempts USING deliveries
       WHERE delivery_id = deliveries.id AND task_id = ANY (:taskIds)),
@@ -259,6 +259,6 @@ export const CONTENT_SWEEPS = {
     `account_id = owner.id AND ${isDue('created_at')}`,
   ),
   'expired uploads': expireUploads,
-  'words about text requests': eraseTextAttempts,
+  'messages about text requests': eraseTextAttempts,
   'end users of text requests': eraseEndUsers,
 } satisfies Readonly<Record<string, Sweep>>;

@@ -1,5 +1,5 @@
 /** Calls of upstreams by all processes: see `db/schema/0010-operations.sql`. */
-import { addCalls, type CallSum, NO_CALLS } from '../../domain/call-sum.ts';
+import { addCalls, type CallSum, NO_CALLS } from '../../domain/upstream-calls.ts';
 import type { Database } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 

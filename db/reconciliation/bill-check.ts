@@ -28,10 +28,10 @@ export const BILL_CHECK = sqlCheck({
         WHEN 'extra' THEN format('%sbilled without a record: %s', jobs || ' ', ${dollars('billed')})
         WHEN 'missing' THEN format('%snot billed: %s', jobs || ' ', ${dollars('cost')})
         ELSE format('%sbilled with another price: %s instead of %s', jobs || ' ', ${dollars('billed')}, ${dollars('cost')})
-      END, ' (first: ' || first || ')') AS words
+      END, ' (first: ' || first || ')') AS message
       FROM differences
     )
     SELECT format('%s %s %s', vendor, to_char(month, 'YYYY-MM'), model) AS subject,
-      string_agg(words, '; ' ORDER BY difference) AS detail
+      string_agg(message, '; ' ORDER BY difference) AS detail
     FROM worded GROUP BY vendor, month, model ORDER BY 1`,
 });

@@ -139,7 +139,7 @@ CREATE TABLE upstream_calls (
   key text NOT NULL,
   requests integer NOT NULL,
   failures integer NOT NULL,
-  -- By the classes of duration in domain/call-sum.ts.
+  -- By the classes of duration in domain/upstream-calls.ts.
   durations integer[] NOT NULL,
   PRIMARY KEY (span, start, upstream, format, model, key)
 );

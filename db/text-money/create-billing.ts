@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { FREE_REQUESTS_PER_MINUTE } from '../../domain/policy.ts';
-import { repeat, type Repetition } from '../../domain/repeat.ts';
+import { repeat, type Repetition } from '../../domain/background-loop.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { recordRateCards, type TextRateCard } from '../queries/rate-cards.ts';

@@ -125,14 +125,14 @@ const WORD = ' word';
 
 function readOrder(body: string, { maxOutputTokens = Infinity, choiceCount }: Conversation): Order {
   const said = /\[vendor:([^\]]*)\]/.exec(body)?.[1] ?? '';
-  const words = new Map(
+  const directives = new Map(
     said.split(',').map((pair): [string, string] => [pair.split('=')[0] ?? '', pair.split('=')[1] ?? '']),
   );
-  const number = (name: string, otherwise: number): number => Number(words.get(name) ?? otherwise);
+  const number = (name: string, otherwise: number): number => Number(directives.get(name) ?? otherwise);
   const hidden = Math.min(number('hidden', 0), maxOutputTokens);
   const tokens = Math.min(number('tokens', 10), maxOutputTokens - hidden);
   const chunk = number('chunk', 50);
-  const text = words.get('text');
+  const text = directives.get('text');
   const padding = 'y'.repeat(number('pieces', 0) * PIECE_LENGTH);
   const pieces = text === undefined ? wordsOf(tokens, chunk) : Array.from(text);
   return {
@@ -144,7 +144,7 @@ function readOrder(body: string, { maxOutputTokens = Infinity, choiceCount }: Co
     reported: number('usage', hidden + tokens * choiceCount),
     pauseMs: number('pause_ms', 0),
     tailMs: number('tail_ms', 0),
-    drops: words.has('drop'),
+    drops: directives.has('drop'),
   };
 }
 

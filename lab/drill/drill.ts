@@ -93,7 +93,7 @@ export async function runDrill(
       const stage: Stage = {
         ...stack,
         stores,
-        genway: (...words) => stack.run('bin/genway.ts', words),
+        genway: (...args) => stack.run('bin/genway.ts', args),
         receiver,
         upstreams: { scenarios: scenariosFor(taskDeadlineMs) },
         struck: new Set(),

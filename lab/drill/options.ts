@@ -88,13 +88,13 @@ function numberOf(
   return value;
 }
 
-function kindsOf(words: string | undefined, servers: 'development' | 'cluster'): readonly FaultName[] {
+function kindsOf(list: string | undefined, servers: 'development' | 'cluster'): readonly FaultName[] {
   const possible = FAULT_NAMES.filter((name) => (FAULTS[name].only ?? servers) === servers);
-  if (words === undefined) return possible;
+  if (list === undefined) return possible;
   const kind = (word: string): FaultName => {
     const known = possible.find((name) => name === word);
     if (known === undefined) throw new Error(`--only must name some of ${possible.join(', ')}`);
     return known;
   };
-  return [...new Set(words.split(',').map(kind))];
+  return [...new Set(list.split(',').map(kind))];
 }

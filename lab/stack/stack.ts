@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { childEnvironment, SIMULATOR_KEY } from '../../config.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
-import { type Ground, layClusterGround, layDevelopmentGround } from './ground.ts';
+import { type Ground, layClusterGround, layDevelopmentGround } from './servers.ts';
 import { type Killable, type Member, startMember } from './member.ts';
 import { expectAnswer, NODE_OPTIONS, runNode, startUntil } from '../../bin/stack/node-process.ts';
 import type { PostgresPair } from './postgres-pair.ts';

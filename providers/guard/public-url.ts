@@ -56,6 +56,17 @@ export function assertPublicHttpsUrl(text: string, policy: AddressPolicy = PUBLI
   return url;
 }
 
+/** Whether {@link assertPublicHttpsUrl} accepts the text. */
+export function isPublicHttpsUrl(text: string, policy: AddressPolicy): boolean {
+  try {
+    assertPublicHttpsUrl(text, policy);
+    return true;
+  } catch (error) {
+    if (error instanceof AddressRefusedError) return false;
+    throw error;
+  }
+}
+
 /** The host of a link in the form that resolvers accept: `[::1]` becomes `::1`. */
 export function withoutBrackets(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
 import { acceptAutoTopUp, claimTopUps, endTopUp, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { repeat, type Repetition } from '../../domain/repeat.ts';
+import { repeat, type Repetition } from '../../domain/background-loop.ts';
 import { CardRefusedError, type CheckoutPages } from '../../providers/checkout.ts';
 import { orUnavailable, requireCheckout, type CheckoutServices } from './checkout.ts';
 import { creditPayment } from './credit-once.ts';

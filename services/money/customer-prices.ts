@@ -51,7 +51,7 @@ export function priceOf(
   return priceMedia(withPrices(model, prices).pricing, order);
 }
 
-/** The price of a model for an account, in words and decimals. */
+/** The price of a model for an account, as text with decimals. */
 export function describePrices(model: MediaModel | TextModel, prices: PriceList | null): Terms {
   const priced = withPrices(model, prices);
   return 'kind' in priced ? mediaPrices(priced.pricing) : textPrices(priced.pricing);

@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts';
 import { issueSomeInvoices, recordSeller } from '../../db/queries/billing-documents.ts';
 import { issueCreditNotes } from '../../db/queries/returned-payments.ts';
 import type { Seller } from '../../domain/billing-document.ts';
-import { repeat, type Repetition } from '../../domain/repeat.ts';
+import { repeat, type Repetition } from '../../domain/background-loop.ts';
 
 const PAUSE_MS = 30_000;
 const BATCH_SIZE = 10;

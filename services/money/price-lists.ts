@@ -46,7 +46,7 @@ export interface ShownPriceList extends PriceListVersion {
   readonly belowCost: readonly SoldBelowCost[];
 }
 
-/** A model with the catalogue's prices and the customer's, in words. */
+/** A model with the catalogue's prices and the customer's, as text. */
 export interface PricedModel {
   readonly id: string;
   readonly kind: 'video' | 'image' | 'text';
@@ -171,8 +171,8 @@ async function refusing<Result>(change: Promise<Result>): Promise<Result> {
   }
 }
 
-/** Refuses a rule. @param kind the broken rule of rules, for the console's words */
-type RuleFault = (kind: string, words: string, values?: Readonly<Record<string, unknown>>) => Error;
+/** Refuses a rule. @param kind the broken rule of rules, for the console's message */
+type RuleFault = (kind: string, message: string, values?: Readonly<Record<string, unknown>>) => Error;
 
 /** @throws ServiceError `bad_request` naming the first rule that fits nothing, or cannot be charged */
 function assertRules(rules: readonly PriceRule[], catalogue: Catalogue): void {
@@ -180,8 +180,8 @@ function assertRules(rules: readonly PriceRule[], catalogue: Catalogue): void {
   const families = new Set([...catalogue.textModels.values()].map(({ family }) => family));
   const seen = new Set<string>();
   rules.forEach(({ model: id, family, factor, prices = {} }, index) => {
-    const fault: RuleFault = (kind, words, values = {}) =>
-      badRequest(`"rules[${index}]" ${words}`, { path: ['rules', index], kind: `rule.${kind}`, values });
+    const fault: RuleFault = (kind, message, values = {}) =>
+      badRequest(`"rules[${index}]" ${message}`, { path: ['rules', index], kind: `rule.${kind}`, values });
     if ((id === undefined) === (family === undefined)) throw fault('target', 'must have either "model" or "family"');
     const target = JSON.stringify([id, family]);
     if (seen.has(target)) throw fault('second', 'is a second rule for the same model or family');

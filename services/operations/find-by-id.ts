@@ -21,7 +21,7 @@ import { findTextUsage } from '../../db/queries/usage.ts';
 import { ID_PREFIX, type IdKind, isId } from '../../domain/ids.ts';
 import { formatDollars } from '../../domain/money.ts';
 import { explainTask } from '../tasks/explain-task.ts';
-import { TIMELINE_TEXTS, type TimelineTexts, timelineWord } from '../tasks/timeline-texts.ts';
+import { TIMELINE_TEXTS, type TimelineTexts, timelineLabel } from '../tasks/timeline-texts.ts';
 import { oldestFirst, type Timeline, type TimelineEvent, deliveryEvents, transferEvent } from '../tasks/timeline.ts';
 import type { Services } from '../services.ts';
 
@@ -67,7 +67,7 @@ async function findAccountTimeline({ database, texts }: Sources, id: string): Pr
   ]);
   const { suspendedAt, toppedUpAt, createdAt } = account;
   const { account: phrases } = texts;
-  const word = (value: string): string => timelineWord(value, texts);
+  const label = (value: string): string => timelineLabel(value, texts);
   const available = formatDollars(account.fundedAvailable + account.signupAvailable);
   const reserved = formatDollars(account.fundedReserved + account.signupReserved);
   return {
@@ -82,12 +82,12 @@ async function findAccountTimeline({ database, texts }: Sources, id: string): Pr
       ...keys.map((key): TimelineEvent => ({
         at: key.createdAt,
         source: 'key',
-        text: phrases.key(key.id, key.hint, word(key.disabledAt ? 'disabled' : 'enabled')),
+        text: phrases.key(key.id, key.hint, label(key.disabledAt ? 'disabled' : 'enabled')),
       })),
       ...actions.map(({ createdAt, kind, amount, author, reason }): TimelineEvent => ({
         at: createdAt,
         source: 'operator',
-        text: texts.operator(word(kind), amount === null ? null : formatDollars(amount), author, reason),
+        text: texts.operator(label(kind), amount === null ? null : formatDollars(amount), author, reason),
       })),
     ]),
   };
@@ -99,7 +99,7 @@ const findKeyTimeline = createFinder(findKeyById, (key, { texts }) => {
   const { key: phrases } = texts;
   const limit = usageLimit === null ? null : formatDollars(usageLimit);
   return {
-    verdict: phrases.verdict(key.hint, timelineWord(state, texts), formatDollars(key.used), limit),
+    verdict: phrases.verdict(key.hint, timelineLabel(state, texts), formatDollars(key.used), limit),
     events: oldestFirst([
       { at: createdAt, source: 'key', text: phrases.created(key.name) },
       ...at(disabledAt, 'key', phrases.disabled),
@@ -116,7 +116,7 @@ const findTaskTimeline = createFinder(findTask, async (task, sources) => {
 
 const findTextTimeline = createFinder(findTextUsage, async (request, { database, texts }, id) => {
   const { text: phrases } = texts;
-  const word = (value: string): string => timelineWord(value, texts);
+  const label = (value: string): string => timelineLabel(value, texts);
   const { accountId, createdAt, requestId, apiKeyId, model } = request;
   const [transfers, attempts, failed] = await Promise.all([
     listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt }),
@@ -135,10 +135,15 @@ const findTextTimeline = createFinder(findTextUsage, async (request, { database,
   const answered: TimelineEvent = {
     at: endedAt,
     source: 'upstream',
-    text: phrases.answered(upstream, upstreamModel ?? model, word(outcome), phrases.tokens(inputTokens, outputTokens)),
+    text: phrases.answered(upstream, upstreamModel ?? model, label(outcome), phrases.tokens(inputTokens, outputTokens)),
   };
   return {
-    verdict: phrases.verdict(word(outcome), errorCode === null ? null : word(errorCode), formatDollars(charged), loss),
+    verdict: phrases.verdict(
+      label(outcome),
+      errorCode === null ? null : label(errorCode),
+      formatDollars(charged),
+      loss,
+    ),
     events: oldestFirst([
       started,
       ...attempts.map((attempt) => attemptEvent(attempt, texts)),
@@ -152,13 +157,13 @@ const findTextTimeline = createFinder(findTextUsage, async (request, { database,
 function attemptEvent(attempt: RecordedAttempt, texts: TimelineTexts): TimelineEvent {
   const { number, upstream, format, model, key, decision, fault, status, message, durationMs, endedAt } = attempt;
   const { text: phrases } = texts;
-  const word = (value: string): string => timelineWord(value, texts);
-  const answer = [status && `HTTP ${status}`, fault && word(fault), message].filter(Boolean).join(', ');
+  const label = (value: string): string => timelineLabel(value, texts);
+  const answer = [status && `HTTP ${status}`, fault && label(fault), message].filter(Boolean).join(', ');
   const route = phrases.route(upstream, model, format, key);
   return {
     at: endedAt,
     source: 'upstream',
-    text: phrases.attempt(number, route, answer, word(decision), durationMs),
+    text: phrases.attempt(number, route, answer, label(decision), durationMs),
   };
 }
 
@@ -192,7 +197,7 @@ async function findTransferTimeline(sources: Sources, id: string): Promise<Owned
     : textRequestId !== null && findTextTimeline(sources, textRequestId));
   const { texts } = sources;
   const { transfer: phrases } = texts;
-  const [word, usd] = [timelineWord(kind, texts), formatDollars(amount)];
+  const [word, usd] = [timelineLabel(kind, texts), formatDollars(amount)];
   if (cause) return { ...cause, id, verdict: phrases.forCause(word, usd, cause.id, cause.verdict) };
   const why = transfer.reference ?? transfer.reason ?? phrases.noReference;
   return { id, accountId, verdict: phrases.alone(word, usd, why), events: [transferEvent(transfer, texts)] };
@@ -203,11 +208,11 @@ const findEndpointTimeline = createFinder(findEndpointById, (endpoint, { texts }
   const { url, deletedAt, disabledAt, disabledReason, failingSince, createdAt } = endpoint;
   const state = deletedAt ? 'deleted' : disabledAt ? 'disabled' : failingSince ? 'failing' : 'enabled';
   return {
-    verdict: phrases.verdict(url, timelineWord(state, texts)),
+    verdict: phrases.verdict(url, timelineLabel(state, texts)),
     events: oldestFirst([
       { at: createdAt, source: 'webhook', text: phrases.created(url) },
       ...at(failingSince, 'webhook', phrases.failing),
-      ...at(disabledAt, 'webhook', phrases.disabled(timelineWord(String(disabledReason), texts))),
+      ...at(disabledAt, 'webhook', phrases.disabled(timelineLabel(String(disabledReason), texts))),
       ...at(deletedAt, 'webhook', phrases.deleted),
     ]),
   };
@@ -232,7 +237,7 @@ const findDeliveryTimeline = createFinder(
   (delivery, { texts }) => {
     const { eventType, endpointId, status, attempts } = delivery;
     return {
-      verdict: texts.delivery.verdict(eventType, endpointId, timelineWord(status, texts), attempts.length),
+      verdict: texts.delivery.verdict(eventType, endpointId, timelineLabel(status, texts), attempts.length),
       events: oldestFirst(deliveryEvents(delivery, texts)),
     };
   },
@@ -260,7 +265,7 @@ async function findActionTimeline(sources: Sources, id: string): Promise<OwnedTi
     ? findTaskTimeline(sources, taskId)
     : accountId !== null && findAccountTimeline(sources, accountId));
   return subject
-    ? { ...subject, id, verdict: texts.action(timelineWord(kind, texts), subject.id, author, reason) }
+    ? { ...subject, id, verdict: texts.action(timelineLabel(kind, texts), subject.id, author, reason) }
     : null;
 }
 

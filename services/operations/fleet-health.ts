@@ -10,7 +10,7 @@ import {
   type OpenCircuit,
   type TargetCalls,
 } from '../../db/queries/upstream-calls.ts';
-import { NO_CALLS } from '../../domain/call-sum.ts';
+import { NO_CALLS } from '../../domain/upstream-calls.ts';
 import { UPSTREAM_FAULTS } from '../../domain/circuit.ts';
 import type { TextCircuitState } from '../../providers/text/circuits.ts';
 import type { MediaCircuitState } from './media-circuits.ts';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
 import { listModelOverrides, type ModelOverride } from '../../db/queries/model-overrides.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { repeat } from '../../domain/repeat.ts';
+import { repeat } from '../../domain/background-loop.ts';
 
 export interface ModelControl {
   /** @throws ServiceError 503 `processing_unavailable` for a model that is disabled */

@@ -10,7 +10,7 @@ import {
   WEBHOOK_CHECKS,
 } from '../../db/queries/availability.ts';
 import type { CallTarget } from '../../db/queries/upstream-calls.ts';
-import { addCalls, type CallSum, judgedCalls, NO_CALLS } from '../../domain/call-sum.ts';
+import { addCalls, type CallSum, judgedCalls, NO_CALLS } from '../../domain/upstream-calls.ts';
 import { STATUS } from '../../domain/policy.ts';
 import {
   availabilityOf,

@@ -2,7 +2,7 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Duration } from '@temporalio/common';
 import type { Logger } from 'pino';
-import { repeat, type Repetition } from '../../domain/repeat.ts';
+import { repeat, type Repetition } from '../../domain/background-loop.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import type { ReconciliationInput } from '../../workflows/reconciliation.ts';
 

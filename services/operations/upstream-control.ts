@@ -10,7 +10,7 @@ import type { TextCircuitState } from '../../providers/text/circuits.ts';
 import { mergeFleetHealth, type UpstreamHealth } from './fleet-health.ts';
 import { listMediaCircuitStates, type MediaVendor } from './media-circuits.ts';
 import type { OpenCircuit } from '../../db/queries/upstream-calls.ts';
-import { repeat } from '../../domain/repeat.ts';
+import { repeat } from '../../domain/background-loop.ts';
 
 export interface UpstreamControl {
   /** The health of each route of the catalogue's models, with each key for text, over all processes. */

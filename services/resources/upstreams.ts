@@ -1,6 +1,6 @@
 /** The shapes of upstreams and their overrides. */
 import type { UpstreamOverride } from '../../db/queries/upstream-overrides.ts';
-import { type CallSum, durationAtMs } from '../../domain/call-sum.ts';
+import { type CallSum, durationAtMs } from '../../domain/upstream-calls.ts';
 import { nullable, text } from '../../domain/json-schema.ts';
 import * as field from '../../domain/resource/field.ts';
 import { type Fields, nested, resource } from '../../domain/resource/resource.ts';

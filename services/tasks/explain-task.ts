@@ -14,7 +14,7 @@ import {
   type TimelineEvent,
   transferEvent,
 } from './timeline.ts';
-import { TIMELINE_TEXTS, type TimelineTexts, timelineWord } from './timeline-texts.ts';
+import { TIMELINE_TEXTS, type TimelineTexts, timelineLabel } from './timeline-texts.ts';
 import type { WorkflowHistory } from './workflow-access.ts';
 import type { Services } from '../services.ts';
 
@@ -70,7 +70,7 @@ function judge(task: Task, workflow: WorkflowHistory | null | undefined, texts: 
   const { task: phrases } = texts;
   const price = formatDollars(task.price);
   if (task.status === 'succeeded') return phrases.succeeded(price);
-  if (task.failure) return phrases.failed(timelineWord(reasonOf(task.failure), texts), task.failure.message, price);
+  if (task.failure) return phrases.failed(timelineLabel(reasonOf(task.failure), texts), task.failure.message, price);
   const refund = phrases.refundSoon(task.deadlineAt.toISOString());
   if (workflow === undefined) return phrases.temporalSilent(price);
   if (workflow === null) return `${phrases.noWorkflow(price)} ${refund}`;
@@ -86,7 +86,7 @@ function eventsOf(
   texts: TimelineTexts,
 ): readonly TimelineEvent[] {
   const { task: phrases } = texts;
-  const word = (value: string): string => timelineWord(value, texts);
+  const label = (value: string): string => timelineLabel(value, texts);
   const events: TimelineEvent[] = [
     { at: task.createdAt, source: 'task', text: phrases.created(task.requestId, task.apiKeyId) },
     ...transfers.map((transfer) => transferEvent(transfer, texts)),
@@ -95,12 +95,12 @@ function eventsOf(
       return { at: step.at, source: 'workflow', text: describeStep(step, task.price, texts) };
     }),
     ...actions.map(({ createdAt, kind, author, reason }): TimelineEvent => {
-      return { at: createdAt, source: 'operator', text: texts.operator(word(kind), null, author, reason) };
+      return { at: createdAt, source: 'operator', text: texts.operator(label(kind), null, author, reason) };
     }),
     ...deliveries.flatMap((delivery) => deliveryEvents(delivery, texts)),
   ];
   if (task.completedAt && isFinal(task.status)) {
-    const text = phrases.ended(word(task.status), task.failure ? word(reasonOf(task.failure)) : null);
+    const text = phrases.ended(label(task.status), task.failure ? label(reasonOf(task.failure)) : null);
     events.push({ at: task.completedAt, source: 'task', text });
   }
   return oldestFirst(events);
@@ -125,7 +125,7 @@ function describeOutcome(submission: StoredSubmission, texts: TimelineTexts): st
   const source =
     outcome === 'unknown' || evidence === null || evidence === ITS_ANSWER
       ? ''
-      : phrases.knownFrom(timelineWord(evidence, texts));
+      : phrases.knownFrom(timelineLabel(evidence, texts));
   return [
     `${outcomeWords(submission, texts)}${source}`,
     ...(jobId === null ? [] : [phrases.job(jobId)]),
@@ -146,7 +146,7 @@ export function outcomeWords(
   if (outcome === 'accepted') return `${phrases.accepted(provider)}${because}`;
   if (outcome === 'unknown') return `${phrases.unknown(provider)}${because}`;
   if (outcome === 'refused') {
-    const word = code === null ? '' : timelineWord(code, texts);
+    const word = code === null ? '' : timelineLabel(code, texts);
     return `${phrases.refused(provider)}${phrases.because([word, reason].filter((part) => part !== '').join(': '))}`;
   }
   const phrase = phrases.notTaken[code ?? ''] ?? phrases.notTakenOtherwise;

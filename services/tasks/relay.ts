@@ -13,7 +13,7 @@ import { announceLowBalances } from '../../db/queries/low-balances.ts';
 import { expirePromoCredit } from '../../db/queries/promo-grants.ts';
 import { claimTasksToStart, findExpiredTasks, markWorkflowsStarted } from '../../db/queries/tasks.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { pause, repeat, type Repetition } from '../../domain/repeat.ts';
+import { pause, repeat, type Repetition } from '../../domain/background-loop.ts';
 import type { TaskEnding } from '../../domain/task.ts';
 import { TASK_MESSAGES } from '../../domain/task-messages.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';

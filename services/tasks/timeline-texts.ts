@@ -16,15 +16,15 @@ const NOT_TAKEN: Readonly<Record<string, (upstream: string) => string>> = {
   busy: (upstream) => `${upstream} was busy`,
 };
 
-/** Words for codes, statuses and kinds. A value without a word stays as it is. */
-const WORDS: Readonly<Record<string, string>> = {
+/** Labels of codes, statuses and kinds. A value without a label stays as it is. */
+const LABELS: Readonly<Record<string, string>> = {
   not_taken: 'not taken',
   cancelled_by_operator: 'cancelled by an operator',
   cancelled_by_customer: 'cancelled by the customer',
 };
 
 export const TIMELINE_TEXTS = {
-  words: WORDS,
+  labels: LABELS,
   separator: '; ',
   task: {
     succeeded: (usd: string) => `Succeeded; ${usd} charged.`,
@@ -163,7 +163,7 @@ export const TIMELINE_TEXTS = {
 
 export type TimelineTexts = typeof TIMELINE_TEXTS;
 
-/** The word for a code, status or kind; the value itself if there is none. */
-export function timelineWord(value: string, { words }: TimelineTexts): string {
-  return words[value] ?? value;
+/** The label of a code, status or kind; the value itself if there is none. */
+export function timelineLabel(value: string, { labels }: TimelineTexts): string {
+  return labels[value] ?? value;
 }

@@ -3,7 +3,7 @@ import type { Delivery } from '../../db/queries/deliveries.ts';
 import type { Transfer } from '../../db/queries/transfers.ts';
 import { formatDollars, type PicoUsd } from '../../domain/money.ts';
 import type { HistoryStep } from './history-steps.ts';
-import { type TimelineTexts, timelineWord } from './timeline-texts.ts';
+import { type TimelineTexts, timelineLabel } from './timeline-texts.ts';
 
 export const TIMELINE_SOURCES = [
   'account',
@@ -54,8 +54,8 @@ export function transferEvent(
   { createdAt, kind, amount, debit, credit, id }: Transfer,
   texts: TimelineTexts,
 ): TimelineEvent {
-  const word = (value: string): string => timelineWord(value, texts);
-  const text = texts.transfer.moved(word(kind), formatDollars(amount), word(debit), word(credit), id);
+  const label = (value: string): string => timelineLabel(value, texts);
+  const text = texts.transfer.moved(label(kind), formatDollars(amount), label(debit), label(credit), id);
   return { at: createdAt, source: 'ledger', text };
 }
 
@@ -63,7 +63,7 @@ export function deliveryEvents(delivery: Delivery, texts: TimelineTexts): Timeli
   const { id, eventType, endpointId, status, attempts, createdAt, nextAttemptAt } = delivery;
   const { delivery: phrases } = texts;
   const next = status === 'pending' && nextAttemptAt ? phrases.next(nextAttemptAt.toISOString()) : '';
-  const made = phrases.made(eventType, endpointId, id, timelineWord(status, texts));
+  const made = phrases.made(eventType, endpointId, id, timelineLabel(status, texts));
   return [
     { at: createdAt, source: 'delivery', text: `${made}${next}` },
     ...attempts.map(({ number, startedAt, status, error, latencyMs }): TimelineEvent => {

@@ -4,7 +4,7 @@ import type { TextRoute } from '../../catalogue/types.ts';
 import { ServiceError, toServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
 import { CancelSignal } from '../../providers/text/cancel-signal.ts';
-import type { JoinedCalls } from '../../text/join-calls.ts';
+import type { JoinedChoices } from '../../text/join-choices.ts';
 import { describeOverflow, OVERFLOW_CODE } from '../../text/context-overflow.ts';
 import { Meter } from '../../text/meter.ts';
 import { UnsuitableAnswerError } from '../../text/structured-output.ts';
@@ -16,7 +16,7 @@ import type { TextOutcome } from '../../db/text-money/billing.ts';
 import { estimateInputTokens } from './estimate-tokens.ts';
 import { ClientGoneError, type DepartedClients, type AbandonReason } from './departed-clients.ts';
 import {
-  joinedCalls,
+  joinedChoices,
   planExchange,
   limitOutputTokens,
   renderContextOf,
@@ -34,7 +34,7 @@ interface Progress {
   /** Measures the further calls of a request that takes several calls, in their order. */
   readonly others: Meter[];
   /** All calls of a request that takes several calls; null if it takes one. */
-  joined: JoinedCalls | null;
+  joined: JoinedChoices | null;
   /** The route of the last attempt, if there was one. */
   route: TextRoute | null;
   /** The answer of the last attempt, once its head has arrived. */
@@ -177,7 +177,7 @@ const MAX_OTHER_CALLS = 4;
 
 /** Makes all calls but the first. When a call fails, no other starts, and the signal is cancelled. Never throws. */
 async function callOthers(
-  { count }: JoinedCalls,
+  { count }: JoinedChoices,
   ...[call, services, progress, watch, reply]: Parameters<typeof callModel>
 ): Promise<void> {
   const { others } = progress;
@@ -229,7 +229,7 @@ function callOnce(
         progress.answer = null;
         // Tries no further upstream for a client that has disconnected.
         if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
-        progress.joined = joinedCalls(route, read.request);
+        progress.joined = joinedChoices(route, read.request);
       }
       const { joined } = progress;
       const meter = new Meter(({ usage, countedOutputTokens }) =>
@@ -274,7 +274,7 @@ function reportUnused({ res }: ClientExchange, fields: readonly string[]): void 
 }
 
 /** The number of answers that each call returns; undefined for all. */
-function choicesOf(joined: JoinedCalls | null): number | undefined {
+function choicesOf(joined: JoinedChoices | null): number | undefined {
   return joined === null ? undefined : 1;
 }
 

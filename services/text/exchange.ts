@@ -19,7 +19,7 @@ import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { type Frame, framePieces, splitFrames } from '../../text/frames.ts';
 import { inArray } from '../../text/generate-content/array-stream.ts';
-import { type JoinedCall, JoinedCalls } from '../../text/join-calls.ts';
+import { type JoinedChoice, JoinedChoices } from '../../text/join-choices.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import { runStage, type Stage } from '../../text/stage.ts';
@@ -92,9 +92,9 @@ export function renderContextOf(
 }
 
 /** The calls of a request that takes several calls over a route; null if it takes one. */
-export function joinedCalls(route: TextRoute, { sampling }: TextRequest): JoinedCalls | null {
+export function joinedChoices(route: TextRoute, { sampling }: TextRequest): JoinedChoices | null {
   const count = countCalls(FORMATS[route.format], sampling.choiceCount);
-  return count > 1 ? new JoinedCalls(count) : null;
+  return count > 1 ? new JoinedChoices(count) : null;
 }
 
 /** The maximum number of calls that a request takes over any route of its model. */
@@ -121,7 +121,7 @@ export function planExchange(
   apiKey: string,
   context: RenderContext,
   meter: Meter,
-  joined: JoinedCall | null,
+  joined: JoinedChoice | null,
 ): Exchange {
   const upstream = FORMATS[route.format];
   const { maxTokensField, chatFields, structuredOutput, checkOutput, autoCache } = route;

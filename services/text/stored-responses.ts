@@ -18,7 +18,7 @@ import type { Compatibility } from '../../domain/compatibility.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { RESPONSES } from '../../domain/policy.ts';
-import { pause, repeat } from '../../domain/repeat.ts';
+import { pause, repeat } from '../../domain/background-loop.ts';
 import { parseJson } from '../../text/json/parse.ts';
 import { byteLengthOf, writeJson } from '../../text/json/write.ts';
 import {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { CallRecorder } from '../../db/call-recorder.ts';
 import type { Database } from '../../db/database.ts';
 import { areDeliveriesLate, WEBHOOK_CHECKS } from '../../db/queries/availability.ts';
-import { repeat } from '../../domain/repeat.ts';
+import { repeat } from '../../domain/background-loop.ts';
 
 const PAUSE_MS = 60_000;
 

@@ -1,4 +1,4 @@
-/** Failures of an upstream, which each format words differently. */
+/** Failures of an upstream, which each format writes differently. */
 
 /** Causes that a directive can set: each maps to the gateway's code of the same name. */
 export const SCRIPTED_FAILURES = [

@@ -226,12 +226,12 @@ function lastUserText(entries: readonly Entry[]): string {
 }
 
 function echo(message: string): string {
-  const words = message
+  const text = message
     .replace(/\[sim:[^\][]*\]/g, '')
     .replaceAll(/\s+/g, ' ')
     .trim();
-  if (words === '') return 'You said nothing that can be repeated, but here is a reply.';
-  const pieces = splitIntoPieces(words);
+  if (text === '') return 'You said nothing that can be repeated, but here is a reply.';
+  const pieces = splitIntoPieces(text);
   return `You said: ${pieces.slice(0, ECHO_PIECES).join('')}${pieces.length > ECHO_PIECES ? ' …' : ''}`;
 }
 

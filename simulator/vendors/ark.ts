@@ -10,14 +10,14 @@ import {
   type Fault,
   invalid,
   pixelsOf,
-  type Play,
+  type Renders,
   type Render,
   throwIfFailed,
   type Vendor,
   type VendorAnswer,
-  wordFor,
-  type Words,
-} from './play.ts';
+  answerFor,
+  type FaultAnswers,
+} from './simulate-vendor.ts';
 
 const TASKS = '/api/v3/contents/generations/tasks';
 const TASK_FIELDS = [
@@ -40,44 +40,44 @@ const TOKENS = 50_638;
 
 export const ark: Vendor = {
   name: 'ark',
-  words: arkWords,
+  answerFault: arkFault,
 
-  routes: (play) => [
+  routes: (renders) => [
     route('POST', TASKS, (request, response) => {
       const body = bodyOf(request, TASK_FIELDS);
       const prompt = promptIn(body);
-      const render = play.take({
+      const render = renders.accept({
         prompt,
         model: textIn(body, 'model'),
         rendering: videoOf(body),
         sent: body,
         ...(body['callback_url'] !== undefined && { callbackUrl: textIn(body, 'callback_url') }),
       });
-      play.acknowledge(render, response, { status: 200, body: { id: nameOf(render) } });
+      renders.acknowledge(render, response, { status: 200, body: { id: nameOf(render) } });
     }),
     route('GET', TASKS, ({ url }, response) => {
       const present = (render: Render): JsonObject => {
-        const { content: _content, ...item } = presentTask(play, render, null);
+        const { content: _content, ...item } = presentTask(renders, render, null);
         return item;
       };
-      sendJson(response, 200, listTasks(play.all().filter(isVideo), url, PAGE, present));
+      sendJson(response, 200, listTasks(renders.all().filter(isVideo), url, PAGE, present));
     }),
     route('GET', `${TASKS}/cgt-{id}`, (request, response) => {
-      sendJson(response, 200, presentTask(play, play.ask(request.parameters['id'] ?? ''), request));
+      sendJson(response, 200, presentTask(renders, renders.get(request.parameters['id'] ?? ''), request));
     }),
     route('DELETE', `${TASKS}/cgt-{id}`, ({ parameters }, response) => {
-      play.cancel(play.ask(parameters['id'] ?? ''));
+      renders.cancel(renders.get(parameters['id'] ?? ''));
       sendJson(response, 200, {});
     }),
     route('POST', '/api/v3/images/generations', async (request, response) => {
       const body = bodyOf(request, IMAGE_FIELDS);
       const prompt = textIn(body, 'prompt');
-      const render = play.take({ prompt, model: textIn(body, 'model'), rendering: imageOf(body), sent: body });
-      await play.filesOf(render);
-      throwIfFailed(play, render);
-      const data = play.linksOf(render, request).map((url) => ({ url, size: body['size'] }));
+      const render = renders.accept({ prompt, model: textIn(body, 'model'), rendering: imageOf(body), sent: body });
+      await renders.filesOf(render);
+      throwIfFailed(renders, render);
+      const data = renders.linksOf(render, request).map((url) => ({ url, size: body['size'] }));
       const answer = { model: render.order.model, created: Math.floor(Date.now() / 1000), data };
-      play.acknowledge(render, response, { status: 200, body: { ...answer, usage: { output_tokens: TOKENS } } });
+      renders.acknowledge(render, response, { status: 200, body: { ...answer, usage: { output_tokens: TOKENS } } });
     }),
   ],
 
@@ -118,10 +118,10 @@ function nameOf({ id }: Render): string {
   return `cgt-${id}`;
 }
 
-function presentTask(play: Play, render: Render, request: SimulatorRequest | null): JsonObject {
-  const state = play.stateOf(render);
-  const [url] = request && state === 'succeeded' ? play.linksOf(render, request) : [];
-  const failure = play.failureOf(render);
+function presentTask(renders: Renders, render: Render, request: SimulatorRequest | null): JsonObject {
+  const state = renders.stateOf(render);
+  const [url] = request && state === 'succeeded' ? renders.linksOf(render, request) : [];
+  const failure = renders.failureOf(render);
   return {
     id: nameOf(render),
     model: render.order.model,
@@ -136,7 +136,7 @@ function presentTask(play: Play, render: Render, request: SimulatorRequest | nul
   };
 }
 
-const WORDS: Words<readonly [status: number, code: string, message: string]> = {
+const FAULTS: FaultAnswers<readonly [status: number, code: string, message: string]> = {
   unauthorized: [401, 'AuthenticationError', 'The API key is not valid.'],
   limited: [429, 'ModelAccountRpmRateLimitExceeded', 'Too many requests.'],
   broke: [403, 'AccountOverdueError', 'The account is overdue.'],
@@ -148,8 +148,8 @@ const WORDS: Words<readonly [status: number, code: string, message: string]> = {
   unavailable: [503, 'ServerOverloaded', 'Refused as asked.'],
 };
 
-function arkWords(fault: Fault): VendorAnswer {
-  const [status, code, usual] = wordFor(fault, WORDS);
+function arkFault(fault: Fault): VendorAnswer {
+  const [status, code, usual] = answerFor(fault, FAULTS);
   const message = fault.kind === 'invalid' ? fault.message : usual;
   const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
   return { status, body: { error: { code, message, type: '' } }, headers };

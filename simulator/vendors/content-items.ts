@@ -1,6 +1,6 @@
 /** Shared by Ark and MiniMax: the `content` of requests for videos, and lists of tasks. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import { invalid, type Render } from './play.ts';
+import { invalid, type Render } from './simulate-vendor.ts';
 
 /** The roles of each type of content; frames and references exclude each other. */
 const ROLES: Readonly<Record<string, readonly string[]>> = {

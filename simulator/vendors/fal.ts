@@ -13,12 +13,12 @@ import {
   hasCredential,
   invalid,
   isListed,
-  type Play,
+  type Renders,
   type Render,
   type Vendor,
   type VendorAnswer,
   VendorFault,
-} from './play.ts';
+} from './simulate-vendor.ts';
 
 interface Model {
   /** The first two parts of its name. */
@@ -57,12 +57,12 @@ const KEYS = generateKeyPairSync('ed25519');
 export const fal: Vendor = {
   name: 'fal',
   isAuthorized: (request, apiKey) => hasCredential(request, apiKey, 'Key'),
-  words: wordsOf,
-  routes: (play) => [
-    ...Object.entries(MODELS).map(([name, model]) => submissionRoute(name, model, play)),
-    ...APPS.flatMap((app) => requestRoutes(app, play)),
+  answerFault: faultAnswer,
+  routes: (renders) => [
+    ...Object.entries(MODELS).map(([name, model]) => submissionRoute(name, model, renders)),
+    ...APPS.flatMap((app) => requestRoutes(app, renders)),
     route('GET', '/v1/models/requests/by-endpoint', (request, response) =>
-      sendJson(response, 200, listed(request, play)),
+      sendJson(response, 200, listed(request, renders)),
     ),
   ],
   publicRoutes: () => [
@@ -95,7 +95,7 @@ export const fal: Vendor = {
   },
 };
 
-function submissionRoute(name: string, model: Model, play: Play): Route {
+function submissionRoute(name: string, model: Model, renders: Renders): Route {
   return route('POST', `/${name}`, (request, response) => {
     const body = bodyOf(request, model.fields);
     const missing = model.required.find((field) => body[field] === undefined);
@@ -103,7 +103,7 @@ function submissionRoute(name: string, model: Model, play: Play): Route {
     const { prompt } = body;
     if (typeof prompt !== 'string' || prompt === '') throw invalid('prompt', 'Input should be a valid string');
     const callbackUrl = request.url.searchParams.get('fal_webhook');
-    const render = play.take({
+    const render = renders.accept({
       prompt,
       model: name,
       rendering: renderingOf(body, model),
@@ -119,30 +119,30 @@ function submissionRoute(name: string, model: Model, play: Play): Route {
       cancel_url: `${address}/cancel`,
       queue_position: 0,
     };
-    play.acknowledge(render, response, { status: 200, body: answer });
+    renders.acknowledge(render, response, { status: 200, body: answer });
   });
 }
 
-function requestRoutes(app: string, play: Play): readonly Route[] {
+function requestRoutes(app: string, renders: Renders): readonly Route[] {
   const path = `/${app}/requests/{id}`;
   const asked = ({ parameters }: SimulatorRequest): Render => {
-    const render = play.ask(parameters['id'] ?? '');
+    const render = renders.get(parameters['id'] ?? '');
     if (MODELS[render.order.model]?.app !== app) throw new VendorFault({ kind: 'missing' });
     return render;
   };
   return [
     route('GET', `${path}/status`, (request, response) => {
-      const status = STATES[play.stateOf(asked(request))];
+      const status = STATES[renders.stateOf(asked(request))];
       sendJson(response, status === 'COMPLETED' ? 200 : 202, { status, request_id: request.parameters['id'] });
     }),
     route('GET', path, (request, response) => {
-      const { status, body } = responseOf(play, asked(request), request);
+      const { status, body } = responseOf(renders, asked(request), request);
       sendJson(response, status, body);
     }),
     route('PUT', `${path}/cancel`, (request, response) => {
       const render = asked(request);
-      const hasEnded = STATES[play.stateOf(render)] === 'COMPLETED';
-      play.cancel(render);
+      const hasEnded = STATES[renders.stateOf(render)] === 'COMPLETED';
+      renders.cancel(render);
       sendJson(response, hasEnded ? 400 : 202, { status: hasEnded ? 'ALREADY_COMPLETED' : 'CANCELLATION_REQUESTED' });
     }),
   ];
@@ -171,15 +171,15 @@ function renderingOf(body: JsonObject, { kind }: Model): Rendering {
   return { kind, ...videoSizeFor(resolution, ratio), durationSeconds: Number.parseInt(String(duration), 10) };
 }
 
-function responseOf(play: Play, render: Render, request: SimulatorRequest): VendorAnswer {
-  const state = play.stateOf(render);
+function responseOf(renders: Renders, render: Render, request: SimulatorRequest): VendorAnswer {
+  const state = renders.stateOf(render);
   if (state === 'cancelled') return detailed(400, 'value_error', 'Request was cancelled');
   if (state === 'failed') {
-    const code = play.failureOf(render);
+    const code = renders.failureOf(render);
     return refusalOf(code === 'processing_failed' ? 'internal_server_error' : code);
   }
   if (state !== 'succeeded') return { status: 400, body: { detail: 'Request is still in progress' } };
-  const files = play.linksOf(render, request);
+  const files = renders.linksOf(render, request);
   const { rendering } = render.order;
   if (rendering.kind === 'video') return { status: 200, body: { video: { url: files[0], content_type: 'video/mp4' } } };
   const { width, height } = rendering;
@@ -188,13 +188,13 @@ function responseOf(play: Play, render: Render, request: SimulatorRequest): Vend
 }
 
 /** Newest first, from `start`. A cursor is a position in the list. */
-function listed({ url: { searchParams } }: SimulatorRequest, play: Play): object {
+function listed({ url: { searchParams } }: SimulatorRequest, renders: Renders): object {
   const endpoint = searchParams.get('endpoint_id');
   if (endpoint === null) throw invalid('endpoint_id', 'Field required');
   const start = Date.parse(searchParams.get('start') ?? '1970-01-01');
   const limit = Math.min(Number(searchParams.get('limit') ?? 20), MAX_PAGE);
   const from = Number(searchParams.get('cursor') ?? 0);
-  const all = play
+  const all = renders
     .all()
     .filter((render) => render.order.model === endpoint && render.job.createdAtMs >= start && isListed(render));
   const hasMore = from + limit < all.length;
@@ -210,7 +210,7 @@ function listed({ url: { searchParams } }: SimulatorRequest, play: Play): object
   };
 }
 
-function wordsOf(fault: Fault): VendorAnswer {
+function faultAnswer(fault: Fault): VendorAnswer {
   switch (fault.kind) {
     case 'unauthorized':
       return { status: 401, body: { detail: 'Cannot access application. Authentication is required.' } };

@@ -3,7 +3,7 @@ import busboy from 'busboy';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { SimulatorRequest } from '../router.ts';
-import { invalid } from './play.ts';
+import { invalid } from './simulate-vendor.ts';
 
 export interface FormFile {
   readonly filename: string | undefined;

@@ -9,14 +9,14 @@ import {
   type Fault,
   invalid,
   onlyFields,
-  type Play,
+  type Renders,
   type Render,
   throwIfFailed,
   type Vendor,
   type VendorAnswer,
-  wordFor,
-  type Words,
-} from './play.ts';
+  answerFor,
+  type FaultAnswers,
+} from './simulate-vendor.ts';
 
 const VEO_FIELDS = ['instances', 'parameters', 'webhookConfig'];
 const INSTANCE_FIELDS = ['prompt', 'image', 'lastFrame', 'referenceImages', 'video'];
@@ -56,9 +56,9 @@ export const google: Vendor = {
     const key = headers['x-goog-api-key'];
     return typeof key === 'string' && (apiKey === undefined || key === apiKey);
   },
-  words: googleWords,
+  answerFault: googleFault,
 
-  routes: (play) => [
+  routes: (renders) => [
     route('GET', '/v1beta/models', (_request, response) => sendJson(response, 200, { models: [] })),
     route('POST', '/v1beta/models/{model}:predictLongRunning', (request, response) => {
       const body = bodyOf(request, VEO_FIELDS);
@@ -69,20 +69,20 @@ export const google: Vendor = {
       const prompt = textIn(instance['prompt']);
       assertImages(instance);
       const [callbackUrl] = urisIn(body['webhookConfig']);
-      const render = play.take({
+      const render = renders.accept({
         prompt,
         model,
         rendering: videoOf(body['parameters']),
         sent: { model, ...(isObject(body['parameters']) && body['parameters']), ...framesIn(instance) },
         ...(callbackUrl !== undefined && { callbackUrl }),
       });
-      play.acknowledge(render, response, { status: 200, body: { name: nameOf(render) } });
+      renders.acknowledge(render, response, { status: 200, body: { name: nameOf(render) } });
     }),
     route('GET', '/v1beta/models/{model}/operations/{id}', ({ parameters, headers }, response) => {
-      sendJson(response, 200, present(play, play.ask(parameters['id'] ?? ''), headers.host ?? ''));
+      sendJson(response, 200, present(renders, renders.get(parameters['id'] ?? ''), headers.host ?? ''));
     }),
     route('GET', '/v1beta/files/{id}:download', (request, response) => {
-      const [link = ''] = play.linksOf(play.ask(request.parameters['id'] ?? ''), request);
+      const [link = ''] = renders.linksOf(renders.get(request.parameters['id'] ?? ''), request);
       response.writeHead(302, { location: link }).end();
     }),
     route('POST', '/v1beta/models/{model}:generateContent', async (request, response) => {
@@ -92,19 +92,24 @@ export const google: Vendor = {
       const prompt = textIn(parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join(' '));
       const images = parts.filter(({ inlineData }) => isObject(inlineData)).length;
       const config = imageConfigOf(body);
-      const render = play.take({ prompt, model, rendering: pictureOf(config), sent: { model, images, ...config } });
-      const files = await play.filesOf(render);
-      if (play.failureOf(render) === 'content_policy_violation' && play.stateOf(render) === 'failed') {
+      const render = renders.accept({
+        prompt,
+        model,
+        rendering: pictureOf(config),
+        sent: { model, images, ...config },
+      });
+      const files = await renders.filesOf(render);
+      if (renders.failureOf(render) === 'content_policy_violation' && renders.stateOf(render) === 'failed') {
         return sendJson(response, 200, { candidates: [{ finishReason: 'IMAGE_SAFETY', index: 0 }] });
       }
-      throwIfFailed(play, render);
+      throwIfFailed(renders, render);
       const inline = files.map((file) => ({ inlineData: { mimeType: 'image/png', data: file.toString('base64') } }));
       const answer = {
         candidates: [{ content: { role: 'model', parts: inline }, finishReason: 'STOP', index: 0 }],
         usageMetadata: { promptTokenCount: 10, candidatesTokenCount: TOKENS, totalTokenCount: TOKENS + 10 },
         modelVersion: model,
       };
-      play.acknowledge(render, response, { status: 200, body: answer });
+      renders.acknowledge(render, response, { status: 200, body: answer });
     }),
   ],
 
@@ -214,22 +219,22 @@ function pictureOf({ aspectRatio = '1:1', imageSize = '1K' }: JsonObject): Rende
   return { kind: 'image', width: size[0] * scale, height: size[1] * scale, transparent: false };
 }
 
-function present(play: Play, render: Render, host: string): JsonObject {
-  const state = play.stateOf(render);
+function present(renders: Renders, render: Render, host: string): JsonObject {
+  const state = renders.stateOf(render);
   const name = nameOf(render);
   if (state === 'succeeded') {
     const uri = `http://${host}/vendors/google/v1beta/files/${render.id}:download?alt=media`;
     return { name, done: true, response: { generateVideoResponse: { generatedSamples: [{ video: { uri } }] } } };
   }
   if (state !== 'failed') return { name, metadata: { state } };
-  if (play.failureOf(render) !== 'content_policy_violation') {
+  if (renders.failureOf(render) !== 'content_policy_violation') {
     return { name, done: true, error: { code: 13, message: 'Video generation failed due to an internal error.' } };
   }
   const filtered = { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['The video was filtered, as asked for.'] };
   return { name, done: true, response: { generateVideoResponse: filtered } };
 }
 
-const WORDS: Words<readonly [code: number, status: string, message: string]> = {
+const FAULTS: FaultAnswers<readonly [code: number, status: string, message: string]> = {
   unauthorized: [400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.'],
   broke: [400, 'FAILED_PRECONDITION', 'Billing is not enabled for this project.'],
   missing: [404, 'NOT_FOUND', 'Requested entity was not found.'],
@@ -241,8 +246,8 @@ const WORDS: Words<readonly [code: number, status: string, message: string]> = {
   unavailable: [503, 'UNAVAILABLE', 'The model is overloaded.'],
 };
 
-function googleWords(fault: Fault): VendorAnswer {
-  const [code, status, usual] = wordFor(fault, WORDS);
+function googleFault(fault: Fault): VendorAnswer {
+  const [code, status, usual] = answerFor(fault, FAULTS);
   const message = fault.kind === 'invalid' ? `${fault.field}: ${fault.message}` : usual;
   const details = detailsOf(fault);
   return { status: code, body: { error: { code, message, status, ...(details && { details: [details] }) } } };

@@ -9,11 +9,11 @@ import {
   hasCredential,
   invalid,
   onlyFields,
-  type Play,
+  type Renders,
   type Render,
   type RenderState,
   VendorFault,
-} from './play.ts';
+} from './simulate-vendor.ts';
 import { signedAnnouncement } from './standard-webhooks.ts';
 
 type Family = 'text-to-video' | 'image-to-video' | 'omni-video';
@@ -61,28 +61,28 @@ const STATES = {
   odd: 'reheating',
 } as const;
 
-export function standardRoutes(play: Play): readonly Route[] {
+export function standardRoutes(renders: Renders): readonly Route[] {
   return [
     ...(['text-to-video', 'image-to-video', 'omni-video'] as const).map((family) =>
       route('POST', `/${family}/{model}`, (request, response) => {
-        assertApiKey(request, play);
-        const render = play.take(orderOf(request, family, play));
+        assertApiKey(request, renders);
+        const render = renders.accept(orderOf(request, family, renders));
         const { id, order } = render;
         const data = { id, status: 'submitted', create_time: render.job.createdAtMs, external_id: order.clientId };
-        play.acknowledge(render, response, { status: 200, body: envelope(data) });
+        renders.acknowledge(render, response, { status: 200, body: envelope(data) });
       }),
     ),
     route('GET', '/tasks', (request, response) => {
-      assertApiKey(request, play);
+      assertApiKey(request, renders);
       const { searchParams } = request.url;
       const [ids, clientIds] = [searchParams.get('task_ids'), searchParams.get('external_task_ids')];
       if ((ids === null) === (clientIds === null)) throw invalid('task_ids', 'either task_ids or external_task_ids');
       const wanted = (ids ?? clientIds ?? '').split(',');
-      const known = play
+      const known = renders
         .all()
         .filter(isStandard)
         .filter(({ id, order }) => wanted.includes(ids === null ? (order.clientId ?? '') : id));
-      sendJson(response, 200, envelope(known.flatMap((render) => shown(play, render, request))));
+      sendJson(response, 200, envelope(known.flatMap((render) => shown(renders, render, request))));
     }),
   ];
 }
@@ -98,11 +98,11 @@ export function standardAnnouncement(render: Render, state: RenderState, secret:
   return signedAnnouncement({ id, status: STATES[state], external_id: order.clientId ?? null }, secret);
 }
 
-function assertApiKey(request: SimulatorRequest, { apiKey }: Play): void {
+function assertApiKey(request: SimulatorRequest, { apiKey }: Renders): void {
   if (!hasCredential(request, apiKey)) throw new VendorFault({ kind: 'unauthorized' });
 }
 
-function orderOf(request: SimulatorRequest, family: Family, play: Play): Parameters<Play['take']>[0] {
+function orderOf(request: SimulatorRequest, family: Family, renders: Renders): Parameters<Renders['accept']>[0] {
   const name = request.parameters['model'] ?? '';
   const model = Object.hasOwn(MODELS, name) ? MODELS[name] : undefined;
   if (!model?.families.includes(family)) throw new VendorFault({ kind: 'missing' });
@@ -114,7 +114,7 @@ function orderOf(request: SimulatorRequest, family: Family, play: Play): Paramet
   const prompt = family === 'text-to-video' ? body['prompt'] : promptIn(contents, CONTENTS[family]);
   if (typeof prompt !== 'string' || prompt.length > MAX_PROMPT_CHARACTERS) throw invalid('prompt', 'prompt is invalid');
   const { external_task_id: clientId, callback_url: callbackUrl } = options;
-  if (play.all().some(({ order }) => clientId !== undefined && order.clientId === clientId)) {
+  if (renders.all().some(({ order }) => clientId !== undefined && order.clientId === clientId)) {
     throw invalid('external_task_id', `external_task_id ${String(clientId)} already exists.`);
   }
   const hasEndFrame = contents.some((item) => isObject(item) && item['type'] === 'last_frame');
@@ -160,16 +160,16 @@ function renderingOf(
 }
 
 /** Returns no task while the prompt's directive hides it. */
-function shown(play: Play, render: Render, request: SimulatorRequest): readonly JsonObject[] {
+function shown(renders: Renders, render: Render, request: SimulatorRequest): readonly JsonObject[] {
   try {
-    play.ask(render.id);
+    renders.get(render.id);
   } catch (error) {
     if (error instanceof VendorFault && error.fault.kind === 'missing') return [];
     throw error;
   }
-  const state = play.stateOf(render);
-  const isModerated = play.failureOf(render) === 'content_policy_violation';
-  const links = state === 'succeeded' ? play.linksOf(render, request) : [];
+  const state = renders.stateOf(render);
+  const isModerated = renders.failureOf(render) === 'content_policy_violation';
+  const links = state === 'succeeded' ? renders.linksOf(render, request) : [];
   return [
     {
       id: render.id,

@@ -8,7 +8,16 @@ import { updatedAtMs } from '../jobs/job.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
 import { isStandard, standardAnnouncement, standardRoutes } from './kling-standard.ts';
-import { bodyOf, hasCredential, invalid, type Play, type Render, type Vendor, wordFor, type Words } from './play.ts';
+import {
+  bodyOf,
+  hasCredential,
+  invalid,
+  type Renders,
+  type Render,
+  type Vendor,
+  answerFor,
+  type FaultAnswers,
+} from './simulate-vendor.ts';
 
 const COMMON = ['model_name', 'prompt', 'negative_prompt', 'external_task_id', 'callback_url'];
 const VIDEO = [...COMMON, 'duration', 'mode', 'sound', 'cfg_scale'];
@@ -43,12 +52,12 @@ const ENDPOINTS: readonly Endpoint[] = [
 export const kling: Vendor = {
   name: 'kling',
   isAuthorized: (request, apiKey) => hasCredential(request, apiKey) || hasToken(request, apiKey),
-  words: (fault) => {
-    const [status, code, usual] = wordFor(fault, WORDS);
+  answerFault: (fault) => {
+    const [status, code, usual] = answerFor(fault, FAULTS);
     const message = fault.kind === 'invalid' ? fault.message : usual;
     return { status, body: { code, message, request_id: 'simulated' } };
   },
-  routes: (play) => [...ENDPOINTS.flatMap((endpoint) => routesOf(endpoint, play)), ...standardRoutes(play)],
+  routes: (renders) => [...ENDPOINTS.flatMap((endpoint) => routesOf(endpoint, renders)), ...standardRoutes(renders)],
 
   announcement: (render, state, secret) => {
     if (isStandard(render)) return standardAnnouncement(render, state, secret);
@@ -62,16 +71,16 @@ export const kling: Vendor = {
   },
 };
 
-function routesOf(endpoint: Endpoint, play: Play): readonly Route[] {
+function routesOf(endpoint: Endpoint, renders: Renders): readonly Route[] {
   const isHere = ({ order }: Render): boolean => isObject(order.sent) && order.sent['path'] === endpoint.path;
   return [
     route('POST', endpoint.path, (request, response) => {
       const body = orderOf(request, endpoint);
       const clientId = textIn(body, 'external_task_id');
-      if (clientId !== undefined && play.all().some((render) => render.order.clientId === clientId)) {
+      if (clientId !== undefined && renders.all().some((render) => render.order.clientId === clientId)) {
         throw invalid('external_task_id', `external_task_id ${clientId} already exists.`);
       }
-      const render = play.take({
+      const render = renders.accept({
         prompt: textIn(body, 'prompt') ?? '',
         model: textIn(body, 'model_name') ?? 'kling-v1',
         rendering: renderingOf(body, endpoint),
@@ -79,15 +88,15 @@ function routesOf(endpoint: Endpoint, play: Play): readonly Route[] {
         ...(clientId !== undefined && { clientId }),
         ...(body['callback_url'] !== undefined && { callbackUrl: textIn(body, 'callback_url') ?? '' }),
       });
-      play.acknowledge(render, response, { status: 200, body: envelope(present(play, render, request)) });
+      renders.acknowledge(render, response, { status: 200, body: envelope(present(renders, render, request)) });
     }),
     route('GET', `${endpoint.path}/{id}`, (request, response) => {
       const { id = '' } = request.parameters;
-      const known = play
+      const known = renders
         .all()
         .filter(isHere)
         .find((render) => render.id === id || render.order.clientId === id);
-      send(response, present(play, play.ask(known?.id ?? ''), request));
+      send(response, present(renders, renders.get(known?.id ?? ''), request));
     }),
   ];
 }
@@ -135,11 +144,11 @@ const STATES = {
   odd: 'reheating',
 } as const;
 
-function present(play: Play, render: Render, request: SimulatorRequest): JsonObject {
-  const state = play.stateOf(render);
-  const isModerated = play.failureOf(render) === 'content_policy_violation';
+function present(renders: Renders, render: Render, request: SimulatorRequest): JsonObject {
+  const state = renders.stateOf(render);
+  const isModerated = renders.failureOf(render) === 'content_policy_violation';
   const { rendering, clientId } = render.order;
-  const links = state === 'succeeded' ? play.linksOf(render, request) : [];
+  const links = state === 'succeeded' ? renders.linksOf(render, request) : [];
   const files =
     rendering.kind === 'image'
       ? { images: links.map((url, index) => ({ index, url })) }
@@ -166,7 +175,7 @@ function send(response: ServerResponse, data: JsonObject): void {
   sendJson(response, 200, envelope(data));
 }
 
-const WORDS: Words<readonly [status: number, code: number, message: string]> = {
+const FAULTS: FaultAnswers<readonly [status: number, code: number, message: string]> = {
   unauthorized: [401, 1002, 'Authorization is not valid'],
   limited: [429, 1302, 'Your request is too fast'],
   broke: [429, 1102, 'Account balance not enough'],

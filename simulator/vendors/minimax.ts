@@ -9,13 +9,13 @@ import {
   bodyOf,
   type Fault,
   invalid,
-  type Play,
+  type Renders,
   type Render,
   type Vendor,
   type VendorAnswer,
-  wordFor,
-  type Words,
-} from './play.ts';
+  answerFor,
+  type FaultAnswers,
+} from './simulate-vendor.ts';
 
 const SUBMISSIONS = '/v2/video_generation';
 const TASKS = '/v2/query/video_generation';
@@ -28,30 +28,30 @@ const PAGE = { size: 20, maxSize: 50 };
 
 export const minimax: Vendor = {
   name: 'minimax',
-  words: minimaxWords,
+  answerFault: minimaxFault,
 
-  routes: (play) => [
+  routes: (renders) => [
     route('POST', SUBMISSIONS, (request, response) => {
       const body = bodyOf(request, FIELDS);
       const prompt = promptIn(body);
       if (prompt === '') throw invalid('content', 'content needs exactly one text item.');
-      const render = play.take({ prompt, model: textIn(body, 'model'), rendering: videoOf(body), sent: body });
-      play.acknowledge(render, response, { status: 200, body: { task_id: render.id } });
+      const render = renders.accept({ prompt, model: textIn(body, 'model'), rendering: videoOf(body), sent: body });
+      renders.acknowledge(render, response, { status: 200, body: { task_id: render.id } });
     }),
     route('GET', TASKS, ({ url }, response) =>
       sendJson(
         response,
         200,
-        listTasks(play.all(), url, PAGE, (render) => present(play, render, null)),
+        listTasks(renders.all(), url, PAGE, (render) => present(renders, render, null)),
       ),
     ),
     route('GET', `${TASKS}/{id}`, (request, response) => {
-      sendJson(response, 200, { task: present(play, play.ask(request.parameters['id'] ?? ''), request) });
+      sendJson(response, 200, { task: present(renders, renders.get(request.parameters['id'] ?? ''), request) });
     }),
     route('DELETE', `${SUBMISSIONS}/{id}`, ({ parameters }, response) => {
-      const render = play.ask(parameters['id'] ?? '');
-      if (play.stateOf(render) === 'running') throw invalid('task_id', 'the task is running');
-      play.cancel(render);
+      const render = renders.get(parameters['id'] ?? '');
+      if (renders.stateOf(render) === 'running') throw invalid('task_id', 'the task is running');
+      renders.cancel(render);
       sendJson(response, 200, { action: 'cancelled' });
     }),
   ],
@@ -70,11 +70,11 @@ function videoOf(body: JsonObject): Rendering {
   return { kind: 'video', ...videoSizeFor(edge, shape), durationSeconds: duration };
 }
 
-function present(play: Play, render: Render, request: SimulatorRequest | null): JsonObject {
-  const state = play.stateOf(render);
+function present(renders: Renders, render: Render, request: SimulatorRequest | null): JsonObject {
+  const state = renders.stateOf(render);
   const { rendering, model } = render.order;
-  const [url] = request && state === 'succeeded' ? play.linksOf(render, request) : [];
-  const isModerated = play.failureOf(render) === 'content_policy_violation';
+  const [url] = request && state === 'succeeded' ? renders.linksOf(render, request) : [];
+  const isModerated = renders.failureOf(render) === 'content_policy_violation';
   const seconds = rendering.kind === 'video' ? rendering.durationSeconds : 0;
   return {
     id: render.id,
@@ -96,7 +96,7 @@ function present(play: Play, render: Render, request: SimulatorRequest | null): 
   };
 }
 
-const WORDS: Words<readonly [status: number, type: string, message: string]> = {
+const FAULTS: FaultAnswers<readonly [status: number, type: string, message: string]> = {
   unauthorized: [401, 'authorized_error', 'login fail: the API key is not valid'],
   limited: [429, 'rate_limit_error', 'rate limit exceeded'],
   broke: [402, 'insufficient_balance_error', 'insufficient balance'],
@@ -108,8 +108,8 @@ const WORDS: Words<readonly [status: number, type: string, message: string]> = {
   unavailable: [503, 'server_error', 'The prompt asked for it.'],
 };
 
-function minimaxWords(fault: Fault): VendorAnswer {
-  const [status, type, usual] = wordFor(fault, WORDS);
+function minimaxFault(fault: Fault): VendorAnswer {
+  const [status, type, usual] = answerFor(fault, FAULTS);
   const message = fault.kind === 'invalid' ? `${usual}, ${fault.message}` : usual;
   const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
   const error = { type, message, http_code: String(status) };

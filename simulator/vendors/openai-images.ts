@@ -5,8 +5,8 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { route } from '../router.ts';
 import { type Form, type FormFile, readForm } from './form.ts';
-import { openaiWords } from './openai-words.ts';
-import { bodyOf, invalid, onlyFields, type Play, throwIfFailed, type Vendor } from './play.ts';
+import { openaiFault } from './openai-errors.ts';
+import { bodyOf, invalid, onlyFields, type Renders, throwIfFailed, type Vendor } from './simulate-vendor.ts';
 
 const FIELDS = ['model', 'prompt', 'n', 'size', 'quality', 'background', 'output_format', 'output_compression', 'user'];
 const GENERATION_FIELDS = [...FIELDS, 'moderation'];
@@ -22,24 +22,24 @@ const TOKENS = { input: 50, output: 1_056 };
 
 export const openaiImages: Vendor = {
   name: 'openai-images',
-  words: openaiWords,
+  answerFault: openaiFault,
 
-  routes: (play) => [
+  routes: (renders) => [
     route('POST', '/v1/images/generations', async (request, response) => {
       const body = bodyOf(request, GENERATION_FIELDS);
-      await render(play, body, response);
+      await render(renders, body, response);
     }),
     route('POST', '/v1/images/edits', async (request, response) => {
       const { fields, files } = await readForm(request);
       onlyFields(fields, EDIT_FIELDS);
       onlyFields(files, [...INPUTS, 'mask']);
-      await render(play, { ...fields, images: inputsOf(files).length }, response);
+      await render(renders, { ...fields, images: inputsOf(files).length }, response);
     }),
   ],
 };
 
 /** @param sent with the number of its files as `images` */
-async function render(play: Play, sent: JsonObject, response: ServerResponse): Promise<void> {
+async function render(renders: Renders, sent: JsonObject, response: ServerResponse): Promise<void> {
   const { model, prompt, size = 'auto', background = 'auto', output_format: format = 'png' } = sent;
   if (typeof model !== 'string' || model === '') throw invalid('model', 'you must provide a model parameter');
   if (typeof prompt !== 'string' || prompt === '' || prompt.length > MAX_PROMPT) {
@@ -48,9 +48,9 @@ async function render(play: Play, sent: JsonObject, response: ServerResponse): P
   if (!BACKGROUNDS.includes(String(background))) throw invalid('background', `Invalid value: '${String(background)}'.`);
   const transparent = background === 'transparent';
   if (transparent && format === 'jpeg') throw invalid('output_format', 'Transparent background needs png or webp.');
-  const taken = play.take({ prompt, model, rendering: renderingOf(String(size), transparent), sent });
-  const files = await play.filesOf(taken);
-  throwIfFailed(play, taken);
+  const taken = renders.accept({ prompt, model, rendering: renderingOf(String(size), transparent), sent });
+  const files = await renders.filesOf(taken);
+  throwIfFailed(renders, taken);
   const body = {
     created: Math.floor(Date.now() / 1000),
     background: transparent ? 'transparent' : 'opaque',
@@ -65,7 +65,7 @@ async function render(play: Play, sent: JsonObject, response: ServerResponse): P
       total_tokens: TOKENS.input + TOKENS.output,
     },
   };
-  play.acknowledge(taken, response, { status: 200, body });
+  renders.acknowledge(taken, response, { status: 200, body });
 }
 
 function renderingOf(text: string, transparent: boolean): Rendering {

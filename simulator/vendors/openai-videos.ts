@@ -4,8 +4,8 @@
  */
 import { route, sendJson } from '../router.ts';
 import { readForm } from './form.ts';
-import { openaiCodeOf, openaiWords } from './openai-words.ts';
-import { invalid, onlyFields, pixelsOf, type Play, type Render, type Vendor } from './play.ts';
+import { openaiCodeOf, openaiFault } from './openai-errors.ts';
+import { invalid, onlyFields, pixelsOf, type Renders, type Render, type Vendor } from './simulate-vendor.ts';
 
 const FIELDS = ['model', 'prompt', 'seconds', 'size'];
 const FILES = ['input_reference'];
@@ -14,9 +14,9 @@ const MAX_PAGE = 100;
 
 export const openaiVideos: Vendor = {
   name: 'openai-videos',
-  words: openaiWords,
+  answerFault: openaiFault,
 
-  routes: (play) => [
+  routes: (renders) => [
     route('POST', '/v1/videos', async (request, response) => {
       const { fields, files } = await readForm(request);
       onlyFields(fields, FIELDS);
@@ -28,33 +28,33 @@ export const openaiVideos: Vendor = {
       }
       const rendering = { kind: 'video', ...pixelsOf('size', size), durationSeconds: Number(seconds) } as const;
       const sent = { model, prompt, seconds, size };
-      const render = play.take({ prompt, model, rendering, sent });
-      play.acknowledge(render, response, { status: 200, body: present(play, render) });
+      const render = renders.accept({ prompt, model, rendering, sent });
+      renders.acknowledge(render, response, { status: 200, body: present(renders, render) });
     }),
     route('GET', '/v1/videos', (request, response) => {
       const { searchParams } = request.url;
       const limit = Math.min(Number(searchParams.get('limit') ?? 20), MAX_PAGE);
-      const all = searchParams.get('order') === 'asc' ? play.all().toReversed() : play.all();
+      const all = searchParams.get('order') === 'asc' ? renders.all().toReversed() : renders.all();
       const after = searchParams.get('after');
       const start = after === null ? 0 : all.findIndex((render) => nameOf(render) === after) + 1;
       const page = all.slice(start, start + limit);
       sendJson(response, 200, {
         object: 'list',
-        data: page.map((render) => present(play, render)),
+        data: page.map((render) => present(renders, render)),
         first_id: page[0] ? nameOf(page[0]) : null,
         last_id: page.at(-1) ? nameOf(page[page.length - 1]) : null,
         has_more: start + limit < all.length,
       });
     }),
     route('GET', '/v1/videos/video_{id}', ({ parameters }, response) =>
-      sendJson(response, 200, present(play, play.ask(parameters['id'] ?? ''))),
+      sendJson(response, 200, present(renders, renders.get(parameters['id'] ?? ''))),
     ),
     route('GET', '/v1/videos/video_{id}/content', ({ parameters }, response) =>
-      play.sendFile(play.ask(parameters['id'] ?? ''), 0, response),
+      renders.sendFile(renders.get(parameters['id'] ?? ''), 0, response),
     ),
     route('DELETE', '/v1/videos/video_{id}', ({ parameters }, response) => {
-      const render = play.ask(parameters['id'] ?? '');
-      play.cancel(render);
+      const render = renders.get(parameters['id'] ?? '');
+      renders.cancel(render);
       sendJson(response, 200, { id: nameOf(render), object: 'video.deleted', deleted: true });
     }),
   ],
@@ -73,10 +73,10 @@ function nameOf(render: Render | undefined): string | null {
   return render ? `video_${render.id}` : null;
 }
 
-function present(play: Play, render: Render): object {
+function present(renders: Renders, render: Render): object {
   const { order, job } = render;
-  const state = play.stateOf(render);
-  const failure = play.failureOf(render);
+  const state = renders.stateOf(render);
+  const failure = renders.failureOf(render);
   return {
     id: nameOf(render),
     object: 'video',

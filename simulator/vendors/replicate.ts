@@ -14,12 +14,12 @@ import {
   invalid,
   isListed,
   onlyFields,
-  type Play,
+  type Renders,
   type Render,
   type Vendor,
   type VendorAnswer,
   VendorFault,
-} from './play.ts';
+} from './simulate-vendor.ts';
 import { signedAnnouncement } from './standard-webhooks.ts';
 
 interface Model {
@@ -73,29 +73,29 @@ const PAGE = 100;
 
 export const replicate: Vendor = {
   name: 'replicate',
-  words: wordsOf,
+  answerFault: faultAnswer,
 
-  routes: (play) => [
+  routes: (renders) => [
     route('POST', '/v1/models/{owner}/{name}/predictions', (request, response) => {
       const { owner, name } = request.parameters;
       const model = MODELS[`${owner}/${name}`];
       if (!model || model.version !== undefined) throw new VendorFault({ kind: 'missing' });
-      predict(play, request, response, `${owner}/${name}`);
+      predict(renders, request, response, `${owner}/${name}`);
     }),
     route('POST', '/v1/predictions', (request, response) => {
       const version = bodyOf(request, [...ENVELOPE, 'version'])['version'];
       const [name] = Object.entries(MODELS).find(([, model]) => model.version === version) ?? [];
       if (version === undefined || name === undefined) return sendJson(response, 422, NO_SUCH_VERSION);
-      predict(play, request, response, name);
+      predict(renders, request, response, name);
     }),
-    route('GET', '/v1/predictions', (request, response) => sendJson(response, 200, listed(request, play))),
+    route('GET', '/v1/predictions', (request, response) => sendJson(response, 200, listed(request, renders))),
     route('GET', '/v1/predictions/{id}', (request, response) => {
-      sendJson(response, 200, present(play, play.ask(request.parameters['id'] ?? ''), request));
+      sendJson(response, 200, present(renders, renders.get(request.parameters['id'] ?? ''), request));
     }),
     route('POST', '/v1/predictions/{id}/cancel', (request, response) => {
-      const render = play.ask(request.parameters['id'] ?? '');
-      play.cancel(render);
-      sendJson(response, 200, present(play, render, request));
+      const render = renders.get(request.parameters['id'] ?? '');
+      renders.cancel(render);
+      sendJson(response, 200, present(renders, render, request));
     }),
   ],
 
@@ -110,7 +110,7 @@ const NO_SUCH_VERSION = {
   status: 422,
 };
 
-function predict(play: Play, request: SimulatorRequest, response: ServerResponse, name: string): void {
+function predict(renders: Renders, request: SimulatorRequest, response: ServerResponse, name: string): void {
   const { input, webhook, webhook_events_filter: events = [] } = bodyOf(request, [...ENVELOPE, 'version']);
   const model = MODELS[name];
   if (!model || !isObject(input)) throw invalid('input', 'input is required');
@@ -125,14 +125,14 @@ function predict(play: Play, request: SimulatorRequest, response: ServerResponse
   }
   const lifetime = request.headers['cancel-after'];
   if (lifetime !== undefined && !LIFETIME.test(String(lifetime))) throw invalid('Cancel-After', 'not a duration');
-  const render = play.take({
+  const render = renders.accept({
     prompt,
     model: name,
     rendering: renderingOf(input, model),
     sent: input,
     ...(webhook !== undefined && { callbackUrl: webhook }),
   });
-  play.acknowledge(render, response, { status: 201, body: present(play, render, request) });
+  renders.acknowledge(render, response, { status: 201, body: present(renders, render, request) });
 }
 
 /** @throws VendorFault for invalid fields */
@@ -166,13 +166,13 @@ const FAILURES: Readonly<Record<string, string>> = {
   processing_timeout: 'Prediction did not start in time (E6716)',
 };
 
-function present(play: Play, render: Render, request: SimulatorRequest): object {
+function present(renders: Renders, render: Render, request: SimulatorRequest): object {
   const { id, order, job } = render;
-  const state = play.stateOf(render);
+  const state = renders.stateOf(render);
   const hasEnded = state === 'succeeded' || state === 'failed' || state === 'cancelled';
-  const files = state === 'succeeded' ? play.linksOf(render, request) : null;
+  const files = state === 'succeeded' ? renders.linksOf(render, request) : null;
   const address = `http://${request.headers.host}/vendors/replicate/v1/predictions/${id}`;
-  const failure = play.failureOf(render);
+  const failure = renders.failureOf(render);
   return {
     id,
     model: order.model,
@@ -194,11 +194,11 @@ function present(play: Play, render: Render, request: SimulatorRequest): object 
 }
 
 /** Newest first. A cursor is a position in the list. */
-function listed(request: SimulatorRequest, play: Play): object {
+function listed(request: SimulatorRequest, renders: Renders): object {
   const { searchParams } = request.url;
   const after = searchParams.get('created_after') ?? '1970-01-01';
   const from = Number(searchParams.get('cursor') ?? 0);
-  const all = play.all().filter((render) => render.job.createdAtMs >= Date.parse(after) && isListed(render));
+  const all = renders.all().filter((render) => render.job.createdAtMs >= Date.parse(after) && isListed(render));
   const next = new URLSearchParams({ created_after: after, cursor: String(from + PAGE) });
   return {
     previous: null,
@@ -206,11 +206,11 @@ function listed(request: SimulatorRequest, play: Play): object {
       from + PAGE < all.length
         ? `http://${request.headers.host}/vendors/replicate/v1/predictions?${next.toString()}`
         : null,
-    results: all.slice(from, from + PAGE).map((render) => present(play, render, request)),
+    results: all.slice(from, from + PAGE).map((render) => present(renders, render, request)),
   };
 }
 
-function wordsOf(fault: Fault): VendorAnswer {
+function faultAnswer(fault: Fault): VendorAnswer {
   switch (fault.kind) {
     case 'unauthorized':
       return problem(401, 'Unauthenticated', 'You did not pass a valid authentication token');

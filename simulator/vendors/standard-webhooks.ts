@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import type { Announcement } from './play.ts';
+import type { Announcement } from './simulate-vendor.ts';
 
 /** An announcement signed as https://www.standardwebhooks.com specifies. @param secret `whsec_` and the key in Base64 */
 export function signedAnnouncement(content: object, secret: string): Announcement {

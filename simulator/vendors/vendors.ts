@@ -8,27 +8,27 @@ import { kling } from './kling.ts';
 import { minimax } from './minimax.ts';
 import { openaiImages } from './openai-images.ts';
 import { openaiVideos } from './openai-videos.ts';
-import { type PlayOptions, playVendor, type Vendor } from './play.ts';
+import { type VendorOptions, simulateVendor, type Vendor } from './simulate-vendor.ts';
 import { replicate } from './replicate.ts';
 
 export const VENDORS: readonly Vendor[] = [ark, fal, google, kling, minimax, openaiImages, openaiVideos, replicate];
 
 /** Their routes, and those with which tests inspect and end renders: `GET /_sim/renders?vendor=…&mark=…`, `POST /_sim/renders/finish?mark=…`. */
-export function vendorRoutes(options: PlayOptions): readonly Route[] {
-  const played = VENDORS.map((vendor) => ({ vendor, ...playVendor(vendor, options) }));
+export function vendorRoutes(options: VendorOptions): readonly Route[] {
+  const simulated = VENDORS.map((vendor) => ({ vendor, ...simulateVendor(vendor, options) }));
   const inspection: Route = {
     method: 'GET',
     path: '/_sim/renders',
     handle({ url: { searchParams } }, response) {
       const [name, mark] = [searchParams.get('vendor'), searchParams.get('mark')];
-      const data = played.flatMap(({ vendor, play }) =>
-        (name === null || name === vendor.name ? play.all() : [])
+      const data = simulated.flatMap(({ vendor, renders }) =>
+        (name === null || name === vendor.name ? renders.all() : [])
           .filter((render) => mark === null || mark === render.mark)
           .map((render) => ({
             vendor: vendor.name,
             id: render.id,
             mark: render.mark,
-            state: play.stateOf(render),
+            state: renders.stateOf(render),
             sent: render.order.sent,
             downloads: render.job.downloads,
             created_at: new Date(render.job.createdAtMs).toISOString(),
@@ -41,12 +41,12 @@ export function vendorRoutes(options: PlayOptions): readonly Route[] {
     method: 'POST',
     path: '/_sim/renders/finish',
     handle({ url: { searchParams } }, response) {
-      const marked = played
-        .flatMap(({ play }) => play.all())
+      const marked = simulated
+        .flatMap(({ renders }) => renders.all())
         .filter(({ mark }) => mark !== null && mark === searchParams.get('mark'));
       for (const { job } of marked) finishJob(job, Date.now());
       sendJson(response, 200, { finished: marked.length });
     },
   };
-  return [...played.flatMap(({ routes }) => routes), inspection, ending];
+  return [...simulated.flatMap(({ routes }) => routes), inspection, ending];
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { expect } from 'chai';
 import pino from 'pino';
 import { startMail } from '../../console/mail.ts';
-import type { Repetition } from '../../domain/repeat.ts';
+import type { Repetition } from '../../domain/background-loop.ts';
 import { createMailer } from '../../services/people/mailer.ts';
 import {
   invite,

@@ -11,7 +11,7 @@ import {
   nameOfTarget,
 } from '../../db/queries/upstream-calls.ts';
 import { newId } from '../../domain/ids.ts';
-import { durationAtMs } from '../../domain/call-sum.ts';
+import { durationAtMs } from '../../domain/upstream-calls.ts';
 import { useTestDatabase } from '../support/database.ts';
 import { rejectionOf } from '../support/rejection.ts';
 

@@ -2,7 +2,7 @@
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart, TextRequest, Turn } from '../canonical.ts';
-import { NamedCalls } from '../named-calls.ts';
+import { CallsByName } from '../calls-by-name.ts';
 import { compact, readArray, readId, readName } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
 import { arrayOf as arrayOfAnything, objectOf } from '../upstream-errors.ts';
@@ -16,7 +16,7 @@ type Content = (typeof CONTENT)['full'];
 export function parseRequest(body: unknown, { compatibility = 'specification' }: ParseContext = {}): TextRequest {
   const request = READ_REQUEST[compatibility](body, '');
   request.get('modalities');
-  const calls = new NamedCalls();
+  const calls = new CallsByName();
   const turns = request.getAs('messages', (value, path) =>
     readArray(value, path, (item, at) => turnOf(readMessage(item, at), CONTENT[compatibility], calls)),
   );
@@ -90,7 +90,7 @@ function largest(...bounds: readonly (number | undefined)[]): number | undefined
   return set.length === 0 ? undefined : Math.max(...set);
 }
 
-function turnOf(message: Message, content: Content, calls: NamedCalls): Turn {
+function turnOf(message: Message, content: Content, calls: CallsByName): Turn {
   switch (message.get('role')) {
     case 'system':
     case 'developer':
@@ -112,7 +112,7 @@ function turnOf(message: Message, content: Content, calls: NamedCalls): Turn {
 }
 
 /** The parts of an assistant message in the order in which models write them: reasoning, text, tool calls. */
-function answerOf(message: Message, content: Content, functionCalls: NamedCalls): AnswerPart[] {
+function answerOf(message: Message, content: Content, functionCalls: CallsByName): AnswerPart[] {
   const reasoning = message.get('reasoning_content') ?? message.get('reasoning');
   const parts = message.getAs('content', content.answer);
   const refusal = message.get('refusal');
@@ -130,7 +130,7 @@ function answerOf(message: Message, content: Content, functionCalls: NamedCalls)
 }
 
 /** A message that answers a function call, which it identifies by the function's name. */
-function functionResultOf(message: Message, content: Content, calls: NamedCalls): Turn {
+function functionResultOf(message: Message, content: Content, calls: CallsByName): Turn {
   const name = message.getAs('name', readName);
   const callId = calls.answer(undefined, name);
   if (callId === null) throw badRequest(`"${message.path}" must answer a function_call of "${name}" before it`);

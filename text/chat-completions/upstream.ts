@@ -17,7 +17,7 @@ import {
   upstreamError,
 } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
-import { eventsOfCall, canWrapCalls } from '../wrapped-calls.ts';
+import { eventsOfCall, canWrapCalls } from '../unwrap-calls.ts';
 import { piecesOfContent, reasoningOf } from './content.ts';
 import { compact } from '../read.ts';
 import { signatureOf } from './signatures.ts';

@@ -3,7 +3,7 @@ import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart, ToolResultPart, Turn } from '../canonical.ts';
 import type { Fields } from '../fields.ts';
-import { NamedCalls } from '../named-calls.ts';
+import { CallsByName } from '../calls-by-name.ts';
 import { compact, readArray } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { inputOf, type Part, readContent, textOf } from './request-shape.ts';
@@ -16,7 +16,7 @@ import { SKIP_SIGNATURE } from './signatures.ts';
  * @throws ServiceError `bad_request` when nothing is left, or when a function response answers no earlier call
  */
 export function readContents(value: unknown, path: string): Turn[] {
-  const calls = new NamedCalls();
+  const calls = new CallsByName();
   const turns = readArray(value, path, (item, at) => turnsOf(readContent(item, at), calls)).flat();
   if (turns.length === 0) throw badRequest(`"${path}" requires at least 1 item with a part`);
   return mergeNeighbours(turns);
@@ -31,7 +31,7 @@ export function systemTurnOf(instruction: Fields<{ parts: Part[] }>): Turn {
   return { role: 'system', parts };
 }
 
-function turnsOf(content: ReturnType<typeof readContent>, calls: NamedCalls): Turn[] {
+function turnsOf(content: ReturnType<typeof readContent>, calls: CallsByName): Turn[] {
   const role = content.get('role') ?? 'user';
   const parts = content.get('parts') ?? [];
   if (role === 'model') {
@@ -46,7 +46,7 @@ function turnsOf(content: ReturnType<typeof readContent>, calls: NamedCalls): Tu
   ];
 }
 
-function answerOf(part: Part, calls: NamedCalls): AnswerPart[] {
+function answerOf(part: Part, calls: CallsByName): AnswerPart[] {
   const { kind, fields } = part;
   const given = fields.get('thoughtSignature');
   const signature = given === '' || given === SKIP_SIGNATURE ? undefined : given;
@@ -62,7 +62,7 @@ function answerOf(part: Part, calls: NamedCalls): AnswerPart[] {
   return [compact({ type: 'tool-call', callId, name, arguments: JSON.stringify(call.get('args') ?? {}), signature })];
 }
 
-function resultOf({ fields }: Part, calls: NamedCalls): ToolResultPart {
+function resultOf({ fields }: Part, calls: CallsByName): ToolResultPart {
   const result = fields.get('functionResponse');
   if (result === undefined) throw new Error('only parts with a response are results');
   const name = result.get('name');

@@ -9,7 +9,7 @@ import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import { arrayOf, malformedAnswer, objectOf, stringOf, upstreamError } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
-import { eventsOfCall, canWrapCalls } from '../wrapped-calls.ts';
+import { eventsOfCall, canWrapCalls } from '../unwrap-calls.ts';
 import { StreamedItems, textOfItem, type ItemState } from './streamed-items.ts';
 
 /** The events of a response object. */

@@ -77,12 +77,9 @@ export const moderationEndpoints = endpoints('Moderation', {
     answers: { 200: { description: 'A result for each text, or one result for all parts', content: json(MODERATION) } },
     refusals: ['not_found', 'processing_unavailable'],
     presentError: presentTypedError,
-    handle: async (
-      { body: { input, model = 'moderation' }, context },
-      { checkPublicAddress: checkAddress, moderation: { judge } },
-    ) => {
+    handle: async ({ body: { input, model = 'moderation' }, context }, { checkPublicUrl, moderation: { judge } }) => {
       // The operator's service may follow links within the operator's network.
-      for (const url of linksOf(input)) await checkAddress(url);
+      for (const url of linksOf(input)) await checkPublicUrl(url);
       const results = await judge(input);
       const id = `modr-${context.state.requestId.slice('req_'.length)}`;
       return { id, model, results: results.map((result) => present(result, input)) };

@@ -4,7 +4,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import type { CreateRequest } from '../../endpoint/idempotent.ts';
 import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
 import type { CreatedResponse } from '../../../services/tasks/idempotency.ts';
-import { type CheckLinks, placeTask } from '../../../services/tasks/place-task.ts';
+import { type CheckLinks, acceptTask } from '../../../services/tasks/accept-task.ts';
 import type { ApiServices } from '../../services.ts';
 import { EXAMPLE_REQUEST_ID } from '../../openapi/shared.ts';
 
@@ -48,7 +48,7 @@ export async function createTask(
   checkLinks?: CheckLinks,
 ): Promise<CreatedResponse> {
   const { requestId } = context.state;
-  const created = await placeTask({ caller, request, claim, requestId }, services, checkLinks);
+  const created = await acceptTask({ caller, request, claim, requestId }, services, checkLinks);
   context.state.createdTaskId = created.taskId;
   return created;
 }

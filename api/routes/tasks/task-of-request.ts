@@ -8,7 +8,7 @@ import { isFinal, type Task } from '../../../domain/task.ts';
 import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
 import { createOnce } from '../../../services/tasks/idempotency.ts';
 import { readOwnTask } from '../../../services/tasks/waited-task.ts';
-import { type CheckLinks, placeTask, type Series } from '../../../services/tasks/place-task.ts';
+import { type CheckLinks, acceptTask, type Series } from '../../../services/tasks/accept-task.ts';
 import type { TaskServices } from '../../../services/services.ts';
 import type { ApiServices } from '../../services.ts';
 import type { Context } from '../../state.ts';
@@ -66,7 +66,7 @@ async function createOneOf(
   const { requestId } = context.state;
   const created = await createOnce({ caller, context, body, key, index: series.index }, services, async (claim) => {
     assertNotExhausted(caller.key);
-    const placed = await placeTask({ caller, request: parse(), claim, requestId, series }, services, checkLinks);
+    const placed = await acceptTask({ caller, request: parse(), claim, requestId, series }, services, checkLinks);
     context.state.createdTaskId = placed.taskId;
     return placed;
   });

@@ -24,9 +24,9 @@ export const webhookAdministrationEndpoints = endpoints('Administration', {
     description: 'Only this answer shows the secret that signs deliveries. Pass the secret to the customer.',
     body: jsonBody('CreateWebhook', createEndpointSchema),
     answers: { 201: dataOf(ADMIN_ENDPOINT.schema, 'The endpoint with its secret') },
-    handle: async ({ params, body }, { database, encryption, checkPublicAddress }) => {
+    handle: async ({ params, body }, { database, encryption, checkPublicUrl }) => {
       const { id: accountId } = await existingAccount(database, params.account_id);
-      await checkPublicAddress(body.url);
+      await checkPublicUrl(body.url);
       const { created, secret } = await database.transaction((transaction) =>
         registerEndpoint(transaction, encryption, accountId, body),
       );

@@ -34,7 +34,7 @@ export const webhookEndpoints = endpoints('Webhooks', {
     }),
     created: dataOf(ENDPOINT.schema, 'The endpoint with its secret'),
     handle: async (request, services) => {
-      await services.checkPublicAddress(request.body.url);
+      await services.checkPublicUrl(request.body.url);
       return create(request, services);
     },
   }),
@@ -63,8 +63,8 @@ export const webhookEndpoints = endpoints('Webhooks', {
     description: 'Omitted fields stay unchanged.',
     body: jsonBody('UpdateWebhook', updateEndpointSchema, { pause: { value: { enabled: false } } }),
     answers: { 200: dataOf(ENDPOINT.schema, 'The changed endpoint') },
-    handle: async ({ caller, params, body: changes }, { database, checkPublicAddress }) => {
-      if (changes.url !== undefined) await checkPublicAddress(changes.url);
+    handle: async ({ caller, params, body: changes }, { database, checkPublicUrl }) => {
+      if (changes.url !== undefined) await checkPublicUrl(changes.url);
       const updated = await updateWebhookEndpoint(database, caller.account.id, params.webhook_id, changes);
       if (!updated) throw notFoundError('webhookEndpoint', caller);
       return { data: ENDPOINT.present(updated) };

@@ -4,7 +4,7 @@ import { countAction } from '../../../services/people/account-limit.ts';
 import { answerChat, streamChat } from '../../../services/text/chat.ts';
 import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
 import { priceOf, withPrices } from '../../../services/money/customer-prices.ts';
-import { placeTask } from '../../../services/tasks/place-task.ts';
+import { acceptTask } from '../../../services/tasks/accept-task.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import type { MediaModel, TextModel } from '../../../catalogue/types.ts';
 import type { Database } from '../../../db/database.ts';
@@ -163,7 +163,7 @@ async function place(visit: MemberVisit, services: ApiServices, model: MediaMode
   const caller = await consoleCaller(visit, services);
   const checkLinks = model.kind === 'image' ? services.tasks.checkImageLinks : undefined;
   const placement = { caller, request, claim: null, requestId: visit.requestId };
-  const { taskId } = await placeTask(placement, services, checkLinks);
+  const { taskId } = await acceptTask(placement, services, checkLinks);
   if (visit.isPartRequest) {
     const task = await findOwnTask({ ...visit, params: { task_id: taskId } }, services);
     visit.context.set('HX-Trigger', PLACED);

@@ -78,7 +78,7 @@ export function TaskTile({ task, accountId, isUpdate = false, children }: TaskTi
   );
 }
 
-/** Returns the duration of a task in words, or null until the task is final. */
+/** Returns the duration of a task as text, or null until the task is final. */
 export function durationOf({ createdAt, completedAt }: Task, { tasks: messages }: Texts): string | null {
   return completedAt && messages.seconds(Math.round((completedAt.getTime() - createdAt.getTime()) / 1000));
 }

@@ -107,19 +107,19 @@ export const webhookPages = [
   ),
 ];
 
-async function create({ form, account }: MemberVisit, { database, encryption, checkPublicAddress }: ApiServices) {
+async function create({ form, account }: MemberVisit, { database, encryption, checkPublicUrl }: ApiServices) {
   const body = validateNew(entriesOf(form));
-  await checkPublicAddress(body.url);
+  await checkPublicUrl(body.url);
   const { created, secret } = await database.transaction((transaction) =>
     registerEndpoint(transaction, encryption, account.accountId, body),
   );
   return { updated: created, secret };
 }
 
-async function save(visit: MemberVisit, { database, checkPublicAddress }: ApiServices): Promise<void> {
+async function save(visit: MemberVisit, { database, checkPublicUrl }: ApiServices): Promise<void> {
   const { id } = await ownEndpoint(visit, { database });
   const changes = validateChanges(entriesOf(visit.form));
-  if (changes.url !== undefined) await checkPublicAddress(changes.url);
+  if (changes.url !== undefined) await checkPublicUrl(changes.url);
   await saveIfUnchanged(visit, database, {
     find: async (transaction) => {
       await lockRow(transaction, 'webhook_endpoints', { id });

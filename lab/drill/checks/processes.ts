@@ -32,7 +32,7 @@ async function checkOpenWorkflows({ temporal }: Evidence): Promise<CheckResult> 
     await sleep(1_000);
     open = await listWorkflows(temporal, OPEN_WORKFLOWS);
   }
-  return { promise: 'no workflow is open', failures: open.map(({ words }) => words) };
+  return { promise: 'no workflow is open', failures: open.map(({ problem }) => problem) };
 }
 
 async function checkFailedWorkflows({ temporal, database, forgotten }: Evidence): Promise<CheckResult> {
@@ -45,19 +45,19 @@ async function checkFailedWorkflows({ temporal, database, forgotten }: Evidence)
   const known = new Set(rows.map(({ id }) => id));
   return {
     promise: 'no workflow failed, but those of rows that a restore has lost',
-    failures: failed.filter(({ id }) => forgotten.length === 0 || known.has(id)).map(({ words }) => words),
+    failures: failed.filter(({ id }) => forgotten.length === 0 || known.has(id)).map(({ problem }) => problem),
   };
 }
 
 interface FoundWorkflow {
   readonly id: string;
-  readonly words: string;
+  readonly problem: string;
 }
 
 async function listWorkflows(temporal: Evidence['temporal'], query: string): Promise<FoundWorkflow[]> {
   const found: FoundWorkflow[] = [];
   for await (const { workflowId: id, type, status } of temporal.workflow.list({ query })) {
-    found.push({ id, words: `${type} ${id} is ${status.name}` });
+    found.push({ id, problem: `${type} ${id} is ${status.name}` });
   }
   return found;
 }

@@ -16,7 +16,7 @@ export interface Stage
     Partial<Pick<Stack, 'failOver'>> {
   readonly stores: Pick<Stores, 'folder' | 'disk' | 's3'>;
   /** The command `genway`, as an operator calls it. */
-  readonly genway: (...words: readonly string[]) => Promise<void>;
+  readonly genway: (...args: readonly string[]) => Promise<void>;
   readonly receiver: Pick<Receiver, 'paths' | 'hang'>;
   /** The scenarios of new media tasks. */
   readonly upstreams: { scenarios: readonly Scenario[] };

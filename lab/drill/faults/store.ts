@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import { type FaultKind, strikeThe } from './fault.ts';
 
 const OUTAGES = [
-  { path: '.', words: 'took the store away' },
+  { path: '.', effect: 'took the store away' },
   // The folder of unfinished files: stored files stay readable.
-  { path: '.unfinished', words: 'let no file be written to the store' },
+  { path: '.unfinished', effect: 'let no file be written to the store' },
 ] as const;
 
 export const STORE: FaultKind = {
@@ -16,8 +16,8 @@ export const STORE: FaultKind = {
   mostMs: 20_000,
   strike: (stage, random, lastsMs) =>
     strikeThe(stage, random, { name: 'store', lastsMs }, async () => {
-      const { path, words } = random.pick(OUTAGES);
-      return [words, await takeAway(join(stage.stores.folder, path))];
+      const { path, effect } = random.pick(OUTAGES);
+      return [effect, await takeAway(join(stage.stores.folder, path))];
     }),
 };
 
@@ -34,8 +34,8 @@ export const FULL: FaultKind = {
 };
 
 const SHUT_DOORS = [
-  { door: 'refusing', words: 'let S3 answer 503' },
-  { door: 'hanging', words: 'let S3 hang' },
+  { door: 'refusing', effect: 'let S3 answer 503' },
+  { door: 'hanging', effect: 'let S3 hang' },
 ] as const;
 
 export const S3: FaultKind = {
@@ -44,9 +44,9 @@ export const S3: FaultKind = {
   mostMs: 20_000,
   strike: (stage, random, lastsMs) =>
     strikeThe(stage, random, { name: 's3', lastsMs }, async () => {
-      const { door, words } = random.pick(SHUT_DOORS);
+      const { door, effect } = random.pick(SHUT_DOORS);
       stage.stores.s3?.setDoor(door);
-      return [words, () => stage.stores.s3?.setDoor('open')];
+      return [effect, () => stage.stores.s3?.setDoor('open')];
     }),
 };
 

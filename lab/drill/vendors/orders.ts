@@ -33,10 +33,10 @@ export async function placeOrder(
   furtherEndings: readonly string[] = [],
 ): Promise<VendorOrder> {
   const mark = randomUUID();
-  const words = [`mark=${mark}`, fault.directive].filter((word) => word !== '');
+  const directives = [`mark=${mark}`, fault.directive].filter((word) => word !== '');
   const { status, text } = await ask(`${apiUrl}/v1/${product.kind}s/tasks`, {
     token: apiKey,
-    body: { model: product.model, prompt: `A lighthouse [sim:${words.join(',')}]` },
+    body: { model: product.model, prompt: `A lighthouse [sim:${directives.join(',')}]` },
   });
   if (status !== 201) throw new Error(`${product.model} was refused with ${status}: ${text}`);
   const { id } = readTask(text);

@@ -392,7 +392,7 @@ describe('a submission', function () {
   });
 
   describe('whose outcome is unknown', () => {
-    for (const [recovery, words] of [
+    for (const [recovery, how] of [
       ['key', 'a look-up of its key'],
       ['id', 'a look-up of our id'],
       ['content', 'a look-up of what was sent'],
@@ -402,7 +402,7 @@ describe('a submission', function () {
         const name = upstreamWith({ recovery }, ['takes it, and the answer is lost']);
         const task = await run(await taskOn(name));
         expect(task.status).to.equal('succeeded');
-        expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by ${words}`]);
+        expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by ${how}`]);
         expect(rendersOf(task)).to.deep.equal([name]);
       });
 
@@ -411,7 +411,7 @@ describe('a submission', function () {
         const task = await run(await taskOn(name));
         expect(task.status).to.equal('succeeded');
         expect(await attemptsOf(task)).to.deep.equal([
-          `${name}: not_taken by ${words}`,
+          `${name}: not_taken by ${how}`,
           `${name}: accepted by the answer`,
         ]);
         expect(rendersOf(task)).to.deep.equal([name]);

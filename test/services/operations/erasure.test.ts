@@ -194,7 +194,7 @@ describe('the content of an account', function () {
     const [succeeded, failed] = await Promise.all(tasks.map(({ id }) => taskWhenFinal(stack, apiKey, id)));
     expect(succeeded).to.deep.include({ status: 'succeeded', output: { media: [], r2_url: null } });
     expect(succeeded?.usage).to.deep.equal(tasks[0]?.usage);
-    expect(failed).to.include({ status: 'failed', error_message: 'The words of this failure were erased.' });
+    expect(failed).to.include({ status: 'failed', error_message: 'The message of this failure was erased.' });
     expect((await fetch(tasks[0]?.output?.r2_url ?? '')).status).to.equal(404);
   });
 

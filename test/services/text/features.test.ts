@@ -3,7 +3,7 @@
  * upstream of each format receives. Tests every feature for all sixteen pairs of formats, whole and streamed.
  */
 import { expect } from 'chai';
-import { joinedCalls, planExchange, type Exchange, type ReadRequest } from '../../../services/text/exchange.ts';
+import { joinedChoices, planExchange, type Exchange, type ReadRequest } from '../../../services/text/exchange.ts';
 import type { TextRoute } from '../../../catalogue/types.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
@@ -592,7 +592,7 @@ type RouteInFormat = TextRoute & { readonly format: WireFormatName };
 
 async function exchange(read: Read, route: RouteInFormat, answer: TextResult) {
   const context = { ...renderContext(), request: { ...read.request, includeUsage: true } };
-  const joined = joinedCalls(route, read.request);
+  const joined = joinedChoices(route, read.request);
   const { choices } = answer;
   const exchanges: Exchange[] = [];
   let received = '';

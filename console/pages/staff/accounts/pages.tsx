@@ -28,7 +28,7 @@ import { hasPermission, openPage, type PageResult, showPage, staff, type UserVis
 import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
 import { invite } from '../people/pages.tsx';
 import { saveAccountIfUnchanged } from '../../save-account.ts';
-import { createdIdOf } from '../../../once.ts';
+import { createdIdOf } from '../../../idempotent-forms.ts';
 import { authorshipOf } from '../reason.ts';
 import { type AccountTab, showAccount } from './account.tsx';
 import { DETAIL_NAMES, detailFields, DetailsForm, readDetails } from './details.tsx';

@@ -19,7 +19,7 @@ import { withAccountNames } from '../../../account-names.ts';
 import { Card, ExactMoney, Field, Form, FormButton, Time, usd } from '../../../html/components.tsx';
 import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
-import { createdIdOf } from '../../../once.ts';
+import { createdIdOf } from '../../../idempotent-forms.ts';
 import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 

@@ -1,5 +1,5 @@
-/** The operators' home: current concerns, the dependencies of the gateway, and pending and late work. */
-import { type Concern, readState, type State } from '../../../../services/operations/concerns.ts';
+/** The operators' home: current problems, the dependencies of the gateway, and pending and late work. */
+import { type Problem, readState, type State } from '../../../../services/operations/current-problems.ts';
 import type { Backlog } from '../../../../db/queries/backlog.ts';
 import { formatDollars } from '../../../../domain/money.ts';
 import { Badge, Card, Empty, Facts, Polled, type Tone } from '../../../html/components.tsx';
@@ -26,21 +26,21 @@ export const staffLivePages = [
 ];
 
 /** The state, which the browser polls while the page is open. */
-function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
+function Live({ state: { backlog, readiness, problems } }: { state: State }) {
   const texts = useTexts();
   const messages = texts.staffLive;
   const { status, database, temporal } = readiness;
   return (
     <Polled path="/console/staff/live/state" seconds={3}>
       <Card title={messages.wrong}>
-        {concerns.length === 0 ? <Empty>{messages.nothingWrong}</Empty> : null}
+        {problems.length === 0 ? <Empty>{messages.nothingWrong}</Empty> : null}
         <ul class="plain">
-          {concerns.map((concern) => {
-            const page = pageOf(concern);
-            const line = wordsOf(concern, texts);
+          {problems.map((problem) => {
+            const page = pageOf(problem);
+            const line = wordsOf(problem, texts);
             return (
               <li>
-                <Badge tone={concern.kind === 'disabled' ? 'calm' : 'bad'}>{messages.concerns[concern.kind]}</Badge>{' '}
+                <Badge tone={problem.kind === 'disabled' ? 'calm' : 'bad'}>{messages.problems[problem.kind]}</Badge>{' '}
                 {page === null ? line : <a href={page}>{line}</a>}
               </li>
             );
@@ -69,8 +69,8 @@ function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
   );
 }
 
-/** The page with more about a concern, or with a remedy. */
-const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost' | 'disabled' | 'acknowledgements'>, string | null>> =
+/** The page with more about a problem, or with a remedy. */
+const PAGES: Readonly<Record<Exclude<Problem['kind'], 'belowCost' | 'disabled' | 'acknowledgements'>, string | null>> =
   {
     database: null,
     temporal: null,
@@ -86,42 +86,42 @@ const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost' | 'disabled' |
     files: '/console/staff/models',
   };
 
-function pageOf(concern: Concern): string | null {
-  if (concern.kind === 'disabled') return `/console/staff/models/${encodeURIComponent(concern.model)}`;
-  if (concern.kind === 'acknowledgements') return `/console/staff/reconciliations/${concern.reconciliationId}`;
-  if (concern.kind !== 'belowCost') return PAGES[concern.kind];
-  if (concern.list === null) return '/console/staff/models';
-  const [name, version] = concern.list.split('@');
+function pageOf(problem: Problem): string | null {
+  if (problem.kind === 'disabled') return `/console/staff/models/${encodeURIComponent(problem.model)}`;
+  if (problem.kind === 'acknowledgements') return `/console/staff/reconciliations/${problem.reconciliationId}`;
+  if (problem.kind !== 'belowCost') return PAGES[problem.kind];
+  if (problem.list === null) return '/console/staff/models';
+  const [name, version] = problem.list.split('@');
   return `/console/staff/price-lists/${name}?version=${version}`;
 }
 
-function wordsOf(concern: Concern, texts: Texts): string {
+function wordsOf(problem: Problem, texts: Texts): string {
   const { staffLive: messages } = texts;
-  switch (concern.kind) {
+  switch (problem.kind) {
     case 'database':
     case 'temporal':
-      return messages[concern.kind];
+      return messages[problem.kind];
     case 'circuit':
-      return `${concern.upstream}, ${modelsOf(concern, texts)}: ${wordFor('cause', concern.cause, texts)}`;
+      return `${problem.upstream}, ${modelsOf(problem, texts)}: ${wordFor('cause', problem.cause, texts)}`;
     case 'failing':
-      return `${concern.upstream}, ${concern.model}: ${messages.failed(concern.calls)}`;
+      return `${problem.upstream}, ${problem.model}: ${messages.failed(problem.calls)}`;
     case 'unknownWord':
-      return `${concern.upstream}, ${concern.model}: ${messages.unknownWord(concern.word)}`;
+      return `${problem.upstream}, ${problem.model}: ${messages.unknownWord(problem.word)}`;
     case 'lateTasks':
     case 'lateDeliveries':
-      return `${concern.count}, ${messages.oldest(concern.seconds)}`;
+      return `${problem.count}, ${messages.oldest(problem.seconds)}`;
     case 'belowCost':
-      return `${concern.list ?? texts.priceLists.catalogue}: ${lossesText(concern, texts)}`;
+      return `${problem.list ?? texts.priceLists.catalogue}: ${lossesText(problem, texts)}`;
     case 'files':
-      return concern.reason;
+      return problem.reason;
     case 'disabled':
-      return `${concern.model}: ${texts.staff.by(concern.author, concern.reason)}`;
+      return `${problem.model}: ${texts.staff.by(problem.author, problem.reason)}`;
     default:
-      return String(concern.count);
+      return String(problem.count);
   }
 }
 
-function lossesText({ count, first }: Extract<Concern, { kind: 'belowCost' }>, texts: Texts): string {
+function lossesText({ count, first }: Extract<Problem, { kind: 'belowCost' }>, texts: Texts): string {
   const { model, what, seconds, price, cost } = first;
   const length = seconds === null ? '' : `, ${texts.tasks.seconds(seconds)}`;
   const sold = `${model} ${priceName(what, texts)}${length}`;
@@ -129,7 +129,7 @@ function lossesText({ count, first }: Extract<Concern, { kind: 'belowCost' }>, t
 }
 
 /** The name of the only model, or the number of models. */
-function modelsOf({ models }: Extract<Concern, { kind: 'circuit' }>, { staffLive: messages }: Texts): string {
+function modelsOf({ models }: Extract<Problem, { kind: 'circuit' }>, { staffLive: messages }: Texts): string {
   return models.size === 1 ? [...models].join() : messages.models(models.size);
 }
 

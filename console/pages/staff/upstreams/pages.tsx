@@ -1,10 +1,10 @@
 /** Upstreams of text and media: their health, and overrides that take an upstream out of service. */
 import { UPSTREAM } from '../../../../services/resources/upstreams.ts';
-import { failingCallsOf } from '../../../../services/operations/concerns.ts';
+import { failingCallsOf } from '../../../../services/operations/current-problems.ts';
 import { overrideUpstream } from '../../../../services/operations/override-upstream.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { listUpstreamOverrides, type UpstreamOverride } from '../../../../db/queries/upstream-overrides.ts';
-import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
+import { type CallSum, durationAtMs } from '../../../../domain/upstream-calls.ts';
 import { overrideOf } from '../../../../domain/upstream-override.ts';
 import { FormError } from '../../../form-problem.ts';
 import { Badge, Choice, Empty, Field, Polled, WithNote, Time } from '../../../html/components.tsx';

@@ -15,7 +15,7 @@ export interface Series {
   readonly count: number;
 }
 
-interface TaskPlacement {
+interface TaskToAccept {
   readonly caller: Caller;
   readonly request: CreateTaskRequest;
   readonly claim: IdempotencyClaim | null;
@@ -25,8 +25,8 @@ interface TaskPlacement {
 }
 
 /** Creates a task for a valid request of any endpoint. @throws ServiceError that says why nothing was created */
-export async function placeTask(
-  { caller, request, claim, requestId, series = { index: 0, count: 1 } }: TaskPlacement,
+export async function acceptTask(
+  { caller, request, claim, requestId, series = { index: 0, count: 1 } }: TaskToAccept,
   services: Services,
   checkLinks?: CheckLinks,
 ): Promise<CreatedResponse & { readonly taskId: string }> {

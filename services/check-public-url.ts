@@ -1,7 +1,6 @@
-/** Decides whether a client's link may be followed: by its syntax, and by the addresses its host resolves to. */
+/** Checks the URLs that clients give for webhooks and moderation: their syntax, and the addresses of their host. */
 import { badRequest, type ServiceError } from '../domain/errors.ts';
-import { AddressRefusedError, assertPublicHttpsUrl } from '../providers/guard/address-guard.ts';
-import { isPermittedAddress, withoutBrackets } from '../providers/guard/public-url.ts';
+import { isPermittedAddress, isPublicHttpsUrl, withoutBrackets } from '../providers/guard/public-url.ts';
 import { type Resolve, resolveWithSystem } from '../providers/guard/guarded-connector.ts';
 
 const RESOLVE_TIMEOUT_MS = 3_000;
@@ -10,26 +9,15 @@ function refusal(): ServiceError {
   return badRequest('"url" must be a public HTTPS URL', { path: ['url'], kind: 'link.refused', values: {} });
 }
 
-/** Whether a text is, by its syntax, a link that may be followed. */
-export function isPublicHttpsUrl(text: string, policy: { readonly allowPrivateAddresses: boolean }): boolean {
-  try {
-    assertPublicHttpsUrl(text, policy);
-    return true;
-  } catch (error) {
-    if (error instanceof AddressRefusedError) return false;
-    throw error;
-  }
-}
-
 /**
- * Creates the check of host names in webhook links. It only catches mistakes early; the network is protected by the
+ * Creates the check. The check only reports mistakes early; the network is protected by the
  * guarded client, which checks every connection. A host that does not resolve yet passes: its owner may be about to set
  * it up.
  *
  * @returns a function that throws ServiceError `bad_request` for a link that is not public, or whose host resolves to a
  *   private address
  */
-export function createAddressCheck({
+export function createPublicUrlCheck({
   allowPrivateAddresses,
   resolve = resolveWithSystem,
 }: {

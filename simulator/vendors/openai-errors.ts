@@ -1,5 +1,5 @@
-/** Errors as OpenAI's APIs word them: `{"error": {"message", "type", "param", "code"}}`. */
-import type { Fault, VendorAnswer } from './play.ts';
+/** Errors of OpenAI's APIs: `{"error": {"message", "type", "param", "code"}}`. */
+import type { Fault, VendorAnswer } from './simulate-vendor.ts';
 
 const FAILURES: Readonly<Record<string, string>> = {
   content_policy_violation: 'moderation_blocked',
@@ -11,7 +11,7 @@ export function openaiCodeOf(code: string): string {
   return FAILURES[code] ?? code;
 }
 
-export function openaiWords(fault: Fault): VendorAnswer {
+export function openaiFault(fault: Fault): VendorAnswer {
   const { status, headers, ...error } = openaiError(fault);
   return { status, body: { error: { param: null, ...error } }, ...(headers && { headers }) };
 }

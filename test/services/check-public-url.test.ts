@@ -1,13 +1,13 @@
 import { expect } from 'chai';
-import { createAddressCheck } from '../../services/public-address.ts';
+import { createPublicUrlCheck } from '../../services/check-public-url.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
 const URL = 'https://hooks.example.com/genway';
 
-describe('api/services/public-address', () => {
+describe('the check of URLs from clients', () => {
   for (const addresses of [['127.0.0.1'], ['8.8.8.8', '10.0.0.1'], ['fd00::1'], ['::ffff:169.254.169.254']]) {
     it(`refuses a name that leads to [${addresses.join(', ')}]`, async () => {
-      const check = createAddressCheck({ allowPrivateAddresses: false, resolve: async () => addresses });
+      const check = createPublicUrlCheck({ allowPrivateAddresses: false, resolve: async () => addresses });
       expect((await rejectionOf(check(URL))).message).to.equal('"url" must be a public HTTPS URL');
     });
   }
@@ -18,12 +18,12 @@ describe('api/services/public-address', () => {
       asked.push(name);
       return ['8.8.8.8', '2606:4700:4700::1111'];
     };
-    await createAddressCheck({ allowPrivateAddresses: false, resolve })(URL);
+    await createPublicUrlCheck({ allowPrivateAddresses: false, resolve })(URL);
     expect(asked).to.deep.equal(['hooks.example.com']);
   });
 
   it('accepts a name that does not resolve yet, since every delivery is checked again', async () => {
-    await createAddressCheck({
+    await createPublicUrlCheck({
       allowPrivateAddresses: false,
       resolve: () => Promise.reject(new Error('no such name')),
     })(URL);
@@ -31,7 +31,7 @@ describe('api/services/public-address', () => {
 
   it('lets tests use this machine, and no other private address', async () => {
     const [permitted, refused] = ['127.0.0.1', '10.0.0.1'].map((address) =>
-      createAddressCheck({ allowPrivateAddresses: true, resolve: async () => [address] })(URL),
+      createPublicUrlCheck({ allowPrivateAddresses: true, resolve: async () => [address] })(URL),
     );
     await permitted;
     expect((await rejectionOf(refused ?? Promise.resolve())).name).to.equal('ServiceError');

@@ -1,3 +1,4 @@
+/** The loops that a process runs in the background, and pauses that a signal ends. */
 export interface Repetition {
   /** Prevents new passes. Resolves when the pass in progress has ended. */
   stop(): Promise<void>;

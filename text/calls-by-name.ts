@@ -9,7 +9,7 @@ interface Call {
  * The tool calls of a conversation in a format that pairs a call with its result by the tool's name. Few of its clients
  * send ids, so a call without one gets an id derived from its position, which is always the same.
  */
-export class NamedCalls {
+export class CallsByName {
   readonly #byId = new Map<string, Call>();
   readonly #byName = new Map<string, { readonly calls: Call[]; next: number }>();
   /** How many calls there were so far. */

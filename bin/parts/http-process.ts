@@ -29,13 +29,13 @@ import { READS_PER_MINUTE, UPLOAD_LIMITS } from '../../domain/policy.ts';
 import { connectionOptions } from '../../services/tasks/temporal-connection.ts';
 
 /** The dependencies of the applications, except those that serve text. */
-export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstreams'> {
+export interface HttpDependencies extends Omit<AppDependencies, 'text' | 'upstreams'> {
   readonly clock: DatabaseClock;
 }
 
-export interface Web {
+export interface HttpProcess {
   readonly files: WatchedFiles;
-  readonly dependencies: WebDependencies;
+  readonly dependencies: HttpDependencies;
   /** Null if the operator has not configured payment pages. */
   readonly checkout: CheckoutPages | null;
   readonly deliveryStarter: DeliveryStarter;
@@ -55,7 +55,12 @@ const REPORT_CONNECTIONS = 3;
 const CLOSING_CONNECTIONS = 2;
 
 /** Opens the dependencies of the applications. Connects to Temporal on first use, so that Temporal may be down. */
-export async function openWeb(kind: string, config: Config, log: Logger, tracing: Tracing): Promise<Web> {
+export async function openHttpProcess(
+  kind: string,
+  config: Config,
+  log: Logger,
+  tracing: Tracing,
+): Promise<HttpProcess> {
   const database = createDatabase(config.database.url, config.database.poolSize);
   const reporting = openReports(config);
   const client = temporalClient(config, tracing);
@@ -96,7 +101,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
     metrics,
     tracing,
     settings: settingsOf(config, checkout),
-  } satisfies WebDependencies;
+  } satisfies HttpDependencies;
   return {
     files,
     dependencies,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { repeat } from '../../domain/repeat.ts';
+import { repeat } from '../../domain/background-loop.ts';
 
 const HOUR_MS = 3_600_000;
 const fail = (error: unknown): void => expect.fail(String(error));

@@ -1,6 +1,6 @@
 /**
  * Shared by all simulated vendors: renders that take a while, and the faults that directives in prompts set. Each
- * vendor's own file has its addresses, its fields, which are checked strictly, and its words for errors.
+ * vendor's own file has its addresses, its fields, which are checked strictly, and its answers to faults.
  */
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -12,7 +12,7 @@ import type { ResultSender } from '../jobs/results.ts';
 import { parseMediaDirectives, type Rendering } from '../jobs/submission.ts';
 import { dropConnection, parseJson, Refusal, type Route, sendJson, type SimulatorRequest } from '../router.ts';
 
-/** Everything that can go wrong; each vendor has its own words for it. */
+/** Everything that can go wrong. Each vendor answers it in its own format. */
 export type Fault =
   | { readonly kind: 'unauthorized' }
   /** A field is missing, unknown or invalid. */
@@ -26,15 +26,15 @@ export type Fault =
   | { readonly kind: 'missing' }
   | { readonly kind: 'error' };
 
-/** A vendor's words for all faults: for refusals by the prompt's directive. */
-export type Words<Word> = Readonly<
-  Record<Exclude<Fault['kind'], 'refused'> | 'moderated' | 'bad_request' | 'unavailable', Word>
+/** What a vendor's answers to all faults say. A refusal that a directive asks for has its code's entry. */
+export type FaultAnswers<Answer> = Readonly<
+  Record<Exclude<Fault['kind'], 'refused'> | 'moderated' | 'bad_request' | 'unavailable', Answer>
 >;
 
-export function wordFor<Word>(fault: Fault, words: Words<Word>): Word {
-  if (fault.kind !== 'refused') return words[fault.kind];
-  if (fault.code === 'content_policy_violation') return words.moderated;
-  return fault.code === 'bad_request' ? words.bad_request : words.unavailable;
+export function answerFor<Answer>(fault: Fault, answers: FaultAnswers<Answer>): Answer {
+  if (fault.kind !== 'refused') return answers[fault.kind];
+  if (fault.code === 'content_policy_violation') return answers.moderated;
+  return fault.code === 'bad_request' ? answers.bad_request : answers.unavailable;
 }
 
 export interface VendorAnswer {
@@ -43,7 +43,7 @@ export interface VendorAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Answers the request with the vendor's words. */
+/** Makes the vendor answer the request with this fault. */
 export class VendorFault extends Error {
   override readonly name = 'VendorFault';
   readonly fault: Fault;
@@ -58,9 +58,9 @@ export interface Vendor {
   readonly name: string;
   /** Whether the request has the credential; by default as a bearer token. */
   isAuthorized?(request: SimulatorRequest, apiKey: string | undefined): boolean;
-  words(fault: Fault): VendorAnswer;
+  answerFault(fault: Fault): VendorAnswer;
   /** Paths are below `/vendors/<name>`. */
-  routes(play: Play): readonly Route[];
+  routes(renders: Renders): readonly Route[];
   /** Further routes, which need no credential. */
   publicRoutes?(): readonly Route[];
   /** The callback of an order whose render has ended; absent if the vendor sends none. */
@@ -90,20 +90,21 @@ export interface Render {
   readonly job: Job;
   /** The value of the directive `mark`, by which tests count renders. */
   readonly mark: string | null;
-  oddWordsLeft: number;
+  oddStatesLeft: number;
 }
 
 /** In the order in which jobs pass through them; `odd` is a state that no client knows. */
 export type RenderState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'odd';
 
-export interface Play {
+/** The renders of one vendor, and what its routes do with them. */
+export interface Renders {
   readonly apiKey: string | undefined;
   /** Accepts an order. @throws VendorFault set in its prompt */
-  take(order: Order): Render;
+  accept(order: Order): Render;
   /** Answers the submission of an accepted render, unless its prompt sets a fault. */
   acknowledge(render: Render, response: ServerResponse, answer: VendorAnswer): void;
   /** The render with that id. @throws VendorFault if it does not exist, or if its prompt sets it */
-  ask(id: string): Render;
+  get(id: string): Render;
   /** Newest first. */
   all(): readonly Render[];
   stateOf(render: Render): RenderState;
@@ -123,7 +124,7 @@ const LIMITED_SECONDS = 1;
 const ANNOUNCED_AFTER_MS = 50;
 const MAX_RENDERS = 20_000;
 
-export interface PlayOptions {
+export interface VendorOptions {
   readonly apiKey: string | undefined;
   /** The secret that vendors share with their customers to sign announcements. */
   readonly callbackSecret: string | undefined;
@@ -132,31 +133,31 @@ export interface PlayOptions {
 }
 
 /** Simulates one vendor. @returns its renders, and its routes */
-export function playVendor(
+export function simulateVendor(
   vendor: Vendor,
-  options: PlayOptions,
-): { readonly play: Play; readonly routes: readonly Route[] } {
-  const renders = new Map<string, Render>();
-  const takeIn = createIntake(renders, options);
-  const play: Play = {
+  options: VendorOptions,
+): { readonly renders: Renders; readonly routes: readonly Route[] } {
+  const byId = new Map<string, Render>();
+  const intake = createIntake(byId, options);
+  const renders: Renders = {
     apiKey: options.apiKey,
-    take(order) {
-      const render = takeIn(order);
+    accept(order) {
+      const render = intake(order);
       announceEnd(vendor, render, options);
       return render;
     },
     acknowledge,
-    ask: (id) => asked(renders.get(id)),
-    all: () => [...renders.values()].toReversed(),
+    get: (id) => throwIfHidden(byId.get(id)),
+    all: () => [...byId.values()].toReversed(),
     stateOf,
     failureOf: ({ job }) => job.submission.directives.fail ?? 'processing_failed',
     cancel: ({ job }) => cancelJob(job, Date.now()),
     ...createFiles(vendor, options.results),
   };
-  return { play, routes: routesOf(vendor, play) };
+  return { renders, routes: routesOf(vendor, renders) };
 }
 
-function createIntake(renders: Map<string, Render>, { renderMs }: PlayOptions): Play['take'] {
+function createIntake(byId: Map<string, Render>, { renderMs }: VendorOptions): Renders['accept'] {
   /** How often each prompt was refused. */
   const limited = new Map<string, number>();
 
@@ -173,16 +174,16 @@ function createIntake(renders: Map<string, Render>, { renderMs }: PlayOptions): 
       order,
       job: createJob(order.clientId ?? id, submission, Date.now(), renderMs),
       mark: directives.get('mark') ?? null,
-      oddWordsLeft: wholeNumber(directives, 'odd_words') ?? 0,
+      oddStatesLeft: wholeNumber(directives, 'odd_words') ?? 0,
     };
-    renders.set(id, render);
-    for (const oldest of renders.keys()) if (renders.size > MAX_RENDERS) renders.delete(oldest);
+    byId.set(id, render);
+    for (const oldest of byId.keys()) if (byId.size > MAX_RENDERS) byId.delete(oldest);
     return render;
   };
 }
 
 /** Only once: a lost announcement must do no harm. */
-function announceEnd(vendor: Vendor, render: Render, { callbackSecret = '' }: PlayOptions): void {
+function announceEnd(vendor: Vendor, render: Render, { callbackSecret = '' }: VendorOptions): void {
   const { callbackUrl } = render.order;
   const waitMs = render.job.rendersUntilMs - Date.now();
   if (callbackUrl === undefined || !vendor.announcement || !Number.isFinite(waitMs)) return;
@@ -213,7 +214,7 @@ function acknowledge(render: Render, response: ServerResponse, answer: VendorAns
   setTimeout(() => sendAnswer(response, answer), lateMs).unref();
 }
 
-function asked(render: Render | undefined): Render {
+function throwIfHidden(render: Render | undefined): Render {
   if (!render) throw new VendorFault({ kind: 'missing' });
   const { job } = render;
   if (job.pollErrorsLeft > 0) {
@@ -229,12 +230,12 @@ function asked(render: Render | undefined): Render {
 
 function stateOf(render: Render): RenderState {
   const status = statusOf(render.job, Date.now());
-  if (status !== 'running' || render.oddWordsLeft === 0) return status;
-  render.oddWordsLeft -= 1;
+  if (status !== 'running' || render.oddStatesLeft === 0) return status;
+  render.oddStatesLeft -= 1;
   return 'odd';
 }
 
-function createFiles(vendor: Vendor, results: ResultSender): Pick<Play, 'linksOf' | 'filesOf' | 'sendFile'> {
+function createFiles(vendor: Vendor, results: ResultSender): Pick<Renders, 'linksOf' | 'filesOf' | 'sendFile'> {
   return {
     linksOf({ id, job }, request) {
       // A second name for this machine makes a second origin.
@@ -270,19 +271,19 @@ function faultyAsAsked(file: Buffer, { submission }: Job): Buffer {
   return result === 'truncated' ? file.subarray(0, Math.floor(file.length / 2)) : file;
 }
 
-function routesOf(vendor: Vendor, play: Play): readonly Route[] {
+function routesOf(vendor: Vendor, renders: Renders): readonly Route[] {
   const prefix = `/vendors/${vendor.name}`;
   const files: Route = {
     method: 'GET',
     path: `${prefix}/files/{id}/{index}`,
     handle: (request, response) =>
-      play.sendFile(play.ask(request.parameters['id'] ?? ''), Number(request.parameters['index']), response),
+      renders.sendFile(renders.get(request.parameters['id'] ?? ''), Number(request.parameters['index']), response),
   };
-  const own = vendor.routes(play).map((route) => ({
+  const own = vendor.routes(renders).map((route) => ({
     ...route,
     path: `${prefix}${route.path}`,
     handle: async (request: SimulatorRequest, response: ServerResponse) => {
-      const isAuthorized = vendor.isAuthorized?.(request, play.apiKey) ?? hasCredential(request, play.apiKey);
+      const isAuthorized = vendor.isAuthorized?.(request, renders.apiKey) ?? hasCredential(request, renders.apiKey);
       if (!isAuthorized) throw new VendorFault({ kind: 'unauthorized' });
       await route.handle(request, response);
     },
@@ -294,7 +295,7 @@ function routesOf(vendor: Vendor, play: Play): readonly Route[] {
       try {
         await route.handle(request, response);
       } catch (error) {
-        sendAnswer(response, vendor.words(faultOf(error)));
+        sendAnswer(response, vendor.answerFault(faultOf(error)));
       }
     },
   }));
@@ -315,9 +316,9 @@ function sendAnswer(response: ServerResponse, { status, body, headers = {} }: Ve
 }
 
 /** For renders whose answers contain the files. @throws VendorFault if the prompt sets a failure */
-export function throwIfFailed(play: Play, render: Render): void {
-  if (play.stateOf(render) !== 'failed') return;
-  const code = play.failureOf(render);
+export function throwIfFailed(renders: Renders, render: Render): void {
+  if (renders.stateOf(render) !== 'failed') return;
+  const code = renders.failureOf(render);
   throw new VendorFault(code === 'content_policy_violation' ? { kind: 'refused', code } : { kind: 'error' });
 }
 

@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { addCalls, countCall, DURATION_BOUNDS_MS, durationAtMs, newCallSum, NO_CALLS } from '../../domain/call-sum.ts';
+import {
+  addCalls,
+  countCall,
+  DURATION_BOUNDS_MS,
+  durationAtMs,
+  newCallSum,
+  NO_CALLS,
+} from '../../domain/upstream-calls.ts';
 
 const oneCall = (durationMs: number, isFailure: boolean) => {
   const sum = newCallSum();

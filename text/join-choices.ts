@@ -10,13 +10,13 @@ import type { Stage } from './stage.ts';
 type PartEvent = Exclude<StreamEvent, { type: 'response-start' | 'usage' | 'finish' }>;
 
 /** One of the calls of a request, whose answer becomes the choice of that number. */
-export interface JoinedCall {
-  readonly calls: JoinedCalls;
+export interface JoinedChoice {
+  readonly calls: JoinedChoices;
   readonly choice: number;
 }
 
 /** One request's calls. The first starts before the others, which may run at the same time. */
-export class JoinedCalls {
+export class JoinedChoices {
   readonly count: number;
   /** How the answers ended so far, by choice. */
   readonly #ends = new Map<number, { readonly finish: Finish; readonly usage: Usage }>();

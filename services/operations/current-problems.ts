@@ -6,7 +6,7 @@ import { listPendingCorrections } from '../../db/queries/corrections.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
 import { listUnknownWords, type UnknownWord } from '../../db/queries/unknown-words.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
-import { type JudgedCalls, judgedCalls } from '../../domain/call-sum.ts';
+import { type JudgedCalls, judgedCalls } from '../../domain/upstream-calls.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import { readRefusal } from './configuration-control.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
@@ -15,7 +15,7 @@ import { findSalesBelowCost } from '../money/price-lists.ts';
 import type { Services } from '../services.ts';
 import { listSoldModels, type SoldModel } from './sold-models.ts';
 
-export type Concern =
+export type Problem =
   | { readonly kind: 'database' | 'temporal' }
   /** The circuits of an upstream's routes to these models are open. */
   | {
@@ -50,7 +50,7 @@ export interface State {
   /** Null when the database does not answer. */
   readonly backlog: Backlog | null;
   /** The worst first. */
-  readonly concerns: readonly Concern[];
+  readonly problems: readonly Problem[];
 }
 
 /** Work that waits for longer means that a relay is down or behind: see docs/on-call.md. */
@@ -61,22 +61,22 @@ const MAX_COUNT = 100;
 export async function readState(services: Services): Promise<State> {
   const [readiness, fromDatabase] = await Promise.all([
     services.operations.checkHealth(),
-    readConcerns(services).catch(() => ({ backlog: null, concerns: [] })),
+    readProblems(services).catch(() => ({ backlog: null, problems: [] })),
   ]);
   const refusal = await readRefusal(services).catch(() => null);
   return {
     readiness,
     backlog: fromDatabase.backlog,
-    concerns: [
+    problems: [
       ...(['database', 'temporal'] as const).flatMap((kind) => (readiness[kind] === 'ok' ? [] : [{ kind }])),
-      ...fromDatabase.concerns,
+      ...fromDatabase.problems,
       ...(refusal === null ? [] : [{ kind: 'files', reason: refusal } as const]),
       ...listSoldModels(services).flatMap(disabledModel),
     ],
   };
 }
 
-async function readConcerns(services: Services) {
+async function readProblems(services: Services) {
   const { database } = services;
   const { upstreams } = services.operations;
   const [backlog, health, ledger, unknownWords, endpoints, corrections, acknowledgements, losses] = await Promise.all([
@@ -91,7 +91,7 @@ async function readConcerns(services: Services) {
   ]);
   return {
     backlog,
-    concerns: [
+    problems: [
       ...openCircuits(health),
       ...health.flatMap(failingRoute),
       ...unknownWords.map((word) => ({ kind: 'unknownWord' as const, ...word })),
@@ -105,8 +105,8 @@ async function readConcerns(services: Services) {
   };
 }
 
-/** One concern for each upstream and cause, however many models the upstream serves. */
-function openCircuits(health: readonly UpstreamHealth[]): readonly Concern[] {
+/** One problem for each upstream and cause, however many models the upstream serves. */
+function openCircuits(health: readonly UpstreamHealth[]): readonly Problem[] {
   const found = new Map<string, { upstream: string; models: Set<string>; cause: string }>();
   for (const { name: upstream, model, cause } of health) {
     if (cause === null) continue;
@@ -118,7 +118,7 @@ function openCircuits(health: readonly UpstreamHealth[]): readonly Concern[] {
   return Array.from(found.values(), (circuit) => ({ kind: 'circuit', ...circuit }));
 }
 
-function failingRoute(route: UpstreamHealth): readonly Concern[] {
+function failingRoute(route: UpstreamHealth): readonly Problem[] {
   const calls = failingCallsOf(route);
   return calls === null ? [] : [{ kind: 'failing', upstream: route.name, model: route.model, calls }];
 }
@@ -130,13 +130,13 @@ export function failingCallsOf({ cause, lastFiveMinutes, lastHour }: UpstreamHea
   return isFailing ? calls : null;
 }
 
-function disabledModel({ disabledBy }: SoldModel): readonly Concern[] {
+function disabledModel({ disabledBy }: SoldModel): readonly Problem[] {
   if (disabledBy === null) return [];
   const { model, author, reason } = disabledBy;
   return [{ kind: 'disabled', model, author, reason }];
 }
 
-function lateWork(backlog: Backlog): readonly Concern[] {
+function lateWork(backlog: Backlog): readonly Problem[] {
   const { overdue, unstarted, oldestUnstartedSeconds, unstartedDeliveries, oldestUnstartedDeliverySeconds } = backlog;
   return [
     ...(overdue > 0 ? [{ kind: 'overdue', count: overdue } as const] : []),
@@ -145,10 +145,10 @@ function lateWork(backlog: Backlog): readonly Concern[] {
   ];
 }
 
-function late(kind: 'lateTasks' | 'lateDeliveries', count: number, seconds: number): readonly Concern[] {
+function late(kind: 'lateTasks' | 'lateDeliveries', count: number, seconds: number): readonly Problem[] {
   return seconds > LATE_SECONDS ? [{ kind, count, seconds: Math.round(seconds) }] : [];
 }
 
-function counted(kind: 'endpoints' | 'approvals' | 'findings', count: number): readonly Concern[] {
+function counted(kind: 'endpoints' | 'approvals' | 'findings', count: number): readonly Problem[] {
   return count > 0 ? [{ kind, count }] : [];
 }
