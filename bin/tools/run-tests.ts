@@ -1,8 +1,13 @@
 /**
- * `npm test`: runs all tests, or those in the given files and folders, in several mocha processes, and stops the
- * servers however the run ends. Starts only the servers that the files need. `--tier=TIER` comes first and omits the
- * files of the other tiers. The last line of the output is `N passed, N failed`. `test-results/rules.md` lists every rule
- * that was checked, and `test-results/cpu.md` the processor time by kind of process and by file.
+ * `npm test`: runs the tests that every change must pass, or those in the given files and folders, in several mocha
+ * processes, and stops the servers however the run ends. Starts only the servers that the files need.
+ *
+ * A file that is slow by nature has a name that ends in `.slow.test.ts`. It runs with `--all`, which also tries twelve
+ * times as many cases of each property, or if its own name is given. `--unit` runs only the files that need no server,
+ * no process and no socket. Options of the run come before files.
+ *
+ * The last line of the output is `N passed, N failed`. `test-results/rules.md` lists every rule that was checked, and
+ * `test-results/cpu.md` the processor time by kind of process and by file.
  *
  * The run always ends: it names and kills a process that reports nothing for `--silence-s=S`, and kills everything
  * after `--limit-s=S`.
@@ -15,7 +20,7 @@ import { childEnvironment } from '../../config.ts';
 import { createServices, MAX_TEST_PROCESSES } from '../../test/support/servers.ts';
 import { waitUntil } from '../stack/wait-until.ts';
 import { createCpuSampler, renderCpuUsage } from './cpu-usage.ts';
-import { readTestNeeds, type Service, type TestNeeds, TIERS } from './test-needs.ts';
+import { readTestNeeds, type Service, type TestNeeds } from './test-needs.ts';
 import { descendantsOf, killTree, readProgress, readSilentProcesses } from './watch-tests.ts';
 
 const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
@@ -29,8 +34,9 @@ const RUN_LIMIT_S = 75 * 60;
 const SILENCE_LIMIT_S = 12 * 60;
 const CHECKS_PER_LIMIT = 20;
 const CPU_SAMPLES_MS = 500;
-const RUN_OPTION = /^--(tier|limit-s|silence-s)=(.+)$/;
-const ALL_TESTS = 'test';
+const RUN_OPTION = /^--(all|unit|limit-s|silence-s)(?:=(.+))?$/;
+const TEST_FOLDER = 'test';
+const SLOW_TEST = '.slow.test.ts';
 /** Tests with a stack wait for half of their time. With more jobs, tests would time out because the machine is slow. */
 const MORE_JOBS_THAN_CORES = 2;
 /** Long files start first, so that no process is left with a long file while the others are idle. */
@@ -38,8 +44,8 @@ const LONG_TESTS = [
   'test/lab/drill/drill.',
   'test/operations/',
   'test/workflows/vendors/',
-  'test/source',
   'test/console/every-page',
+  'test/source',
   'test/console/browser',
   'test/bin/',
   'test/workflows/',
@@ -73,17 +79,20 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 let passed = false;
 let lastLine = '';
 try {
-  const { files, options, limitS, silenceS } = parseArguments(process.argv.slice(2));
+  const { files, omitted, options, isAll, limitS, silenceS } = parseArguments(process.argv.slice(2));
   setTimeout(() => endRun(`the run has not finished within ${limitS} s`), limitS * 1000).unref();
   setInterval(cpu.sample, CPU_SAMPLES_MS).unref();
   setInterval(() => endSilentProcesses(silenceS), (silenceS * 1000) / CHECKS_PER_LIMIT).unref();
   const environment = await startServices(new Set(files.flatMap(({ needs }) => [...needs.services])));
-  const waits = files.some(({ needs }) => needs.tier !== 'unit');
-  passed = await runMocha(environment, {
-    // With one job, mocha would run the tests in its own process, and killing a hanging test would kill mocha.
-    jobs: Math.max(2, Math.min(availableParallelism() + (waits ? MORE_JOBS_THAN_CORES : 0), MAX_TEST_PROCESSES)),
-    args: [...options, ...files.map(({ file }) => file)],
-  });
+  const waits = files.some(({ needs }) => !needs.isUnit);
+  passed = await runMocha(
+    { ...environment, ...(isAll && { GENWAY_TEST_ALL: '1' }) },
+    {
+      // With one job, mocha would run the tests in its own process, and killing a hanging test would kill mocha.
+      jobs: Math.max(2, Math.min(availableParallelism() + (waits ? MORE_JOBS_THAN_CORES : 0), MAX_TEST_PROCESSES)),
+      args: [...noteOmitted(omitted), ...options, ...files.map(({ file }) => file)],
+    },
+  );
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
 } finally {
@@ -176,13 +185,17 @@ function parseArguments(given: readonly string[]) {
   const args = given.slice(settings.size);
   const firstOption = args.findIndex((word) => word.startsWith('-'));
   const paths = firstOption === -1 ? args : args.slice(0, firstOption);
-  const names = new Set((paths.length > 0 ? paths : [ALL_TESTS]).flatMap(testFiles));
-  const files = [...names].map((file) => ({ file, needs: readTestNeeds(file) }));
-  const tier = settings.get('tier');
+  const named = new Set((paths.length > 0 ? paths : [TEST_FOLDER]).flatMap(testFiles));
+  const isAll = settings.has('all');
+  const omitted = [...named].filter((file) => file.endsWith(SLOW_TEST) && !isAll && !paths.includes(file));
+  const files = [...named]
+    .filter((file) => !omitted.includes(file))
+    .map((file) => ({ file, needs: readTestNeeds(file) }))
+    .filter(({ needs }) => needs.isUnit || !settings.has('unit'));
   return {
-    files: files
-      .filter(({ needs }) => tier === undefined || needs.tier === tier)
-      .sort((one, other) => rank(one) - rank(other)),
+    files: files.sort((one, other) => rank(one) - rank(other)),
+    omitted,
+    isAll,
     options: args.slice(paths.length),
     limitS: Number(settings.get('limit-s') ?? RUN_LIMIT_S),
     silenceS: Number(settings.get('silence-s') ?? SILENCE_LIMIT_S),
@@ -195,8 +208,15 @@ function testFiles(path: string): string[] {
   return files.flatMap((file) => (file.endsWith('.test.ts') ? [join(path, file)] : []));
 }
 
-/** Puts long files first, then those of the most demanding tiers. */
+/** What the reporter prints before the last line. */
+function noteOmitted({ length }: readonly string[]): string[] {
+  if (length === 0) return [];
+  return [`--reporter-option=note=not run: ${length} slow files (*${SLOW_TEST}); npm test -- --all runs them`];
+}
+
+/** Puts long files first, then those that need several servers. */
 function rank({ file, needs }: TestFile): number {
   const long = LONG_TESTS.findIndex((path) => file.startsWith(path));
-  return long === -1 ? LONG_TESTS.length + TIERS.length - TIERS.indexOf(needs.tier) : long;
+  if (long !== -1) return long;
+  return LONG_TESTS.length + (needs.isUnit ? 2 : needs.services.size > 1 ? 0 : 1);
 }

@@ -5,6 +5,7 @@ import { DatabaseError } from 'pg';
 import { createBatcher } from '../../db/batcher.ts';
 import { OutcomeUnknownError, SilentConnectionError } from '../../db/connections.ts';
 import { rejectionOf } from '../support/rejection.ts';
+import { casesOf } from '../support/properties.ts';
 
 interface Flush {
   readonly items: readonly number[];
@@ -292,7 +293,7 @@ describe('a batcher', () => {
           await batcher.idle();
         },
       ),
-      { numRuns: 50 },
+      { numRuns: casesOf(50) },
     );
   });
 });

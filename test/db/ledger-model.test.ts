@@ -30,8 +30,9 @@ import {
   newTask,
   type TestKey,
 } from '../support/factories.ts';
+import { casesOf } from '../support/properties.ts';
 
-const RUNS = 20;
+const RUNS = casesOf(60);
 const MAX_STEPS = 25;
 const ACCOUNTS = 2;
 const MAX_AMOUNT = 20n;

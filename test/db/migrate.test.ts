@@ -10,6 +10,7 @@ import { ensurePartitions } from '../../db/partitions.ts';
 import { newId } from '../../domain/ids.ts';
 import { createAccount, createFundedKey, createTaskRow, finishAsSucceeded } from '../support/factories.ts';
 import { testDatabaseUrl } from '../support/services.ts';
+import { casesOf } from '../support/properties.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -211,7 +212,7 @@ describe('migrate', () => {
           );
           expect(rows.map(({ milliseconds }) => Number(milliseconds))).to.deep.equal(moments);
         }),
-        { numRuns: 20 },
+        { numRuns: casesOf(20) },
       );
     });
   });

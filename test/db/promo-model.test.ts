@@ -15,8 +15,9 @@ import { useTestDatabase } from '../support/database.ts';
 import { createAccount, createKey, type TestKey } from '../support/factories.ts';
 import { checkBooks } from '../support/reconciliation.ts';
 import { newHold, openTextLedger, type TestLedger, settlementOf } from '../support/text-money.ts';
+import { casesOf } from '../support/properties.ts';
 
-const RUNS = 15;
+const RUNS = casesOf(48);
 const MAX_STEPS = 25;
 const MAX_AMOUNT = 20n;
 const DAY_MS = 86_400_000;

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { BodyBytes } from '../../domain/body-bytes.ts';
+import { casesOf } from '../support/properties.ts';
 
 /** Bodies in pieces, including large ones. */
 const bodies = fc.array(
@@ -33,7 +34,7 @@ describe('the bytes of bodies', () => {
         const come = coming.map((bytes) => bytes.take());
         expect(come.every((bytes, index) => bytes.equals(Buffer.concat(sent[index] ?? [])))).to.equal(true);
       }),
-      { numRuns: 200 },
+      { numRuns: casesOf(200) },
     );
   });
 });

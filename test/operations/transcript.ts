@@ -33,7 +33,7 @@ export function chapterOf(steps: readonly Step[]): string {
     .join('\n\n');
 }
 
-const BEGIN = '<!-- The day begins: written by `GENWAY_WRITE_DAY=1 npx mocha test/operations/day.test.ts`. -->';
+const BEGIN = '<!-- The day begins: written by `GENWAY_WRITE_DAY=1 npx mocha test/operations/day.slow.test.ts`. -->';
 const END = '<!-- The day ends. -->';
 
 /** The chapter in a document. @throws Error if it has none */

@@ -28,6 +28,7 @@ import {
 } from '../support/media-files.ts';
 import { imageRequest, videoRequest } from '../support/media.ts';
 import { rejectionOf } from '../support/rejection.ts';
+import { casesOf } from '../support/properties.ts';
 
 type Expected = Omit<MediaFacts, 'bytes'>;
 
@@ -163,7 +164,7 @@ describe('storage/media-inspector', () => {
         if (outcome instanceof BrokenMediaError) return;
         expect(outcome).to.have.property('facts').that.includes({ bytes: garbage.length });
       }),
-      { numRuns: 500 },
+      { numRuns: casesOf(500) },
     );
   });
 

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from '../../domain/errors.ts';
 import { serveLocalFiles } from '../../storage/serve-local.ts';
+import { casesOf } from '../support/properties.ts';
 
 const VIDEO = randomBytes(1000);
 
@@ -172,7 +173,7 @@ describe('storage/serve-local', () => {
           ]);
           return Buffer.concat([first.body, second.body]).equals(VIDEO);
         }),
-        { numRuns: 20 },
+        { numRuns: casesOf(20) },
       );
     });
   });

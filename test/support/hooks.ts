@@ -4,7 +4,10 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import Mocha from 'mocha';
 import { cpuSecondsOf, recordFileUsage } from '../../bin/tools/cpu-usage.ts';
+import { configureProperties } from './properties.ts';
 import { stopTestServices } from './services.ts';
+
+configureProperties();
 
 // Mocha passes Ctrl-C on to this process as SIGTERM too. An exit stops what tests started; a signal would not.
 process.once('SIGTERM', () => process.exit(143));

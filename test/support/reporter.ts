@@ -1,6 +1,7 @@
 /**
  * The output of mocha's `spec` reporter, with a last line `N passed, N failed`, and `, N skipped` if any were. With
- * `--reporter-option rules=FILE` it also writes the table of the checked rules.
+ * `--reporter-option rules=FILE` it also writes the table of the checked rules, and with `note=TEXT` it prints a line
+ * before the last.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
@@ -34,6 +35,8 @@ export default class SummaryReporter extends Mocha.reporters.Spec {
     super.epilogue();
     writeRules(this.#rules, this.#settings);
     const count = (outcome: Rule['outcome']): number => this.#rules.filter((rule) => rule.outcome === outcome).length;
+    const note = reporterOption(this.#settings, 'note');
+    if (note !== undefined) Mocha.reporters.Base.consoleLog(note);
     const skipped = count('skipped') > 0 ? `, ${count('skipped')} skipped` : '';
     Mocha.reporters.Base.consoleLog(`${count('held')} passed, ${count('broken')} failed${skipped}`);
     end?.(failures);
@@ -49,9 +52,14 @@ function fileOf({ file = '' }: Mocha.Test): string {
   return relative(root, file);
 }
 
-function writeRules(rules: readonly Rule[], { reporterOptions }: Mocha.MochaOptions): void {
-  const file: unknown = Object(reporterOptions)['rules'];
-  if (typeof file !== 'string') return;
+function reporterOption({ reporterOptions }: Mocha.MochaOptions, name: string): string | undefined {
+  const value: unknown = Object(reporterOptions)[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function writeRules(rules: readonly Rule[], settings: Mocha.MochaOptions): void {
+  const file = reporterOption(settings, 'rules');
+  if (file === undefined) return;
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, renderRules(rules));
 }

@@ -11,7 +11,7 @@ export interface Rule {
 
 const INTRODUCTION = `# Rules and their tests
 
-Every rule that this run of the tests checked. \`npm test\` writes this page.
+Every rule that this run of the tests checked. \`npm test -- --all\` also checks the rules of slow files, whose names end in \`.slow.test.ts\`.
 `;
 
 /** The page: a heading for each room, and in it a table for each file. */
@@ -20,7 +20,8 @@ export function renderRules(rules: readonly Rule[]): string {
   const lines = files.flatMap((file, index) => {
     const heading = roomOf(file) === roomOf(files[index - 1]) ? [] : [`## ${roomOf(file)}`, ''];
     const table = renderTable(rules.filter((rule) => rule.file === file));
-    return [...heading, `### [${file}](../${file})`, '', ...table, ''];
+    const slow = file.endsWith('.slow.test.ts') ? ' (slow)' : '';
+    return [...heading, `### [${file}](../${file})${slow}`, '', ...table, ''];
   });
   return [INTRODUCTION, ...lines].join('\n');
 }

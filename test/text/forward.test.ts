@@ -14,6 +14,7 @@ import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
 import type { WireFormat } from '../../text/wire-format.ts';
 import { fromBytes, renderContext, streamedTo, textRequest, textResult, throughJson } from './support.ts';
+import { casesOf } from '../support/properties.ts';
 
 const { 'chat-completions': chatCompletions } = FORMATS;
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -93,7 +94,7 @@ describe('the identity path', () => {
           expect(meter).to.include({ finished: true, outputLength: 5 });
           expect(meter.usage).to.include({ inputTotal: 4, outputTotal: 2 });
         }),
-        { numRuns: 30 },
+        { numRuns: casesOf(30) },
       );
     });
 

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { JsonObject } from '../../domain/json.ts';
 import { violationOf } from '../../text/json-schema.ts';
+import { casesOf } from '../support/properties.ts';
 
 const fits = (schema: JsonObject, value: unknown): boolean => violationOf(schema, value) === null;
 
@@ -50,7 +51,7 @@ describe('the check of a value against a JSON Schema', () => {
       fc.property(schemaOf(2), anyValue, (schema, value) => {
         expect(fits(schema, value)).to.equal(ajv.validate(schema, value));
       }),
-      { numRuns: 100 },
+      { numRuns: casesOf(100) },
     );
   });
 

@@ -8,6 +8,7 @@ import { FORMATS } from '../../text/formats.ts';
 import { resultOf } from './answers.ts';
 import * as arbitrary from './arbitraries.ts';
 import { answerOfStream, roundTrip } from './support.ts';
+import { casesOf } from '../support/properties.ts';
 
 /** The content of an answer that every format can express. */
 interface Said {
@@ -68,7 +69,7 @@ describe('an answer', () => {
               expect(new Set(callIdsOf(read)).size).to.equal(callIdsOf(answer).length);
             }
           }),
-          { numRuns: 40 },
+          { numRuns: casesOf(40) },
         );
       });
     }

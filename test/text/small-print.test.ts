@@ -11,6 +11,7 @@ import { Meter } from '../../text/meter.ts';
 import { DONE, encodeEvent } from '../../text/sse.ts';
 import { resultOf } from './answers.ts';
 import { answerOfStream, fromBytes, partsOf, textRequest } from './support.ts';
+import { casesOf } from '../support/properties.ts';
 
 const options = { model: 'upstream', apiKey: 'secret' };
 
@@ -171,7 +172,7 @@ describe('the dialect of a vendor', () => {
                 expect(code).to.be.a('string').and.not.equal('internal_error');
                 expect(passed).to.equal(before);
               }),
-              { numRuns: 10 },
+              { numRuns: casesOf(24) },
             );
             expect(() => answerOfStream(FORMATS[name], stream)).to.throw(ServiceError);
           });
@@ -185,7 +186,7 @@ describe('the dialect of a vendor', () => {
           fc.property(fc.integer({ min: 1, max: sound.length }), (size) => {
             expect(passOn(name, sound, size)).to.deep.equal({ passed: sound, code: null });
           }),
-          { numRuns: 20 },
+          { numRuns: casesOf(24) },
         );
       });
     });

@@ -22,6 +22,7 @@ import { READ_REQUEST as READ_MESSAGES_REQUEST } from '../../../text/messages/re
 import { READ_REQUEST as READ_RESPONSES_REQUEST } from '../../../text/responses/request-shape.ts';
 import { schemaChecks } from '../../support/openapi.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
+import { casesOf } from '../../support/properties.ts';
 
 const { faultsOf } = schemaChecks({ closed: false });
 const isPublicHttpsUrl = (text: string): boolean => text.startsWith('https://');
@@ -176,7 +177,7 @@ describe('the description of requests', () => {
         fc.property(bodiesLike(good, values), (body) => {
           expect(fits(schema, body), JSON.stringify(body)).to.equal(accepts(parse, body));
         }),
-        { numRuns: 400 },
+        { numRuns: casesOf(400) },
       );
     });
   }

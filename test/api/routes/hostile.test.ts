@@ -8,8 +8,9 @@ import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import type { TestCaller } from '../../support/factories.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { call } from '../../support/stack.ts';
+import { casesOf } from '../../support/properties.ts';
 
-const RUNS = { numRuns: 100 };
+const RUNS = { numRuns: casesOf(100) };
 /** A limit that no request may exceed. */
 const TIMEOUT_MS = 10_000;
 
@@ -245,7 +246,7 @@ describe('no client input', function () {
           if (isSendable) await send(method, target, sent, content);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: casesOf(300) },
     );
   });
 

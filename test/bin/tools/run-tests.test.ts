@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { runCommand } from '../../../bin/stack/child-process.ts';
+import { useTestFolder } from '../../support/started.ts';
 
 const HANGS = 'test/fixtures/runs/hangs.ts';
 const HOLDS = 'test/fixtures/runs/holds.ts';
@@ -16,6 +19,25 @@ async function runTests(...args: readonly string[]) {
 }
 
 describe('a run of tests', () => {
+  const folder = relative('.', useTestFolder());
+  before(async () => {
+    await writeFile(join(folder, 'quick.test.ts'), "it('takes no time', () => {});");
+    await writeFile(join(folder, 'kills.slow.test.ts'), "it('takes long', () => {});");
+  });
+
+  it('omits slow files, says so before its last line, and runs them with --all or by their own name', async () => {
+    const [quick, all, named] = await Promise.all([
+      runTests(folder),
+      runTests('--all', folder),
+      runTests(join(folder, 'kills.slow.test.ts')),
+    ]);
+    expect(quick.output).to.match(/^not run: 1 slow files \(\*\.slow\.test\.ts\); npm test -- --all runs them\n/m);
+    expect(quick).to.include({ exit: 0, lastLine: '1 passed, 0 failed' });
+    expect(all).to.include({ exit: 0, lastLine: '2 passed, 0 failed' });
+    expect(named).to.include({ exit: 0, lastLine: '1 passed, 0 failed' });
+    expect(all.output + named.output).to.not.contain('not run');
+  });
+
   it('ends although a test leaves a timer behind', async () => {
     expect(await runTests(HOLDS)).to.include({ exit: 0, lastLine: '1 passed, 0 failed' });
   });

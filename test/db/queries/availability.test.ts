@@ -7,6 +7,7 @@ import { newId } from '../../../domain/ids.ts';
 import { availabilityOf } from '../../../domain/service-status.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { createAccount, createEndpoint } from '../../support/factories.ts';
+import { casesOf } from '../../support/properties.ts';
 
 /** The calls of one hour. */
 interface Calls {
@@ -80,7 +81,7 @@ describe('the availability by day', () => {
         const [day] = await days(routes.map((_, index) => routeTo(`u${index}`)));
         expect(day?.[1]).to.be.closeTo(availabilityOf(routes.map((route) => ({ isOpen: false, ...route }))), 1e-8);
       }),
-      { numRuns: 30 },
+      { numRuns: casesOf(30) },
     );
   });
 });

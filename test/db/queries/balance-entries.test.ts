@@ -27,9 +27,10 @@ import {
   type TestKey,
 } from '../../support/factories.ts';
 import { newHold, openTextLedger, settlementOf, type TestLedger } from '../../support/text-money.ts';
+import { casesOf } from '../../support/properties.ts';
 
 const DAY_MS = 86_400_000;
-const RUNS = 15;
+const RUNS = casesOf(48);
 const MAX_STEPS = 30;
 
 type Step =

@@ -36,6 +36,7 @@ import { createAccount, createKey, reloadAccount, startNextPeriod, type TestKey 
 import { currentMinute } from '../../support/one-minute.ts';
 import { checkBooks } from '../../support/reconciliation.ts';
 import { type HoldSettings, newHold, settlementOf } from '../../support/text-money.ts';
+import { casesOf } from '../../support/properties.ts';
 
 const USD = parseUsd(1);
 const PROCESSES = 4;
@@ -657,7 +658,7 @@ describe('allowances', () => {
         expect(fundedReserved).to.equal(0n);
         expect(fundedAvailable + signupAvailable + paid).to.equal(BigInt(funds + 1) + 1_000n);
       }),
-      { numRuns: 8 },
+      { numRuns: casesOf(24) },
     );
     const wanted = new Set(['account_balances', 'key_usage', 'text_allowances', 'text_charges', 'text_usage']);
     const checks = [...LEDGER_CHECKS, ...PROMO_CHECKS, ...TEXT_CHECKS].filter(({ name }) => wanted.has(name));

@@ -13,8 +13,9 @@ import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
 import { newHold, openTextLedger, type TestLedger, settlementOf } from '../../support/text-money.ts';
+import { casesOf } from '../../support/properties.ts';
 
-const RUNS = 15;
+const RUNS = casesOf(60);
 const MAX_STEPS = 25;
 const MAX_AMOUNT = 20n;
 const USAGE_LIMIT = 25n;

@@ -10,6 +10,7 @@ import type { FilePart, ImagePart, InputPart, Source, TextRequest } from '../../
 import { FORMATS } from '../../../text/formats.ts';
 import { renderMedia } from '../../../text/generate-content/media.ts';
 import { textRequest } from '../../text/support.ts';
+import { casesOf } from '../../support/properties.ts';
 
 /** First and last characters of the alphabets of random text. */
 const ALPHABETS = [
@@ -47,7 +48,7 @@ describe('the maximum of tokens of a text', () => {
         expect(encodeO200k(text).length, range).to.be.at.most(most);
         expect(encodeCl100k(text).length, range).to.be.at.most(most);
       }),
-      { numRuns: 60 },
+      { numRuns: casesOf(60) },
     );
   });
 

@@ -23,8 +23,9 @@ import { parseUsd, type PicoUsd } from '../../../domain/money.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { createAccount, reloadAccount } from '../../support/factories.ts';
 import { ASK, modelVia, useTestText, type TestText } from '../../support/text.ts';
+import { casesOf } from '../../support/properties.ts';
 
-const RUNS = 25;
+const RUNS = casesOf(60);
 /** 4 USD per million output tokens, the price of the models of these tests. */
 const TOLERANCE: PicoUsd = 1_024n * 4_000_000n;
 /** The fields of each format for the bound and for the number of answers. */

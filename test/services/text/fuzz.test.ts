@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { ASK, modelVia, useTestText } from '../../support/text.ts';
+import { casesOf } from '../../support/properties.ts';
 
 const PATIENCE_MS = 10_000;
 const REFUSALS = [400, 401, 402, 403, 404, 413, 429];
@@ -50,7 +51,7 @@ describe('text endpoints with invalid input', () => {
         const mutated = fc.dictionary(field, json, { maxKeys: 4 }).map((fields) => ({ ...body, ...fields }));
         await fc.assert(
           fc.asyncProperty(mutated, (value) => expectAnswer(path, value)),
-          { numRuns: 60 },
+          { numRuns: casesOf(60) },
         );
       });
     }
@@ -68,7 +69,7 @@ describe('text endpoints with invalid input', () => {
           const { path, body } = ASK[format](modelVia(upstream), 'Hi', false);
           return expectAnswer(path, { ...body, [conversation[format]]: value });
         }),
-        { numRuns: 40 },
+        { numRuns: casesOf(40) },
       );
     });
 
@@ -77,7 +78,7 @@ describe('text endpoints with invalid input', () => {
       const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array));
       await fc.assert(
         fc.asyncProperty(fc.oneof(json, bytes), (value) => expectAnswer(path, value ?? 'null')),
-        { numRuns: 40 },
+        { numRuns: casesOf(40) },
       );
     });
   }
@@ -90,7 +91,7 @@ describe('text endpoints with invalid input', () => {
       fc.asyncProperty(inputs, fields, (input, others) =>
         expectAnswer('/v1/embeddings', { model: 'textm-embed', input, ...others }),
       ),
-      { numRuns: 100 },
+      { numRuns: casesOf(100) },
     );
   });
 
@@ -104,7 +105,7 @@ describe('text endpoints with invalid input', () => {
         fc.asyncProperty(cases, ([upstream, fields]) =>
           expectAnswer(path, { ...ASK[format](modelVia(upstream), 'Hi', false).body, ...fields }),
         ),
-        { numRuns: 60 },
+        { numRuns: casesOf(60) },
       );
     });
   }
@@ -126,7 +127,7 @@ describe('text endpoints with invalid input', () => {
         await response.text();
         expect(response.status).to.be.oneOf([200, 400, 404]);
       }),
-      { numRuns: 40 },
+      { numRuns: casesOf(40) },
     );
   });
 
@@ -143,7 +144,7 @@ describe('text endpoints with invalid input', () => {
     const value = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) });
     await fc.assert(
       fc.asyncProperty(fc.dictionary(name, value), (headers) => expectAnswer(path, body, headers)),
-      { numRuns: 40 },
+      { numRuns: casesOf(40) },
     );
   });
 });

@@ -3,6 +3,7 @@ import addFormats from 'ajv-formats';
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { exampleOf } from '../../../simulator/text/schema-example.ts';
+import { casesOf } from '../../support/properties.ts';
 
 const ajv = addFormats.default(new Ajv2020({ strict: false }));
 
@@ -34,7 +35,7 @@ describe('the example of a JSON schema', () => {
       fc.property(schemas, (schema) => {
         expect(ajv.validate(schema, exampleOf(schema)), JSON.stringify(schema)).to.equal(true);
       }),
-      { numRuns: 300 },
+      { numRuns: casesOf(300) },
     );
   });
 

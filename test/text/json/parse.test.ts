@@ -5,6 +5,7 @@ import { atOnce } from '../../support/at-once.ts';
 import { growthOf } from '../../support/growth.ts';
 import { longestStepShare } from '../../support/longest-step.ts';
 import { rejectionOf } from '../../support/rejection.ts';
+import { casesOf } from '../../support/properties.ts';
 
 const MIB = 2 ** 20;
 
@@ -39,7 +40,7 @@ describe('parsing JSON in steps', () => {
         const inSteps = outcomeOf(() => atOnce(parseInSteps(Buffer.from(text))));
         expect(inSteps).to.deep.equal(outcomeOf(() => JSON.parse(Buffer.from(text).toString())));
       }),
-      { numRuns: 2_000 },
+      { numRuns: casesOf(2_000) },
     );
   });
 
@@ -51,7 +52,7 @@ describe('parsing JSON in steps', () => {
         const inSteps = outcomeOf(() => atOnce(parseInSteps(Buffer.from(text))));
         expect(inSteps).to.deep.equal(outcomeOf(() => JSON.parse(text)));
       }),
-      { numRuns: 30 },
+      { numRuns: casesOf(30) },
     );
   });
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { writeInSteps, writeJson, type WrittenJson } from '../../../text/json/write.ts';
 import { longestStepShare } from '../../support/longest-step.ts';
+import { casesOf } from '../../support/properties.ts';
 
 const MIB = 2 ** 20;
 
@@ -26,7 +27,7 @@ describe('writing JSON in steps', () => {
           JSON.stringify({ given, left: undefined, list: [undefined, given] }),
         );
       }),
-      { numRuns: 8 },
+      { numRuns: casesOf(24) },
     );
   });
 

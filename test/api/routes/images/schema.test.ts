@@ -8,6 +8,7 @@ import { ServiceError } from '../../../../domain/errors.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { createRefusalReader } from '../../../support/refusal.ts';
 import { RATIOS } from '../../../support/ratios.ts';
+import { casesOf } from '../../../support/properties.ts';
 
 const context = { isInputLink: (text: string): boolean => text.startsWith('https://') };
 const parse = createImageRequestParser(CATALOGUE, context);
@@ -245,7 +246,7 @@ describe('the body of an image task', () => {
       fc.property(fc.oneof(body, fc.jsonValue()), (json) => {
         expect(refusalOf(json)).to.match(/\S/);
       }),
-      { numRuns: 1_000 },
+      { numRuns: casesOf(1_000) },
     );
   });
 
