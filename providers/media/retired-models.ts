@@ -6,6 +6,7 @@ export const RETIRED_GOOGLE_MODELS: Readonly<Record<string, string>> = {
   'gemini-2.5-flash-image-preview': '2026-01-15',
   'gemini-3-pro-image-preview': '2026-06-25',
   'gemini-3.1-flash-image-preview': '2026-06-25',
+  'gemini-omni-flash-preview': '2026-09-30',
   'veo-3.1-fast-generate-preview': '2026-10-22',
   'veo-3.1-generate-preview': '2026-10-22',
   'veo-3.1-lite-generate-preview': '2026-10-22',

@@ -24,6 +24,8 @@ export interface VendorCall {
   readonly body?: { readonly json: unknown } | { readonly form: readonly FormPart[] };
   /** For a submission: identifies it in the upstream's list; the body by default. */
   readonly identity?: unknown;
+  /** For a call whose answer may have the files; the limit of all answers by default. */
+  readonly maxResponseBytes?: number;
   /** One of {@link VendorHttp.addresses}. */
   readonly base?: URL;
 }
@@ -121,7 +123,8 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
 
   async function sendOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer> {
     const timeoutMs = options.answerTimeoutMs ?? PROVIDER_ANSWER_MS;
-    return exchange({ ...(await exchangeOf(call)), timeoutMs, maxResponseBytes }, signal);
+    const maxBytes = call.maxResponseBytes ?? maxResponseBytes;
+    return exchange({ ...(await exchangeOf(call)), timeoutMs, maxResponseBytes: maxBytes }, signal);
   }
 
   return {

@@ -1,16 +1,14 @@
-/** Google's Gemini API (docs/vendors/google.md): Veo's operations, whose files need the key and are elsewhere, and Gemini's images. */
+/** Google's Gemini API (docs/vendors/google.md): Omni's interactions, whose files need the key and are elsewhere, and Gemini's images. */
 import { generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto';
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import { videoSizeFor } from '../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { route, sendJson } from '../router.ts';
+import { interactionIdOf, interactionRoutes } from './google-interactions.ts';
 import {
   bodyOf,
   type Fault,
   invalid,
   onlyFields,
-  type Renders,
-  type Render,
   throwIfFailed,
   type Vendor,
   type VendorAnswer,
@@ -18,20 +16,7 @@ import {
   type FaultAnswers,
 } from './simulate-vendor.ts';
 
-const VEO_FIELDS = ['instances', 'parameters', 'webhookConfig'];
-const INSTANCE_FIELDS = ['prompt', 'image', 'lastFrame', 'referenceImages', 'video'];
-/** `seed`, `fps` and `generateAudio` belong to Vertex AI. */
-const PARAMETER_FIELDS = [
-  'sampleCount',
-  'durationSeconds',
-  'aspectRatio',
-  'resolution',
-  'personGeneration',
-  'negativePrompt',
-];
 const IMAGE_FIELDS = ['contents', 'generationConfig', 'safetySettings', 'systemInstruction', 'tools'];
-const DURATIONS: readonly unknown[] = [4, 6, 8];
-const RESOLUTIONS: readonly string[] = ['720p', '1080p', '4k'];
 /** Width and height of each ratio at 1K; larger sizes are multiples. */
 const SIZES: Readonly<Record<string, readonly [number, number]>> = {
   '1:1': [1024, 1024],
@@ -60,27 +45,7 @@ export const google: Vendor = {
 
   routes: (renders) => [
     route('GET', '/v1beta/models', (_request, response) => sendJson(response, 200, { models: [] })),
-    route('POST', '/v1beta/models/{model}:predictLongRunning', (request, response) => {
-      const body = bodyOf(request, VEO_FIELDS);
-      const { model = '' } = request.parameters;
-      const [instance] = Array.isArray(body['instances']) ? body['instances'].filter(isObject) : [];
-      if (!instance) throw invalid('instances', 'One instance is required.');
-      onlyFields(instance, INSTANCE_FIELDS);
-      const prompt = textIn(instance['prompt']);
-      assertImages(instance);
-      const [callbackUrl] = urisIn(body['webhookConfig']);
-      const render = renders.accept({
-        prompt,
-        model,
-        rendering: videoOf(body['parameters']),
-        sent: { model, ...(isObject(body['parameters']) && body['parameters']), ...framesIn(instance) },
-        ...(callbackUrl !== undefined && { callbackUrl }),
-      });
-      renders.acknowledge(render, response, { status: 200, body: { name: nameOf(render) } });
-    }),
-    route('GET', '/v1beta/models/{model}/operations/{id}', ({ parameters, headers }, response) => {
-      sendJson(response, 200, present(renders, renders.get(parameters['id'] ?? ''), headers.host ?? ''));
-    }),
+    ...interactionRoutes(renders),
     route('GET', '/v1beta/files/{id}:download', (request, response) => {
       const [link = ''] = renders.linksOf(renders.get(request.parameters['id'] ?? ''), request);
       response.writeHead(302, { location: link }).end();
@@ -129,7 +94,7 @@ export const google: Vendor = {
         'webhook-timestamp': String(nowSeconds),
         'webhook-signature': tokenOf({ iat: nowSeconds, exp: nowSeconds + TOKEN_SECONDS }),
       },
-      body: JSON.stringify({ type: 'video.generated', data: { id: nameOf(render) } }),
+      body: JSON.stringify({ type: 'interaction.completed', data: { id: interactionIdOf(render) } }),
     };
   },
 };
@@ -148,51 +113,10 @@ function tokenOf(claims: JsonObject): string {
   return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), keyPair().privateKey).toString('base64url')}`;
 }
 
-function nameOf({ id, order }: Render): string {
-  return `models/${order.model}/operations/${id}`;
-}
-
 /** @throws VendorFault */
 function textIn(value: unknown): string {
   if (typeof value === 'string' && value.trim() !== '') return value;
   throw invalid('prompt', 'A prompt is required.');
-}
-
-function urisIn(config: unknown): readonly string[] {
-  const uris = isObject(config) ? config['uris'] : [];
-  return Array.isArray(uris) ? uris.filter((uri) => typeof uri === 'string') : [];
-}
-
-/** Frames and references exclude each other, and all must be bytes. @throws VendorFault */
-function assertImages({ image, lastFrame, referenceImages }: JsonObject): void {
-  const references = Array.isArray(referenceImages) ? referenceImages.filter(isObject).map((one) => one['image']) : [];
-  if (references.length > 0 && (image !== undefined || lastFrame !== undefined)) {
-    throw invalid('referenceImages', 'Reference images cannot be combined with frames.');
-  }
-  if (lastFrame !== undefined && image === undefined) throw invalid('lastFrame', 'There is no first frame.');
-  for (const one of [image, lastFrame, ...references].filter((given) => given !== undefined)) {
-    if (!isObject(one) || typeof one['bytesBase64Encoded'] !== 'string' || typeof one['mimeType'] !== 'string') {
-      throw invalid('image', 'An image needs bytesBase64Encoded and mimeType.');
-    }
-  }
-}
-
-/** The number of pictures in the request, for tests. */
-function framesIn({ image, lastFrame, referenceImages }: JsonObject): JsonObject {
-  const references = Array.isArray(referenceImages) ? referenceImages.length : 0;
-  return { frames: [image, lastFrame].filter((frame) => frame !== undefined).length, references };
-}
-
-function videoOf(parameters: unknown): Rendering {
-  if (!isObject(parameters)) throw invalid('parameters', 'parameters must be an object.');
-  onlyFields(parameters, PARAMETER_FIELDS);
-  const { durationSeconds = 8, aspectRatio = '16:9', resolution = '720p' } = parameters;
-  if (!DURATIONS.includes(durationSeconds)) throw invalid('durationSeconds', 'durationSeconds must be 4, 6 or 8.');
-  if (resolution !== '720p' && durationSeconds !== 8) throw invalid('resolution', '1080p and 4k need 8 seconds.');
-  if (aspectRatio !== '16:9' && aspectRatio !== '9:16') throw invalid('aspectRatio', 'It must be 16:9 or 9:16.');
-  if (typeof resolution !== 'string' || !RESOLUTIONS.includes(resolution))
-    throw invalid('resolution', 'It must be 720p, 1080p or 4k.');
-  return { kind: 'video', ...videoSizeFor(resolution, aspectRatio), durationSeconds: Number(durationSeconds) };
 }
 
 function partsOf({ contents }: JsonObject): readonly JsonObject[] {
@@ -217,21 +141,6 @@ function pictureOf({ aspectRatio = '1:1', imageSize = '1K' }: JsonObject): Rende
   const scale = SCALES[String(imageSize)];
   if (!size || scale === undefined) throw invalid('imageConfig', 'aspectRatio or imageSize is not supported.');
   return { kind: 'image', width: size[0] * scale, height: size[1] * scale, transparent: false };
-}
-
-function present(renders: Renders, render: Render, host: string): JsonObject {
-  const state = renders.stateOf(render);
-  const name = nameOf(render);
-  if (state === 'succeeded') {
-    const uri = `http://${host}/vendors/google/v1beta/files/${render.id}:download?alt=media`;
-    return { name, done: true, response: { generateVideoResponse: { generatedSamples: [{ video: { uri } }] } } };
-  }
-  if (state !== 'failed') return { name, metadata: { state } };
-  if (renders.failureOf(render) !== 'content_policy_violation') {
-    return { name, done: true, error: { code: 13, message: 'Video generation failed due to an internal error.' } };
-  }
-  const filtered = { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['The video was filtered, as asked for.'] };
-  return { name, done: true, response: { generateVideoResponse: filtered } };
 }
 
 const FAULTS: FaultAnswers<readonly [code: number, status: string, message: string]> = {

@@ -1,4 +1,7 @@
-/** Google's codes. A failed operation has the number of a gRPC code, or its HTTP status, in `error.code`. */
+/**
+ * Google's codes. A failed operation has the number of a gRPC code, or its HTTP status, in `error.code`; an interaction
+ * has a word.
+ */
 import { vendorCodes } from '../vendor-codes.ts';
 
 /** The page that lists the gRPC codes. */
@@ -59,4 +62,29 @@ export const googleReasons = vendorCodes('https://ai.google.dev/api/generate-con
   ['NO_IMAGE', 'failed', 'the model generated no image'],
   ['MODEL_ARMOR', 'content_policy_violation', 'the Model Armor filter of the Vertex project stopped the request'],
   ['JAILBREAK', 'content_policy_violation', 'the prompt tries to circumvent the filters'],
+]);
+
+/** `error.code` of the Interactions API; without a code of its own, the HTTP status in snake case. */
+export const interactionCodes = vendorCodes('https://ai.google.dev/gemini-api/docs/api-errors', [
+  ['invalid_request', 'bad_request', 'the request is malformed or has invalid parameters'],
+  ['parameter_unknown', 'operator', 'the request has an unknown parameter, which no client sends'],
+  ['out_of_range', 'bad_request', 'a parameter is out of range'],
+  ['failed_precondition', 'operator', 'billing is disabled, or another condition of the account is not met'],
+  ['authentication', 'operator', 'the API key is missing, invalid or expired'],
+  ['payment_required', 'operator', 'the prepaid credit is used up'],
+  ['permission_denied', 'operator', 'the API key has no access to the resource'],
+  ['not_found', 'operator', 'the resource does not exist'],
+  ['model_not_found', 'operator', 'the model does not exist'],
+  ['rate_limit_exceeded', 'busy', 'too many requests or tokens a minute'],
+  ['quota_exceeded', 'busy', 'the daily quota is used up'],
+  ['content_blocked', 'content_policy_violation', 'a policy or a safety filter stopped the prompt or the result'],
+  ['cancelled', 'failed', 'the client cancelled the request'],
+  ['api_error', 'failed', 'Google had an unexpected error'],
+  ['bad_request', 'bad_request', '400'],
+  ['unauthorized', 'operator', '401'],
+  ['forbidden', 'operator', '403'],
+  ['too_many_requests', 'busy', '429'],
+  ['internal_server_error', 'failed', '500'],
+  ['service_unavailable', 'busy', '503'],
+  ['gateway_timeout', 'timeout', '504'],
 ]);

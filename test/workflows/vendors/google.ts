@@ -8,13 +8,13 @@ export const describeGoogle = (stack: TestStack): void =>
     stack,
     {
       provider: 'google',
-      model: 'veo-3.1-preview',
-      vendorModel: 'veo-3.1-generate-preview',
+      model: 'gemini-omni-1.1-flash',
+      vendorModel: 'gemini-omni-1.1-flash',
       order: { duration: 8, aspect_ratio: '9:16', resolution: '1080p' },
-      sent: () => ({ durationSeconds: 8, aspectRatio: '9:16', resolution: '1080p', sampleCount: 1 }),
+      sent: () => ({ task: 'text_to_video', duration: '8s', aspect_ratio: '9:16', resolution: '1080p', inputs: 0 }),
       evidence: 'the callback',
       outcomeTold:
-        /^Attempt 1: \S+ accepted the job, known from the callback; job models\/[\w.-]+\/operations\/[\w-]+; cost \$3\.20$/,
+        /^Attempt 1: \S+ accepted the job, known from the callback; job v1_[\w-]+; the upstream charged 46336 output_tokens; cost \$0\.80$/,
     },
     (tools) =>
       describeImagesAt(

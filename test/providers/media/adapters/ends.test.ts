@@ -17,7 +17,7 @@ const ENDED: readonly (readonly [MediaProtocol, jobId: string, document: object,
   ['http-jobs', 'job_1', { id: 'job_1', status: 'succeeded', results: [], ended_at: ENDED_AT.toISOString() }, ENDED_AT],
   ['ark', 'job_1', { status: 'succeeded', content: {}, updated_at: SECONDS }, ENDED_AT],
   ['fal', 'fal-ai/flux|job_1', { status: 'COMPLETED', images: [] }],
-  ['google', 'operations/job_1', { done: true, response: {} }],
+  ['google', 'v1_1', { status: 'completed', updated: ENDED_AT.toISOString() }, ENDED_AT],
   [
     'kling',
     'text2video|job_1',

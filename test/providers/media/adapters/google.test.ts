@@ -26,17 +26,19 @@ import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   announcementFrom,
+  itKeepsWhatHasEnded,
   itReadsFailures,
   itReadsRefusals,
   itRefuses,
   itRenders,
   itReportsAMissingJob,
+  itStopsARender,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const SECRET = 'the-secret-of-the-operator';
-const VEO = 'veo-3.1-fast-generate-preview';
+const OMNI = 'gemini-omni-1.1-flash';
 const GEMINI = 'gemini-3-pro-image';
 
 describe('Google', () => {
@@ -58,22 +60,26 @@ describe('Google', () => {
   });
 
   const video = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
-    withFiles(videoRequest({ model: VEO, durationSeconds: 8, ...overrides }));
+    withFiles(videoRequest({ model: OMNI, durationSeconds: 8, ...overrides }));
   const image = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
     withFiles(imageRequest({ model: GEMINI, width: 1024, height: 1024, ...overrides }));
 
   it('the simulator behaves as Google’s own client expects', async () => {
     const client = new GoogleGenAI({ apiKey: 'google-key', httpOptions: { baseUrl } });
     const inline = { imageBytes: pngFile().toString('base64'), mimeType: 'image/png' };
-    let operation = await client.models.generateVideos({
-      model: VEO,
-      source: { prompt: 'A lighthouse', image: inline },
-      config: { numberOfVideos: 1, aspectRatio: '9:16', durationSeconds: 8, lastFrame: inline },
+    const created = await client.interactions.create({
+      model: OMNI,
+      input: [
+        { type: 'image', data: inline.imageBytes, mime_type: 'image/png' },
+        { type: 'text', text: 'A lighthouse' },
+      ],
+      response_format: { type: 'video', aspect_ratio: '9:16', duration: '8s', delivery: 'uri' },
+      background: true,
     });
-    operation = await client.operations.getVideosOperation({ operation });
-    const [generated] = operation.response?.generatedVideos ?? [];
+    const { status, output_video: generated } = await client.interactions.get(created.id);
+    expect(status).to.equal('completed');
     // The client recognises only https links, which the simulator does not serve.
-    const [file] = /files\/[\w-]+/.exec(generated?.video?.uri ?? '') ?? [];
+    const [file] = /files\/[\w-]+/.exec(generated?.uri ?? '') ?? [];
     if (file === undefined) throw new Error('there is no video');
     const folder = await mkdtemp(join(tmpdir(), 'genway-google-'));
     const downloadPath = join(folder, 'video.mp4');
@@ -91,21 +97,28 @@ describe('Google', () => {
     expect(refused).to.be.instanceOf(ApiError).with.property('status', 400);
   });
 
-  for (const [what, inputs, fields] of [
-    ['a first frame', { images: LINKS.slice(0, 1) }, ['prompt', 'image']],
+  for (const [what, inputs, task, types] of [
+    ['text', {}, 'text_to_video', ['text']],
+    ['a first frame', { images: LINKS.slice(0, 1) }, 'image_to_video', ['image', 'text']],
     [
       'a first and a last frame',
       { images: LINKS.slice(0, 2), imagesAs: 'first_and_last_frame' },
-      ['prompt', 'image', 'lastFrame'],
+      undefined,
+      ['image', 'image', 'text'],
     ],
-    ['references', { images: LINKS, imagesAs: 'references' }, ['prompt', 'referenceImages']],
+    [
+      'references of two kinds',
+      { images: LINKS.slice(0, 1), imagesAs: 'references', referenceVideos: ['https://example.com/1.mp4'] },
+      'reference_to_video',
+      ['image', 'video', 'text'],
+    ],
   ] as const) {
     it(`receives a request for a video from ${what}`, async () => {
       const request = video(inputs);
       const { body } = upstream.prepare(request);
-      expect(body)
-        .to.have.nested.property('json.instances[0]')
-        .that.has.all.keys(...fields);
+      const { input, generation_config: config } = JSON.parse(JSON.stringify(body)).json;
+      expect(input.map(({ type }: { type: string }) => type)).to.deep.equal(types);
+      expect(config?.video_config.task).to.equal(task);
       await submit(upstream, request);
     });
   }
@@ -137,7 +150,7 @@ describe('Google', () => {
 
   itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
 
-  it('announces the end with a token of its published keys, and names the operation', async () => {
+  it('announces the end with a token of its published keys, and names the interaction', async () => {
     const { headers, rawBody, jobId, query } = await announcement();
     const read = (changes: object) => upstream.readCallback({ headers, rawBody, ...changes }, 'task_1', query);
     expect(await read({})).to.deep.equal({ jobId });
@@ -200,19 +213,24 @@ describe('Google', () => {
   });
 
   // The file is at another origin.
-  itRenders(() => upstream, video, '1080p', { codedSize: [1080, 1920], durationSeconds: 8 });
+  itRenders(() => upstream, video, '1080p', {
+    codedSize: [1080, 1920],
+    durationSeconds: 8,
+    cost: { amount: '46336', unit: 'output_tokens' },
+  });
+  itStopsARender(() => upstream, video, 'v1_nowhere');
+  itKeepsWhatHasEnded(() => upstream, video);
   itRefuses(
     () => upstream,
     [
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
-      video({ referenceVideos: ['https://example.com/1.mp4'] }),
       video({ referenceAudios: ['https://example.com/1.mp3'] }),
       image({ background: 'transparent' }),
       image({ width: 3072, height: 1024 }),
     ],
   );
-  itReportsAMissingJob(() => upstream, 'models/veo/operations/nowhere');
+  itReportsAMissingJob(() => upstream, 'v1_nowhere');
 });
 
 const partOf = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
@@ -227,5 +245,9 @@ function signedByAnother(token: string): string {
 /** The request with its images, as if they had been fetched. */
 function withFiles(request: RenderRequest): RenderRequest {
   const file = { bytes: pngFile(), mimeType: 'image/png', name: 'a.png' };
-  return { ...request, files: new Map((request.images ?? []).map((link) => [link, file])) };
+  return { ...request, files: new Map(linksOf(request).map((link) => [link, file])) };
+}
+
+function linksOf({ images = [], referenceVideos = [] }: RenderRequest): readonly string[] {
+  return [...images, ...referenceVideos];
 }

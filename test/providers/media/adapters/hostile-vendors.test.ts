@@ -28,7 +28,7 @@ const JOBS: Readonly<Record<string, string>> = {
   fal: 'fal-ai/flux|job_1',
   replicate: 'job_1',
   'openai-images': 'job_1',
-  google: 'models/veo/operations/job_1',
+  google: 'job_1',
   ark: 'job_1',
   minimax: 'job_1',
   kling: 'text2video|job_1',
@@ -95,7 +95,7 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
   fal: ['COMPLETED'],
   replicate: ['succeeded', 'failed'],
   'openai-images': [],
-  google: ['done'],
+  google: ['completed', 'failed'],
   ark: ['succeeded', 'failed'],
   minimax: ['succeeded', 'failed'],
   kling: ['succeed', 'failed'],
@@ -123,8 +123,8 @@ function endings(state: string): readonly Body[] {
     const task = `"task":{"status":"${state}","content":{"url":${value}},"usage":{"total_seconds":${value}}}`;
     const data = `"data":{"task_status":"${state}","final_unit_deduction":${value},"task_result":{"videos":[{"url":${value}}]}}`;
     const named = `"id":"job_1","status":"${state}","done":true,"code":0,"content":{"video_url":${value}}`;
-    const operation = `"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":${value}}}]}}`;
-    return [`${what} in a job that is ${state}`, 200, `${everywhere(value)},${named},${operation},${task},${data}}`];
+    const steps = `"steps":[{"type":"model_output","content":[{"type":"video","uri":${value},"data":${value}}]}]`;
+    return [`${what} in a job that is ${state}`, 200, `${everywhere(value)},${named},${steps},${task},${data}}`];
   });
 }
 

@@ -11,6 +11,7 @@ const { signal } = new AbortController();
 const APIS: Readonly<Record<string, readonly [string, (word: unknown) => object, readonly string[]]>> = {
   'http-jobs': ['job_1', (status) => ({ id: 'job_1', status }), ['queued', 'running']],
   ark: ['job_1', (status) => ({ status }), ['queued', 'running']],
+  google: ['v1_1', (status) => ({ id: 'v1_1', status }), ['queued', 'in_progress']],
   fal: ['fal-ai/flux|job_1', (status) => ({ status }), ['IN_QUEUE', 'IN_PROGRESS']],
   kling: ['text2video|job_1', (word) => ({ code: 0, data: { task_status: word } }), ['submitted', 'processing']],
   'kling-standard': [
@@ -23,12 +24,9 @@ const APIS: Readonly<Record<string, readonly [string, (word: unknown) => object,
   replicate: ['job_1', (status) => ({ status }), ['starting', 'processing']],
 };
 
-/** Google's operations have a name and no word for their state. */
-const WITHOUT_WORDS = ['google'];
-
 describe('the state of a job at a vendor', () => {
   for (const [name, , adapter] of MEDIA_APIS) {
-    if (!adapter.status || WITHOUT_WORDS.includes(name)) continue;
+    if (!adapter.status) continue;
     const [jobId, answerOf, words] = APIS[name] ?? [];
 
     it(`runs without a warning for the words of ${name}, and with a warning for any other word`, async () => {
@@ -53,15 +51,6 @@ describe('the state of a job at a vendor', () => {
       }
     });
   }
-
-  it('is a warning where Google answers with something that is no operation', async () => {
-    const google = MEDIA_APIS.find(([name]) => name === 'google')?.[2];
-    if (!google) throw new Error('Google has an adapter');
-    const stateOf = (document: object): Promise<JobState> =>
-      usingVendor(google, document, (upstream) => upstream.status('operations/1', signal));
-    expect(await stateOf({ name: 'operations/1' })).to.not.have.property('unknownWord');
-    expect(await stateOf({})).to.include({ state: 'running', unknownWord: 'none' });
-  });
 
   for (const [api, jobId, answer, waitMs] of [
     ['kling', 'text2video|job_1', { code: 1302, message: 'too fast' }, 1_000],
