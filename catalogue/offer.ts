@@ -2,7 +2,14 @@
 import type { ModelParameters, ParameterSchema } from '../domain/model-parameters.ts';
 import type { RouteCost } from '../domain/media-route.ts';
 import { formatUsd } from '../domain/money.ts';
-import type { MediaPricing, PriceModifier, PricePeak, TextCost, TextPricing } from '../domain/pricing.ts';
+import {
+  listTextPrices,
+  type MediaPricing,
+  type PriceModifier,
+  type PricePeak,
+  type TextCost,
+  type TextPricing,
+} from '../domain/pricing.ts';
 import { WEEKDAYS } from './text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from './types.ts';
 
@@ -89,16 +96,10 @@ function writeModifiers(price: string, modifiers: readonly PriceModifier[]): Ter
   );
 }
 
-const TOKENS_PER_PRICE = 1_000_000n;
-
-/** Writes prices in USD per 1M tokens, and the factors with their conditions. */
+/** Writes prices in USD for their units, and the factors with their conditions. */
 export function textPrices({ rates, tiers, peaks }: TextPricing): Terms {
   return {
-    input: formatUsd(rates.input * TOKENS_PER_PRICE),
-    output: formatUsd(rates.output * TOKENS_PER_PRICE),
-    cached_input: formatUsd(rates.cachedInput * TOKENS_PER_PRICE),
-    cache_write: formatUsd(rates.cacheWrite * TOKENS_PER_PRICE),
-    cache_write_1h: formatUsd(rates.cacheWrite1h * TOKENS_PER_PRICE),
+    ...Object.fromEntries(listTextPrices(rates).map(([name, price]) => [name, formatUsd(price)])),
     ...Object.fromEntries(
       tiers.map(({ thresholdTokens, applies, factor }) => {
         return [`factor ${applies.replaceAll('_', ' ')} ${thresholdTokens} tokens`, factor.decimal];

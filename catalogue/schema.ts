@@ -14,7 +14,7 @@ import {
   RESULT_CHECKS,
 } from '../domain/media-route.ts';
 import type { PicoUsd } from '../domain/money.ts';
-import { assertExactMediaPricing, parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
+import { assertExactMediaPricing, parseFactor, parseTextPrice, type TextPriceName } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
 import { UPSTREAM_FORMAT_NAMES, WIRE_FORMAT_NAMES, type WireFormatName } from '../domain/wire-format-name.ts';
 import { ANSWER_TIMEOUT_FIELDS, type AnswerTimeouts, type AnswerTimeoutsEntry } from './answer-timeouts.ts';
@@ -234,13 +234,16 @@ const image = Joi.object<ImageEntry>({
   .xor('route', 'routes')
   .custom(assertRenderableImage);
 
-const tokenPrice = quoted(parsePricePerMillionTokens);
+const textPrice = (name: TextPriceName) => quoted((usd) => parseTextPrice(name, usd));
 const tokenPrices = Joi.object({
-  input: tokenPrice,
-  output: tokenPrice,
-  cached_input: tokenPrice,
-  cache_write: tokenPrice,
-  cache_write_1h: tokenPrice.optional(),
+  input: textPrice('input'),
+  output: textPrice('output'),
+  cached_input: textPrice('cached_input'),
+  cache_write: textPrice('cache_write'),
+  cache_write_1h: textPrice('cache_write_1h').optional(),
+  audio_input: textPrice('audio_input').optional(),
+  cached_audio_input: textPrice('cached_audio_input').optional(),
+  audio_output: textPrice('audio_output').optional(),
 });
 
 /** The factors for the prices of tokens. */
@@ -317,7 +320,7 @@ const textModel = Joi.object<TextEntry>({
   .oxor('route', 'routes')
   .custom(assertExactPrices);
 
-const inputPrice = Joi.object({ input: tokenPrice });
+const inputPrice = Joi.object({ input: textPrice('input') });
 const embeddingsRoute = Joi.object({
   ...routeKeys,
   format: Joi.valid('chat-completions').required(),

@@ -1,13 +1,13 @@
 /** Converts a text model's prices in the catalogue file to the pricing of `domain/pricing.ts`. */
 import { camelCased } from '../domain/field-names.ts';
 import type { PicoUsd } from '../domain/money.ts';
-import { type TextPricing, assertExactPricing } from '../domain/pricing.ts';
+import { type TextPricing, assertExactPricing, completeRates } from '../domain/pricing.ts';
 import type { Rational } from '../domain/rational.ts';
 
 /** The index of a weekday is its number. */
 export const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'] as const;
 
-/** Pico-USD per token. */
+/** Pico-USD per token, character or second, by the names of `TEXT_PRICES` in `domain/pricing.ts`. */
 export interface TokenPricesEntry {
   readonly input: PicoUsd;
   readonly output: PicoUsd;
@@ -15,6 +15,13 @@ export interface TokenPricesEntry {
   readonly cache_write: PicoUsd;
   /** {@link INPUTS_PER_1H_WRITE} times the input when absent. */
   readonly cache_write_1h?: PicoUsd;
+  /** The prices of other tokens when absent. */
+  readonly audio_input?: PicoUsd;
+  readonly cached_audio_input?: PicoUsd;
+  readonly audio_output?: PicoUsd;
+  /** 0 when absent. */
+  readonly character?: PicoUsd;
+  readonly audio_second?: PicoUsd;
 }
 
 /** The price of a model that only reads, such as an embedding model. */
@@ -59,10 +66,21 @@ export function toEmbeddingsPricing({ input }: InputPriceEntry = FREE): TextPric
 
 /** @throws RangeError if a price times its factors would not be exact */
 export function toTextPricing(entry: PricingEntry): TextPricing {
-  const { input, output, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h } = entry.prices ?? FREE;
-  const cacheWrite1h = cache_write_1h ?? input * INPUTS_PER_1H_WRITE;
+  const prices = entry.prices ?? FREE;
+  const { input, output, cached_input: cachedInput } = prices;
   const pricing = {
-    rates: { input, cachedInput, cacheWrite, cacheWrite1h, output },
+    rates: completeRates({
+      input,
+      cachedInput,
+      cacheWrite: prices.cache_write,
+      cacheWrite1h: prices.cache_write_1h ?? input * INPUTS_PER_1H_WRITE,
+      output,
+      audioInput: prices.audio_input,
+      cachedAudioInput: prices.cached_audio_input,
+      audioOutput: prices.audio_output,
+      character: prices.character,
+      audioSecond: prices.audio_second,
+    }),
     tiers: entry.tiers.map(camelCased),
     peaks: entry.peaks.map((peak) => ({
       utcOffsetMinutes: peak.utc_offset,

@@ -2,21 +2,27 @@
 import type { RouteCost } from './media-route.ts';
 import type { JsonObject } from './json.ts';
 import type { PicoUsd } from './money.ts';
-import { type MediaPricing, priceMedia, priceText, type TextPricing } from './pricing.ts';
+import {
+  type MediaPricing,
+  ownTextPrice,
+  priceMedia,
+  priceText,
+  TEXT_PRICES,
+  TEXT_PRICE_NAMES,
+  type TextPricing,
+} from './pricing.ts';
 import { renderCost } from './render-cost.ts';
-import { TOKEN_PRICES } from './price-list.ts';
 
 export interface PriceBelowCost {
   /** For media the resolution, for text the name of the price. */
   readonly what: string;
   /** The duration of the video; null for images and text. */
   readonly seconds: number | null;
-  /** The price of a video or image, or of 1M tokens. */
+  /** The price of a video or image, or of text in the units of its name. */
   readonly price: PicoUsd;
   readonly cost: PicoUsd;
 }
 
-const TOKENS_PER_PRICE = 1_000_000n;
 const MS_PER_MINUTE = 60_000;
 const MINUTES_PER_DAY = 24 * 60;
 /** A Sunday. */
@@ -35,14 +41,12 @@ export function textBelowCost(pricing: TextPricing, cost: TextPricing): readonly
     for (const atMs of times.length === 0 ? [WEEK_STARTS_MS] : times) {
       const usage = { inputTotal, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal: 0 };
       const [price, paid] = both.map((one) => priceText(one, usage, atMs).ratesApplied);
-      for (const [what, name] of Object.entries(TOKEN_PRICES)) {
-        if (price === undefined || paid === undefined || price[name] >= paid[name] || found.has(what)) continue;
-        found.set(what, {
-          what,
-          seconds: null,
-          price: price[name] * TOKENS_PER_PRICE,
-          cost: paid[name] * TOKENS_PER_PRICE,
-        });
+      for (const what of TEXT_PRICE_NAMES) {
+        const { rate, units } = TEXT_PRICES[what];
+        if (price === undefined || paid === undefined || price[rate] >= paid[rate] || found.has(what)) continue;
+        // A finding about the rate that both prices follow says the same.
+        if (ownTextPrice(what, price) === undefined && ownTextPrice(what, paid) === undefined) continue;
+        found.set(what, { what, seconds: null, price: price[rate] * units, cost: paid[rate] * units });
       }
     }
   }

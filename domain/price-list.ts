@@ -6,7 +6,16 @@
  * prices that they see.
  */
 import { type PicoUsd, parseUsd } from './money.ts';
-import { denominatorOf, type MediaPricing, parsePricePerMillionTokens, type TextPricing } from './pricing.ts';
+import {
+  denominatorOf,
+  mapRates,
+  type MediaPricing,
+  parseTextPrice,
+  TEXT_PRICES,
+  TEXT_PRICE_NAMES,
+  type TextPricing,
+  type TokenRates,
+} from './pricing.ts';
 import { parseRational, type Rational } from './rational.ts';
 
 /** The prices of one model, or of all text models of a family. */
@@ -15,7 +24,7 @@ export interface PriceRule {
   readonly family?: string | undefined;
   /** Multiplies the catalogue's prices that `prices` does not name. The list's factor applies when absent. */
   readonly factor?: string | undefined;
-  /** In USD: per 1M tokens by {@link TOKEN_PRICES}; per second, video or image by resolution. */
+  /** In USD: of text by {@link TEXT_PRICES}; per second, video or image by resolution. */
   readonly prices?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -33,15 +42,6 @@ export interface PlannedVersion {
   /** Milliseconds since 1970. */
   readonly fromMs: number;
 }
-
-/** The rate for each name of a price of text. */
-export const TOKEN_PRICES = {
-  input: 'input',
-  output: 'output',
-  cached_input: 'cachedInput',
-  cache_write: 'cacheWrite',
-  cache_write_1h: 'cacheWrite1h',
-} as const satisfies Readonly<Record<string, keyof TextPricing['rates']>>;
 
 const MAX_FACTOR = 1_000;
 
@@ -94,22 +94,16 @@ export class PriceList {
     const rule = this.#byModel.get(model.id) ?? this.#byFamily.get(model.family);
     const step = denominatorOf([...tiers, ...peaks].map(({ factor }) => factor));
     const isFree = Object.values<PicoUsd>({ ...rates }).every((rate) => rate === 0n);
-    const rateOf = (name: keyof typeof TOKEN_PRICES): PicoUsd => {
-      const written = rule?.prices?.[name];
-      const rate = rates[TOKEN_PRICES[name]];
-      if (isFree || written === undefined) return this.#scale(rate, rule, step);
-      return roundUp(parsePricePerMillionTokens(written), 1n, step);
+    const rateOf = (rate: PicoUsd, rateName: keyof TokenRates): PicoUsd => {
+      const name = TEXT_PRICE_NAMES.find((one) => TEXT_PRICES[one].rate === rateName);
+      const written = name && rule?.prices?.[name];
+      if (isFree || name === undefined || written === undefined) return this.#scale(rate, rule, step);
+      return roundUp(parseTextPrice(name, written), 1n, step);
     };
     const pricing = {
       tiers,
       peaks,
-      rates: {
-        input: rateOf('input'),
-        cachedInput: rateOf('cached_input'),
-        cacheWrite: rateOf('cache_write'),
-        cacheWrite1h: rateOf('cache_write_1h'),
-        output: rateOf('output'),
-      },
+      rates: mapRates(rates, rateOf),
     };
     this.#text.set(model, pricing);
     return pricing;

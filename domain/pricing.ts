@@ -8,7 +8,7 @@ import type { JsonObject } from './json.ts';
 import { larger, type PicoUsd, parseUsd } from './money.ts';
 import { type Rational, parseRational } from './rational.ts';
 
-/** Pico-USD for one token of each class. */
+/** Pico-USD for one token of each class, one character and one second. */
 export interface TokenRates {
   /** Input that is neither read from a cache nor written to one. */
   readonly input: PicoUsd;
@@ -18,6 +18,14 @@ export interface TokenRates {
   readonly cacheWrite1h: PicoUsd;
   /** Reasoning tokens are output tokens. */
   readonly output: PicoUsd;
+  /** Audio input that is not read from a cache. */
+  readonly audioInput: PicoUsd;
+  readonly cachedAudioInput: PicoUsd;
+  readonly audioOutput: PicoUsd;
+  /** A character of text to speak. */
+  readonly character: PicoUsd;
+  /** A second of spoken or transcribed audio. */
+  readonly audioSecond: PicoUsd;
 }
 
 /** The cost of a text model at one upstream, in one version of the catalogue. */
@@ -86,6 +94,16 @@ export interface TokenUsage {
   readonly cacheWrite1h: number;
   /** Everything generated, reasoning included. */
   readonly outputTotal: number;
+  /** The part of `inputTotal` that is audio; 0 by default, like the following counts. */
+  readonly audioInput?: number | undefined;
+  /** The part of `cacheRead` and of `audioInput` that is both. */
+  readonly audioCacheRead?: number | undefined;
+  /** The part of `outputTotal` that is audio. */
+  readonly audioOutput?: number | undefined;
+  /** Characters of text to speak. */
+  readonly characters?: number | undefined;
+  /** Seconds of spoken or transcribed audio. */
+  readonly audioSeconds?: number | undefined;
   /** The number of calls with the same prompt in this usage; 1 by default. */
   readonly calls?: number | undefined;
 }
@@ -104,6 +122,56 @@ export interface TextPrice {
 }
 
 const TOKENS_PER_PRICE = 1_000_000n;
+
+/**
+ * The prices of text by their names: the rate, and the number of units that a price is for. A price that is not given
+ * equals the rate `like`, or 0 with null ({@link completeRates}).
+ */
+export const TEXT_PRICES = {
+  input: { rate: 'input', units: TOKENS_PER_PRICE },
+  output: { rate: 'output', units: TOKENS_PER_PRICE },
+  cached_input: { rate: 'cachedInput', units: TOKENS_PER_PRICE },
+  cache_write: { rate: 'cacheWrite', units: TOKENS_PER_PRICE },
+  cache_write_1h: { rate: 'cacheWrite1h', units: TOKENS_PER_PRICE },
+  audio_input: { rate: 'audioInput', units: TOKENS_PER_PRICE, like: 'input' },
+  cached_audio_input: { rate: 'cachedAudioInput', units: TOKENS_PER_PRICE, like: 'cachedInput' },
+  audio_output: { rate: 'audioOutput', units: TOKENS_PER_PRICE, like: 'output' },
+  character: { rate: 'character', units: TOKENS_PER_PRICE, like: null },
+  audio_second: { rate: 'audioSecond', units: 1n, like: null },
+} as const satisfies Readonly<
+  Record<string, { rate: keyof TokenRates; units: bigint; like?: keyof TokenRates | null }>
+>;
+
+/** Rates with those that are not given: audio like other tokens, characters and seconds free. */
+export function completeRates(
+  given: Pick<TokenRates, 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWrite1h' | 'output'> & {
+    readonly [Name in keyof TokenRates]?: PicoUsd | undefined;
+  },
+): TokenRates {
+  return {
+    ...given,
+    audioInput: given.audioInput ?? given.input,
+    cachedAudioInput: given.cachedAudioInput ?? given.cachedInput,
+    audioOutput: given.audioOutput ?? given.output,
+    character: given.character ?? 0n,
+    audioSecond: given.audioSecond ?? 0n,
+  };
+}
+
+export type TextPriceName = keyof typeof TEXT_PRICES;
+export const TEXT_PRICE_NAMES = [
+  'input',
+  'output',
+  'cached_input',
+  'cache_write',
+  'cache_write_1h',
+  'audio_input',
+  'cached_audio_input',
+  'audio_output',
+  'character',
+  'audio_second',
+] as const satisfies readonly TextPriceName[];
+
 const MS_PER_MINUTE = 60_000;
 const MINUTES_PER_DAY = 24 * 60;
 /** 1 January 1970 was a Thursday. */
@@ -137,6 +205,35 @@ export function parsePricePerMillionTokens(usd: string): PicoUsd {
 }
 
 /**
+ * Reads the price of a name in {@link TEXT_PRICES}, in USD for its units.
+ *
+ * @returns pico-USD for one unit
+ * @throws RangeError like {@link parsePricePerMillionTokens}
+ */
+export function parseTextPrice(name: TextPriceName, usd: string): PicoUsd {
+  if (TEXT_PRICES[name].units === TOKENS_PER_PRICE) return parsePricePerMillionTokens(usd);
+  const price = parseUsd(usd);
+  if (price < 0n) throw new RangeError(`a price must not be negative: ${usd}`);
+  return price;
+}
+
+/** The prices in pico-USD for their units, without those that `like` sets. */
+export function listTextPrices(rates: TokenRates): readonly (readonly [TextPriceName, PicoUsd])[] {
+  return TEXT_PRICE_NAMES.flatMap((name) => {
+    const price = ownTextPrice(name, rates);
+    return price === undefined ? [] : [[name, price] as const];
+  });
+}
+
+/** The price in pico-USD for its units; undefined if `like` sets it. */
+export function ownTextPrice(name: TextPriceName, rates: TokenRates): PicoUsd | undefined {
+  const { rate, units, like }: { rate: keyof TokenRates; units: bigint; like?: keyof TokenRates | null } =
+    TEXT_PRICES[name];
+  const usual = like === undefined ? undefined : like === null ? 0n : rates[like];
+  return rates[rate] === usual ? undefined : rates[rate] * units;
+}
+
+/**
  * Refuses prices whose rates, times their modifiers, would not be whole pico-USD.
  *
  * @throws RangeError naming the rate
@@ -158,49 +255,75 @@ export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
  * @throws RangeError when a count is not a whole number or is negative
  */
 export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: number): TextPrice {
+  const { audioInput = 0, audioCacheRead = 0, audioOutput = 0, characters = 0, audioSeconds = 0 } = usage;
   const cacheWrite5m = usage.cacheWrite - usage.cacheWrite1h;
-  for (const count of [usage.inputTotal, usage.cacheRead, cacheWrite5m, usage.cacheWrite1h, usage.outputTotal]) {
-    assertCount(count);
-  }
-  // Tiers apply to the length of the prompt in one call.
-  const { rates, modifiers } = ratesOf(pricing, Math.floor(usage.inputTotal / (usage.calls ?? 1)), startedAtMs);
   // An upstream may count cached tokens outside the input; plain input must not become negative then.
   const plainInput = Math.max(0, usage.inputTotal - usage.cacheRead - usage.cacheWrite);
+  const plainAudio = audioInput - audioCacheRead;
+  const counts = [
+    [plainInput - plainAudio, 'input'],
+    [usage.cacheRead - audioCacheRead, 'cachedInput'],
+    [cacheWrite5m, 'cacheWrite'],
+    [usage.cacheWrite1h, 'cacheWrite1h'],
+    [usage.outputTotal - audioOutput, 'output'],
+    [plainAudio, 'audioInput'],
+    [audioCacheRead, 'cachedAudioInput'],
+    [audioOutput, 'audioOutput'],
+    [characters, 'character'],
+    [audioSeconds, 'audioSecond'],
+  ] as const;
+  for (const count of [usage.inputTotal, ...counts.map(([units]) => units)]) assertCount(count);
+  // Tiers apply to the length of the prompt in one call.
+  const { rates, modifiers } = ratesOf(pricing, Math.floor(usage.inputTotal / (usage.calls ?? 1)), startedAtMs);
   return {
-    charge:
-      BigInt(plainInput) * rates.input +
-      BigInt(usage.cacheRead) * rates.cachedInput +
-      BigInt(cacheWrite5m) * rates.cacheWrite +
-      BigInt(usage.cacheWrite1h) * rates.cacheWrite1h +
-      BigInt(usage.outputTotal) * rates.output,
+    charge: counts.reduce((sum, [units, rate]) => (units === 0 ? sum : sum + BigInt(units) * rates[rate]), 0n),
     ratesApplied: rates,
     modifiers,
   };
 }
 
+/** What the price of a text request can depend on. */
+export interface TextPriceLimits {
+  /** The most tokens that the prompt can have. */
+  readonly inputTokens: number;
+  /** Whether input may be written to a cache that keeps it for an hour. */
+  readonly isCachedFor1h: boolean;
+  /** Whether the prompt and the answer may have audio. */
+  readonly hasAudioInput: boolean;
+  readonly hasAudioOutput: boolean;
+  /** The most characters of text to speak, and seconds of spoken or transcribed audio. */
+  readonly characters: number;
+  readonly audioSeconds: number;
+}
+
 /** The bound of a text request's price, in pico-USD. */
 export interface TextPriceBound {
-  /** The price of the whole prompt at the highest rate for input. */
+  /** The price of the whole prompt at the highest rate for input, with all characters and seconds. */
   readonly input: PicoUsd;
   readonly perOutputToken: PicoUsd;
 }
 
 /**
- * Bounds the price of a text request before it is sent upstream: no usage with at most `inputTokens` costs more.
+ * Bounds the price of a text request before it is sent upstream: no usage within the limits costs more.
  *
- * @param inputTokens the most tokens that the prompt can have
- * @param isCachedFor1h whether input may be written to a cache that keeps it for an hour
  * @param startedAtMs the same moment as for the charge
  */
 export function boundText(
   pricing: TextPricing,
-  { inputTokens, isCachedFor1h }: { readonly inputTokens: number; readonly isCachedFor1h: boolean },
+  { inputTokens, isCachedFor1h, hasAudioInput, hasAudioOutput, characters, audioSeconds }: TextPriceLimits,
   startedAtMs: number,
 ): TextPriceBound {
-  assertCount(inputTokens);
+  for (const count of [inputTokens, characters, audioSeconds]) assertCount(count);
   const { rates } = ratesOf(pricing, inputTokens, startedAtMs);
   const cached = larger(rates.cachedInput, larger(rates.cacheWrite, isCachedFor1h ? rates.cacheWrite1h : 0n));
-  return { input: BigInt(inputTokens) * larger(rates.input, cached), perOutputToken: rates.output };
+  const audio = hasAudioInput ? larger(rates.audioInput, rates.cachedAudioInput) : 0n;
+  return {
+    input:
+      BigInt(inputTokens) * larger(larger(rates.input, cached), audio) +
+      BigInt(characters) * rates.character +
+      BigInt(audioSeconds) * rates.audioSecond,
+    perOutputToken: hasAudioOutput ? larger(rates.output, rates.audioOutput) : rates.output,
+  };
 }
 
 function assertCount(tokens: number): void {
@@ -310,14 +433,19 @@ type RatesAs<Value> = { readonly [Name in keyof TokenRates]: Value };
 
 /** Converts each rate. */
 export function mapRates<From, To>(
-  { input, cachedInput, cacheWrite, cacheWrite1h, output }: RatesAs<From>,
+  rates: RatesAs<From>,
   change: (rate: From, name: keyof TokenRates) => To,
 ): RatesAs<To> {
   return {
-    input: change(input, 'input'),
-    cachedInput: change(cachedInput, 'cachedInput'),
-    cacheWrite: change(cacheWrite, 'cacheWrite'),
-    cacheWrite1h: change(cacheWrite1h, 'cacheWrite1h'),
-    output: change(output, 'output'),
+    input: change(rates.input, 'input'),
+    cachedInput: change(rates.cachedInput, 'cachedInput'),
+    cacheWrite: change(rates.cacheWrite, 'cacheWrite'),
+    cacheWrite1h: change(rates.cacheWrite1h, 'cacheWrite1h'),
+    output: change(rates.output, 'output'),
+    audioInput: change(rates.audioInput, 'audioInput'),
+    cachedAudioInput: change(rates.cachedAudioInput, 'cachedAudioInput'),
+    audioOutput: change(rates.audioOutput, 'audioOutput'),
+    character: change(rates.character, 'character'),
+    audioSecond: change(rates.audioSecond, 'audioSecond'),
   };
 }

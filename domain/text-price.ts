@@ -1,6 +1,6 @@
 /** The price of a text request: its bound, the amount to hold, and the charge on completion. Contract 8.3. */
 import type { PicoUsd } from './money.ts';
-import { type AppliedModifier, boundText, priceText, type TextPricing } from './pricing.ts';
+import { type AppliedModifier, boundText, priceText, type TextPriceLimits, type TextPricing } from './pricing.ts';
 import { clampCount, type ReportedUsage, sumTokens, type TextTokens, tokensOf, reportedUsage } from './text-tokens.ts';
 
 export type { ReportedUsage };
@@ -18,7 +18,7 @@ export interface TextTerms {
 }
 
 /** The facts about a request's cost that are known before its model is called. */
-export interface TextEstimate {
+export interface TextEstimate extends Omit<TextPriceLimits, 'inputTokens'> {
   readonly model: TextTerms;
   /** When the request arrived, in milliseconds since 1970; selects the peaks. */
   readonly startedAtMs: number;
@@ -28,8 +28,6 @@ export interface TextEstimate {
   readonly maxInputTokens: number;
   /** The request's own bound for each answer; null when it sets none. */
   readonly maxOutputTokens: number | null;
-  /** Whether input may be written to a cache that keeps it for an hour. */
-  readonly isCachedFor1h: boolean;
   /** How many answers the request asks for. */
   readonly choiceCount: number;
   /** The most upstream calls for the request: one, or one for each answer. */
@@ -41,6 +39,8 @@ export interface CallConsumption {
   readonly usage: ReportedUsage | null;
   /** The gateway's own count, in case the upstream reported nothing. */
   readonly countedOutputTokens: number;
+  /** The seconds of spoken or transcribed audio, rounded up; 0 by default. */
+  readonly audioSeconds?: number | undefined;
   /** The number of answers that the call requested; all answers of the request by default. */
   readonly choiceCount?: number | undefined;
 }
@@ -114,8 +114,8 @@ export function affordableOutputTokens(estimate: TextEstimate, amount: PicoUsd):
 
 /** The most that the prompt can cost in all calls, and the price of one output token in every answer. */
 function computeMaxPrices(estimate: TextEstimate): { readonly input: PicoUsd; readonly perToken: PicoUsd } {
-  const { model, maxInputTokens: inputTokens, isCachedFor1h, choiceCount, callCount, startedAtMs } = estimate;
-  const { input, perOutputToken } = boundText(model.pricing, { inputTokens, isCachedFor1h }, startedAtMs);
+  const { model, maxInputTokens: inputTokens, choiceCount, callCount, startedAtMs } = estimate;
+  const { input, perOutputToken } = boundText(model.pricing, { ...estimate, inputTokens }, startedAtMs);
   return { input: input * BigInt(callCount), perToken: perOutputToken * BigInt(choiceCount) };
 }
 
@@ -148,7 +148,7 @@ export function countFailedCallTokens(
 function chargedTokens(
   estimate: TextEstimate,
   bound: number | null,
-  { usage, countedOutputTokens, choiceCount }: CallConsumption,
+  { usage, countedOutputTokens, choiceCount, audioSeconds }: CallConsumption,
   status: TextConsumption['status'],
 ): TextTokens {
   const maxInput = estimate.model.maxInputTokens;
@@ -159,9 +159,25 @@ function chargedTokens(
   const outputTokens =
     status === 'disconnected' ? Math.max(reportedOutput ?? 0, countedOutput) : (reportedOutput ?? countedOutput);
   const inputTokens = clampCount(usage?.inputTotal, maxInput) ?? Math.min(estimate.estimateInputTokens(), maxInput);
-  // The hold covers one-hour cache writes only if the request may cause them.
-  const heldUsage = usage && !estimate.isCachedFor1h ? { ...usage, cacheWrite1h: 0 } : usage;
-  return tokensOf(heldUsage, inputTokens, outputTokens);
+  return {
+    ...tokensOf(usage && coveredUsage(usage, estimate), inputTokens, outputTokens),
+    characters: estimate.characters,
+    audioSeconds: clampCount(audioSeconds, estimate.audioSeconds) ?? 0,
+  };
+}
+
+/** The hold covers one-hour cache writes and audio only if the request may cause them. */
+function coveredUsage(
+  usage: ReportedUsage,
+  { isCachedFor1h, hasAudioInput, hasAudioOutput }: TextEstimate,
+): ReportedUsage {
+  if (isCachedFor1h && hasAudioInput && hasAudioOutput) return usage;
+  return {
+    ...usage,
+    ...(!isCachedFor1h && { cacheWrite1h: 0 }),
+    ...(!hasAudioInput && { audioInput: 0, audioCacheRead: 0 }),
+    ...(!hasAudioOutput && { audioOutput: 0 }),
+  };
 }
 
 /**
@@ -197,6 +213,11 @@ export function priceConsumption(
       cacheWrite: tokens.cacheWriteTokens,
       cacheWrite1h: tokens.cacheWrite1hTokens,
       outputTotal: tokens.outputTokens,
+      audioInput: tokens.audioInputTokens,
+      audioCacheRead: tokens.audioCacheReadTokens,
+      audioOutput: tokens.audioOutputTokens,
+      characters: tokens.characters,
+      audioSeconds: tokens.audioSeconds,
       calls: calls.length,
     },
     estimate.startedAtMs,

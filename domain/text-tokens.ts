@@ -1,5 +1,6 @@
 /**
- * The token counts of a text request, defined once: the API, the exports, the sums by day and the console derive their
+ * The counts of a text request that its price depends on, defined once: tokens, and the characters and seconds of voice.
+ * From them, the API, the exports, the sums by day and the console derive their
  * columns from the list. How to add a count: `docs/changing-it.md`.
  */
 
@@ -36,6 +37,36 @@ export const TOKEN_COUNTS = [
     ofDay: 'The output tokens, reasoning included',
   },
   {
+    name: 'audioInputTokens',
+    column: 'audio_input_tokens',
+    ofRequest: 'The part of `input_tokens` that is audio, cached or not',
+    ofDay: 'The part of `input_tokens` that is audio, cached or not',
+  },
+  {
+    name: 'audioCacheReadTokens',
+    column: 'audio_cache_read_tokens',
+    ofRequest: 'The part of `cache_read_tokens` that is audio',
+    ofDay: 'The part of `cache_read_tokens` that is audio',
+  },
+  {
+    name: 'audioOutputTokens',
+    column: 'audio_output_tokens',
+    ofRequest: 'The part of `output_tokens` that is audio',
+    ofDay: 'The part of `output_tokens` that is audio',
+  },
+  {
+    name: 'characters',
+    column: 'characters',
+    ofRequest: 'The characters of the text to speak',
+    ofDay: 'The characters of the text to speak',
+  },
+  {
+    name: 'audioSeconds',
+    column: 'audio_seconds',
+    ofRequest: 'The seconds of audio that were spoken or transcribed, rounded up',
+    ofDay: 'The seconds of audio that were spoken or transcribed, each request rounded up',
+  },
+  {
     name: 'reasoningTokens',
     column: 'reasoning_tokens',
     ofRequest: 'The reasoning tokens. Null if the upstream does not report them',
@@ -65,6 +96,11 @@ export function readSummedTokens<Count>(
     cacheWriteTokens: read('cache_write_tokens', 'cacheWriteTokens'),
     cacheWrite1hTokens: read('cache_write_1h_tokens', 'cacheWrite1hTokens'),
     outputTokens: read('output_tokens', 'outputTokens'),
+    audioInputTokens: read('audio_input_tokens', 'audioInputTokens'),
+    audioCacheReadTokens: read('audio_cache_read_tokens', 'audioCacheReadTokens'),
+    audioOutputTokens: read('audio_output_tokens', 'audioOutputTokens'),
+    characters: read('characters', 'characters'),
+    audioSeconds: read('audio_seconds', 'audioSeconds'),
   };
 }
 
@@ -90,9 +126,19 @@ export function readTokens(row: TokensRow): TextTokens {
 
 /**
  * A count that upstreams report. `inputTotal` includes `cacheRead` and `cacheWrite`, which includes `cacheWrite1h`;
- * `outputTotal` includes `reasoning`.
+ * `outputTotal` includes `reasoning`. `audioInput`, of which `audioCacheRead` is a part, and `audioOutput` are the audio
+ * in `inputTotal`, `cacheRead` and `outputTotal`.
  */
-type ReportedCount = 'inputTotal' | 'cacheRead' | 'cacheWrite' | 'cacheWrite1h' | 'outputTotal' | 'reasoning';
+type ReportedCount =
+  | 'inputTotal'
+  | 'cacheRead'
+  | 'cacheWrite'
+  | 'cacheWrite1h'
+  | 'outputTotal'
+  | 'reasoning'
+  | 'audioInput'
+  | 'audioCacheRead'
+  | 'audioOutput';
 
 /** Token counts as an upstream reported them; null if not reported. Formats that count differently convert them. */
 export type ReportedUsage = { readonly [Name in ReportedCount]: number | null };
@@ -106,29 +152,52 @@ export function usageOf(read: (name: ReportedCount) => number | null): ReportedU
     cacheWrite1h: read('cacheWrite1h'),
     outputTotal: read('outputTotal'),
     reasoning: read('reasoning'),
+    audioInput: read('audioInput'),
+    audioCacheRead: read('audioCacheRead'),
+    audioOutput: read('audioOutput'),
   };
 }
 
-/** The token counts that a client gets: always the totals, and the cached tokens only if the upstream reported them. */
+/** The token counts that a client gets: always the totals, and their parts only if the upstream reported them. */
 export function reportedUsage(tokens: TextTokens, reported: ReportedUsage | null): ReportedUsage {
-  const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens, reasoningTokens } = tokens;
+  const ifReported = (name: ReportedCount, count: number): number | null =>
+    (reported?.[name] ?? null) === null ? null : count;
   return {
-    inputTotal: inputTokens,
-    cacheRead: (reported?.cacheRead ?? null) === null ? null : cacheReadTokens,
-    cacheWrite: (reported?.cacheWrite ?? null) === null ? null : cacheWriteTokens,
-    cacheWrite1h: (reported?.cacheWrite1h ?? null) === null ? null : cacheWrite1hTokens,
-    outputTotal: outputTokens,
-    reasoning: reasoningTokens,
+    inputTotal: tokens.inputTokens,
+    cacheRead: ifReported('cacheRead', tokens.cacheReadTokens),
+    cacheWrite: ifReported('cacheWrite', tokens.cacheWriteTokens),
+    cacheWrite1h: ifReported('cacheWrite1h', tokens.cacheWrite1hTokens),
+    outputTotal: tokens.outputTokens,
+    reasoning: tokens.reasoningTokens,
+    audioInput: ifReported('audioInput', tokens.audioInputTokens),
+    audioCacheRead: ifReported('audioCacheRead', tokens.audioCacheReadTokens),
+    audioOutput: ifReported('audioOutput', tokens.audioOutputTokens),
   };
 }
 
-/** Returns the totals with their reported parts. A part is cut to its total. */
+/** Returns the totals with their reported parts, without voice. A part is cut to its total. */
 export function tokensOf(usage: ReportedUsage | null, inputTokens: number, outputTokens: number): TextTokens {
   const cacheReadTokens = clampCount(usage?.cacheRead, inputTokens) ?? 0;
   const cacheWriteTokens = clampCount(usage?.cacheWrite, inputTokens - cacheReadTokens) ?? 0;
   const cacheWrite1hTokens = clampCount(usage?.cacheWrite1h, cacheWriteTokens) ?? 0;
-  const reasoningTokens = clampCount(usage?.reasoning, outputTokens);
-  return { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens, reasoningTokens };
+  const uncached = inputTokens - cacheReadTokens - cacheWriteTokens;
+  const audioInputTokens = clampCount(usage?.audioInput, uncached + cacheReadTokens) ?? 0;
+  const maxCachedAudio = Math.min(audioInputTokens, cacheReadTokens);
+  // More audio than uncached tokens: the rest was read from the cache, even if the upstream does not report it.
+  const minCachedAudio = Math.max(audioInputTokens - uncached, 0);
+  return {
+    inputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    cacheWrite1hTokens,
+    outputTokens,
+    reasoningTokens: clampCount(usage?.reasoning, outputTokens),
+    audioInputTokens,
+    audioCacheReadTokens: Math.max(clampCount(usage?.audioCacheRead, maxCachedAudio) ?? 0, minCachedAudio),
+    audioOutputTokens: clampCount(usage?.audioOutput, outputTokens) ?? 0,
+    characters: 0,
+    audioSeconds: 0,
+  };
 }
 
 export function sumTokens(calls: readonly TextTokens[]): TextTokens {

@@ -18,7 +18,13 @@ const INPUT_DETAILS = [
   'input_tokens_details',
   'input_token_details',
 ] as const;
-const OUTPUT_DETAILS = ['completion_tokens_details', 'completion_token_details', 'output_tokens_details'] as const;
+const OUTPUT_DETAILS = [
+  'completion_tokens_details',
+  'completion_token_details',
+  'output_tokens_details',
+  'output_token_details',
+] as const;
+const AUDIO_FIELDS = ['audio_tokens'];
 const CACHE_READ_FIELDS = [
   'cached_tokens',
   'num_cached_tokens',
@@ -38,8 +44,12 @@ const CACHE_WRITE_FIELDS = [
 
 /** The usage in an answer in the chat-completions or responses format. */
 export function readUsage(usage: JsonObject): Usage {
-  const inputs = [usage, ...INPUT_DETAILS.map((name) => usage[name]).filter(isObject)];
-  const outputs = [usage, ...OUTPUT_DETAILS.map((name) => usage[name]).filter(isObject)];
+  const inputDetails = INPUT_DETAILS.map((name) => usage[name]).filter(isObject);
+  const inputs = [usage, ...inputDetails];
+  // Of realtime sessions: https://platform.openai.com/docs/guides/realtime-costs
+  const cachedDetails = inputDetails.map((details) => details['cached_tokens_details']).filter(isObject);
+  const outputDetails = OUTPUT_DETAILS.map((name) => usage[name]).filter(isObject);
+  const outputs = [usage, ...outputDetails];
   return settleUsage({
     input: highest([usage], INPUT_FIELDS),
     cacheRead: highest(inputs, CACHE_READ_FIELDS),
@@ -47,6 +57,9 @@ export function readUsage(usage: JsonObject): Usage {
     cacheWrite1h: highest(inputs.map(writtenByLifetime), ['ephemeral_1h_input_tokens']),
     output: highest([usage], OUTPUT_FIELDS),
     reasoning: highest(outputs, ['reasoning_tokens']),
+    audioInput: highest(inputDetails, AUDIO_FIELDS),
+    audioCacheRead: highest(cachedDetails, AUDIO_FIELDS),
+    audioOutput: highest(outputDetails, AUDIO_FIELDS),
     total: countOf(usage['total_tokens']),
   });
 }

@@ -30,22 +30,33 @@ END $$;
 -- attempts cost, which have rows of their own.
 CREATE OR REPLACE FUNCTION cost_of_text(request text_requests, rates text_costs) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE WHEN request.outcome = 'failed' THEN 0 ELSE (greatest(request.input_tokens - request.cache_read_tokens - request.cache_write_tokens,
-    0) * rates.input
-      + request.cache_read_tokens * rates.cached_input
+  SELECT CASE WHEN request.outcome = 'failed' THEN 0 ELSE ((greatest(request.input_tokens - request.cache_read_tokens - request.cache_write_tokens,
+    0) - request.audio_input_tokens + request.audio_cache_read_tokens) * rates.input
+      + (request.cache_read_tokens - request.audio_cache_read_tokens) * rates.cached_input
       + (request.cache_write_tokens - request.cache_write_1h_tokens) * rates.cache_write
       + request.cache_write_1h_tokens * rates.cache_write_1h
-      + request.output_tokens * rates.output)
+      + (request.output_tokens - request.audio_output_tokens) * rates.output
+      + (request.audio_input_tokens - request.audio_cache_read_tokens) * rates.audio_input
+      + request.audio_cache_read_tokens * rates.cached_audio_input
+      + request.audio_output_tokens * rates.audio_output
+      + request.characters * rates."character"
+      + request.audio_seconds * rates.audio_second)
     * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
       ELSE text_cost_factor(rates.tiers, rates.peaks, request.input_tokens / request.calls, request.created_at) END END
 $$;
 CREATE OR REPLACE FUNCTION cost_of_failed_attempt(attempt failed_text_attempts, rates text_costs) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT (greatest(attempt.input_tokens - attempt.cache_read_tokens - attempt.cache_write_tokens, 0) * rates.input
-      + attempt.cache_read_tokens * rates.cached_input
+  SELECT ((greatest(attempt.input_tokens - attempt.cache_read_tokens - attempt.cache_write_tokens,
+    0) - attempt.audio_input_tokens + attempt.audio_cache_read_tokens) * rates.input
+      + (attempt.cache_read_tokens - attempt.audio_cache_read_tokens) * rates.cached_input
       + (attempt.cache_write_tokens - attempt.cache_write_1h_tokens) * rates.cache_write
       + attempt.cache_write_1h_tokens * rates.cache_write_1h
-      + attempt.output_tokens * rates.output)
+      + (attempt.output_tokens - attempt.audio_output_tokens) * rates.output
+      + (attempt.audio_input_tokens - attempt.audio_cache_read_tokens) * rates.audio_input
+      + attempt.audio_cache_read_tokens * rates.cached_audio_input
+      + attempt.audio_output_tokens * rates.audio_output
+      + attempt.characters * rates."character"
+      + attempt.audio_seconds * rates.audio_second)
     * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
       ELSE text_cost_factor(rates.tiers, rates.peaks, attempt.input_tokens, attempt.created_at) END
 $$;

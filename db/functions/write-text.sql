@@ -91,11 +91,14 @@ BEGIN
   ), recorded AS (
     INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
       upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers,
-      input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
-      calls, estimated, charge, latency_ms, first_byte_ms, held, excess, absorbed)
+      input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
+      audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds,
+      reasoning_tokens, calls, estimated, charge, latency_ms, first_byte_ms, held, excess, absorbed)
     SELECT id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream, upstream_format,
       upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers, input_tokens,
-      cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, calls, estimated,
+      cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
+      audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds,
+      reasoning_tokens, calls, estimated,
       charge, latency_ms, first_byte_ms, amount_held, 0, 0
     FROM ended WHERE charge <= amount_held
   )
@@ -117,12 +120,19 @@ BEGIN
   IF has_failed THEN
     INSERT INTO failed_text_attempts (text_request_id, number, created_at, account_id, api_key_id, model, upstream,
       upstream_model, catalogue_version, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
-        output_tokens, reasoning_tokens, estimated)
+        output_tokens, audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds,
+        reasoning_tokens, estimated)
     SELECT settled.id, attempt.place, settled.created_at, settled.account_id, settled.api_key_id, settled.model,
       attempt.used->>'upstream', attempt.used->>'upstream_model', settled.catalogue_version,
       (attempt.used->>'input_tokens')::bigint, (attempt.used->>'cache_read_tokens')::bigint,
         (attempt.used->>'cache_write_tokens')::bigint, (attempt.used->>'cache_write_1h_tokens')::bigint,
-        (attempt.used->>'output_tokens')::bigint, (attempt.used->>'reasoning_tokens')::bigint,
+        (attempt.used->>'output_tokens')::bigint,
+        (attempt.used->>'audio_input_tokens')::bigint,
+        (attempt.used->>'audio_cache_read_tokens')::bigint,
+        (attempt.used->>'audio_output_tokens')::bigint,
+        (attempt.used->>'characters')::bigint,
+        (attempt.used->>'audio_seconds')::bigint,
+        (attempt.used->>'reasoning_tokens')::bigint,
         (attempt.used->>'estimated')::boolean
     FROM unnest(items) AS settled, jsonb_array_elements(settled.failed_attempts) WITH ORDINALITY AS attempt(used, place);
   END IF;

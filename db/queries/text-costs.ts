@@ -29,6 +29,11 @@ export async function recordTextCosts(database: Database, costs: readonly TextCo
       cache_write: rates.cacheWrite,
       cache_write_1h: rates.cacheWrite1h,
       output: rates.output,
+      audio_input: rates.audioInput,
+      cached_audio_input: rates.cachedAudioInput,
+      audio_output: rates.audioOutput,
+      character: rates.character,
+      audio_second: rates.audioSecond,
       tiers: JSON.stringify(tiers),
       peaks: JSON.stringify(peaks),
     };
@@ -38,10 +43,13 @@ export async function recordTextCosts(database: Database, costs: readonly TextCo
     /* sql */ `
     SELECT kept.version, kept.model, kept.upstream FROM text_costs AS kept
     JOIN jsonb_to_recordset(:rows::jsonb) AS given(version text, model text, upstream text, upstream_model text, input numeric,
-      cached_input numeric, cache_write numeric, cache_write_1h numeric, output numeric, tiers text, peaks text)
+      cached_input numeric, cache_write numeric, cache_write_1h numeric, output numeric,
+      audio_input numeric, cached_audio_input numeric, audio_output numeric, "character" numeric, audio_second numeric, tiers text, peaks text)
       USING (version, model, upstream, upstream_model)
-    WHERE (kept.input, kept.cached_input, kept.cache_write, kept.cache_write_1h, kept.output, kept.tiers, kept.peaks)
-      <> (given.input, given.cached_input, given.cache_write, given.cache_write_1h, given.output, given.tiers::jsonb,
+    WHERE (kept.input, kept.cached_input, kept.cache_write, kept.cache_write_1h, kept.output,
+      kept.audio_input, kept.cached_audio_input, kept.audio_output, kept."character", kept.audio_second, kept.tiers, kept.peaks)
+      <> (given.input, given.cached_input, given.cache_write, given.cache_write_1h, given.output,
+        given.audio_input, given.cached_audio_input, given.audio_output, given."character", given.audio_second, given.tiers::jsonb,
         given.peaks::jsonb)
     ORDER BY kept.model, kept.upstream LIMIT 1`,
     { rows: JSON.stringify(rows) },
@@ -64,6 +72,11 @@ interface TextCostRow {
   readonly cache_write: string;
   readonly cache_write_1h: string;
   readonly output: string;
+  readonly audio_input: string;
+  readonly cached_audio_input: string;
+  readonly audio_output: string;
+  readonly character: string;
+  readonly audio_second: string;
   readonly tiers: StoredPricing['tiers'];
   readonly peaks: StoredPricing['peaks'];
 }
@@ -72,9 +85,19 @@ interface TextCostRow {
 export async function listTextCosts(database: Database, version: string): Promise<readonly TextCost[]> {
   const rows: TextCostRow[] = await database('text_costs').where({ version });
   return rows.map(({ model, upstream, upstream_model: upstreamModel, tiers, peaks, ...rates }) => {
-    const { input, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h: cacheWrite1h, output } = rates;
     const pricing = parseStoredPricing({
-      rates: { input, cachedInput, cacheWrite, cacheWrite1h, output },
+      rates: {
+        input: rates.input,
+        cachedInput: rates.cached_input,
+        cacheWrite: rates.cache_write,
+        cacheWrite1h: rates.cache_write_1h,
+        output: rates.output,
+        audioInput: rates.audio_input,
+        cachedAudioInput: rates.cached_audio_input,
+        audioOutput: rates.audio_output,
+        character: rates.character,
+        audioSecond: rates.audio_second,
+      },
       tiers,
       peaks,
     });

@@ -26,6 +26,11 @@ interface UsageRow {
   cache_write_tokens: string;
   cache_write_1h_tokens: string;
   output_tokens: string;
+  audio_input_tokens: string;
+  audio_cache_read_tokens: string;
+  audio_output_tokens: string;
+  characters: string;
+  audio_seconds: string;
   calls: number;
   charge: string;
 }
@@ -142,6 +147,11 @@ function priceOf(row: UsageRow, pricing: TextPricing): PicoUsd {
     cacheWrite: Number(row.cache_write_tokens),
     cacheWrite1h: Number(row.cache_write_1h_tokens),
     outputTotal: Number(row.output_tokens),
+    audioInput: Number(row.audio_input_tokens),
+    audioCacheRead: Number(row.audio_cache_read_tokens),
+    audioOutput: Number(row.audio_output_tokens),
+    characters: Number(row.characters),
+    audioSeconds: Number(row.audio_seconds),
     calls: row.calls,
   };
   return priceText(pricing, usage, row.created_at.getTime()).charge;
@@ -152,7 +162,8 @@ async function* readUsage(snapshot: Database): AsyncIterable<UsageRow> {
   await snapshot.raw(/* sql */ `
     DECLARE all_usage NO SCROLL CURSOR FOR
     SELECT id, created_at, model, catalogue_version, price_list, outcome, upstream, input_tokens, cache_read_tokens,
-      cache_write_tokens, cache_write_1h_tokens, output_tokens, calls, charge
+      cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds,
+      calls, charge
     FROM text_requests`);
   for (;;) {
     const { rows } = await snapshot.raw<{ rows: UsageRow[] }>(`FETCH ${PAGE_SIZE} FROM all_usage`);

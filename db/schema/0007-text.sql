@@ -76,6 +76,11 @@ CREATE TABLE text_requests (
   cache_write_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_tokens >= 0),
   cache_write_1h_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_1h_tokens >= 0),
   output_tokens bigint NOT NULL DEFAULT 0 CHECK (output_tokens >= 0),
+  audio_input_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_input_tokens >= 0),
+  audio_cache_read_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_cache_read_tokens >= 0),
+  audio_output_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_output_tokens >= 0),
+  characters bigint NOT NULL DEFAULT 0 CHECK (characters >= 0),
+  audio_seconds bigint NOT NULL DEFAULT 0 CHECK (audio_seconds >= 0),
   reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
   -- How many calls of the upstream used the tokens.
   calls smallint NOT NULL DEFAULT 1 CHECK (calls >= 1),
@@ -88,6 +93,9 @@ CREATE TABLE text_requests (
   first_byte_ms integer,
   PRIMARY KEY (id, created_at),
   CONSTRAINT text_requests_kept_for_1h_is_a_part CHECK (cache_write_1h_tokens <= cache_write_tokens),
+  CONSTRAINT text_requests_audio_is_a_part CHECK (audio_input_tokens <= greatest(input_tokens, 0)
+    AND audio_output_tokens <= greatest(output_tokens, 0)
+    AND audio_cache_read_tokens <= greatest(least(audio_input_tokens, cache_read_tokens), 0)),
   CONSTRAINT text_requests_failed_has_code CHECK ((outcome = 'failed') = (error_code IS NOT NULL)),
   CONSTRAINT text_requests_answers_cost CHECK (charge = 0 OR outcome IN ('succeeded', 'disconnected')),
   CONSTRAINT text_requests_charge_is_paid_or_absorbed CHECK (excess + absorbed = greatest(charge - held, 0))
@@ -95,7 +103,8 @@ CREATE TABLE text_requests (
 CREATE INDEX text_requests_by_account ON text_requests (account_id, created_at);
 -- With everything that usage by end user adds up, so that it reads no rows.
 CREATE INDEX text_requests_of_end_users ON text_requests (account_id, created_at)
-  INCLUDE (end_user, outcome, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, charge, absorbed)
+  INCLUDE (end_user, outcome, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
+    audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds, charge, absorbed)
   WHERE end_user IS NOT NULL;
 CREATE INDEX text_requests_by_end_user ON text_requests (end_user, id) INCLUDE (account_id) WHERE end_user IS NOT NULL;
 CREATE TRIGGER text_requests_are_kept BEFORE DELETE ON text_requests FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -129,6 +138,11 @@ CREATE TABLE failed_text_attempts (
   cache_write_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_tokens >= 0),
   cache_write_1h_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_1h_tokens >= 0),
   output_tokens bigint NOT NULL DEFAULT 0 CHECK (output_tokens >= 0),
+  audio_input_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_input_tokens >= 0),
+  audio_cache_read_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_cache_read_tokens >= 0),
+  audio_output_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_output_tokens >= 0),
+  characters bigint NOT NULL DEFAULT 0 CHECK (characters >= 0),
+  audio_seconds bigint NOT NULL DEFAULT 0 CHECK (audio_seconds >= 0),
   reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
   estimated boolean NOT NULL,
   PRIMARY KEY (text_request_id, number)
@@ -157,6 +171,7 @@ CREATE TYPE text_settlement AS (id text, created_at timestamptz(3), account_id t
   model text, format text, streamed boolean, upstream text, upstream_format text, upstream_model text, outcome text,
   error_code text, catalogue_version text, price_list text, end_user text, modifiers jsonb, input_tokens bigint,
   cache_read_tokens bigint, cache_write_tokens bigint, cache_write_1h_tokens bigint, output_tokens bigint,
+  audio_input_tokens bigint, audio_cache_read_tokens bigint, audio_output_tokens bigint, characters bigint, audio_seconds bigint,
   reasoning_tokens bigint, calls smallint, estimated boolean, charge numeric, latency_ms integer, first_byte_ms integer,
   held numeric, allowance_id text, paid numeric, paid_signup numeric, charge_id text, funded_only boolean,
   releases_slot boolean, failed_attempts jsonb);

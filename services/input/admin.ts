@@ -208,7 +208,7 @@ const priceListVersion = {
       prices: Joi.object()
         .unknown()
         .description(
-          'The prices in USD, as strings: of 1M tokens by `input`, `output`, `cached_input`, `cache_write` and `cache_write_1h`, of a second, video or image by resolution',
+          'The prices in USD, as strings: of 1M tokens by `input`, `output`, `cached_input`, `cache_write`, `cache_write_1h`, `audio_input`, `cached_audio_input` and `audio_output`, of 1M characters by `character`, of a second of audio by `audio_second`, of a second, video or image by resolution',
         ),
     }),
     { max: MAX_RULES },

@@ -20,8 +20,8 @@ import {
 } from '../../db/queries/price-lists.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { parseListFactor, PriceList, type PriceRule, TOKEN_PRICES } from '../../domain/price-list.ts';
-import { parsePricePerMillionTokens } from '../../domain/pricing.ts';
+import { parseListFactor, PriceList, type PriceRule } from '../../domain/price-list.ts';
+import { parsePricePerMillionTokens, TEXT_PRICE_NAMES, type TextPriceName } from '../../domain/pricing.ts';
 import { withPrices } from './customer-prices.ts';
 import type { Services } from '../services.ts';
 
@@ -31,10 +31,11 @@ const MAX_PLANNED = 20;
 const MAX_JUDGED = 200;
 export const MAX_RULES = 500;
 /** Prices of text that may be zero, as in the catalogue. */
-const MAY_BE_ZERO: ReadonlySet<string> = new Set<keyof typeof TOKEN_PRICES>([
+const MAY_BE_ZERO: ReadonlySet<string> = new Set<TextPriceName>([
   'cached_input',
   'cache_write',
   'cache_write_1h',
+  'cached_audio_input',
 ]);
 
 type ListServices = Pick<Services, 'database' | 'catalogue'>;
@@ -203,7 +204,7 @@ function assertPrices(
   fault: RuleFault,
 ): void {
   const isMedia = model !== undefined && 'kind' in model;
-  const names = Object.keys(isMedia ? model.pricing.byResolution : TOKEN_PRICES);
+  const names: readonly string[] = isMedia ? Object.keys(model.pricing.byResolution) : TEXT_PRICE_NAMES;
   const given = Object.entries(prices);
   const unknown = given.find(([name]) => !names.includes(name));
   if (unknown) throw fault('names', `has prices for other names than [${names.join(' ')}]`, { names });

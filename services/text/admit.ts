@@ -8,7 +8,7 @@ import { readObject } from '../../text/read.ts';
 import { hasCacheMarks } from '../../text/turns.ts';
 import type { EmbeddingsFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
 import { withPrices } from '../money/customer-prices.ts';
-import { maxInputTokens } from './bound-input.ts';
+import { maxInputTokens, mayHaveAudio } from './bound-input.ts';
 import { checkEarly, isLarge } from './check-early.ts';
 import { chooseModel, compatibilityOf } from './choose-model.ts';
 import { type ClientExchange, countNow, type ReceiveBody } from './client-exchange.ts';
@@ -86,6 +86,10 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
     maxInputTokens: maxInputTokens(request, body, model),
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
     isCachedFor1h: hasCacheMarks(request, '1h'),
+    hasAudioInput: mayHaveAudio(request),
+    hasAudioOutput: false,
+    characters: 0,
+    audioSeconds: 0,
     choiceCount: request.sampling.choiceCount ?? 1,
     callCount: maxCallCount(model, request),
   });

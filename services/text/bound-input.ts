@@ -48,6 +48,11 @@ export function maxInputTokens(request: TextRequest, body: JsonObject, model: Te
   return Math.min(Math.ceil(tokens), limit);
 }
 
+/** Whether upstreams may count audio in the prompt. A video has a sound track. */
+export function mayHaveAudio(request: TextRequest): boolean {
+  return mediaOf(request).some((medium) => ['audio', 'video'].includes(kindOf(medium)));
+}
+
 function mediaOf({ turns }: TextRequest): readonly (ImagePart | FilePart)[] {
   return partsOf(turns).flatMap((part) => (part.type === 'image' || part.type === 'file' ? [part] : []));
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { CatalogueError, loadCatalogue, parseCatalogue } from '../../catalogue/load.ts';
 import { compareOffers, offerOf, textCostsOf } from '../../catalogue/offer.ts';
-import { parseFactor } from '../../domain/pricing.ts';
+import { completeRates, parseFactor } from '../../domain/pricing.ts';
 
 const text = readFileSync(new URL('../../catalogue/catalogue.yaml', import.meta.url), 'utf8');
 
@@ -168,7 +168,13 @@ describe('loading a catalogue', () => {
         upstream: 'a',
         upstreamModel: 'm',
         pricing: {
-          rates: { input: 50_000n, output: 200_000n, cachedInput: 5_000n, cacheWrite: 60_000n, cacheWrite1h: 100_000n },
+          rates: completeRates({
+            input: 50_000n,
+            output: 200_000n,
+            cachedInput: 5_000n,
+            cacheWrite: 60_000n,
+            cacheWrite1h: 100_000n,
+          }),
           tiers: [{ thresholdTokens: 200_000, applies: 'over', factor: parseFactor('1.5') }],
           peaks: [],
         },

@@ -12,6 +12,7 @@ import { recordOperatorAction } from '../../db/queries/operator-actions.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { findPosting, TRANSFERS } from '../../domain/ledger.ts';
 import type { Task } from '../../domain/task.ts';
+import { TEXT_PRICE_NAMES } from '../../domain/pricing.ts';
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { useTestDatabase } from '../support/database.ts';
 import {
@@ -1277,6 +1278,16 @@ describe('the rules of the database', () => {
         'text_requests_kept_for_1h_is_a_part',
       ],
       [
+        'more audio than tokens in the input, in what was read from a cache, and in the output',
+        [
+          { audio_input_tokens: 2 },
+          { audio_input_tokens: 1, audio_cache_read_tokens: 1 },
+          { cache_read_tokens: 1, audio_cache_read_tokens: 1 },
+          { audio_output_tokens: 2 },
+        ],
+        'text_requests_audio_is_a_part',
+      ],
+      [
         'a failure without a code, and a code without a failure',
         [{ outcome: 'failed', charge: 0 }, { error_code: 'processing_failed' }],
         'text_requests_failed_has_code',
@@ -1336,7 +1347,7 @@ describe('the rules of the database', () => {
     refusesRows('rate_cards', () => rateCard, [['a rate card of something else', { kind: 'audio' }]]);
     keepsRows('rate_cards', () => rateCard, { pricing: '[]' });
 
-    const costRates = { input: 1, cached_input: 1, cache_write: 1, cache_write_1h: 1, output: 1 };
+    const costRates = Object.fromEntries(TEXT_PRICE_NAMES.map((name) => [name, 1]));
     const textCost = { version: 'test', model: 'textc-M3', upstream: 'vendor', upstream_model: 'm3', ...costRates };
     refusesTwice('the cost of a route in a version', 'text_costs', () => textCost);
     keepsRows('text_costs', () => textCost, { output: 2 });

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { mediaBelowCost, textBelowCost } from '../../domain/below-cost.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { type MediaPricing, parseFactor, type TextPricing } from '../../domain/pricing.ts';
+import { completeRates, type MediaPricing, parseFactor, type TextPricing } from '../../domain/pricing.ts';
 
 const text = (input: bigint, changes: Partial<TextPricing> = {}): TextPricing => ({
-  rates: { input, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 100n },
+  rates: completeRates({ input, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 100n }),
   tiers: [],
   peaks: [],
   ...changes,

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { parseUsd } from '../../domain/money.ts';
 import { parseListFactor, PriceList, type PriceRule, type PlannedVersion, versionAt } from '../../domain/price-list.ts';
 import {
+  completeRates,
   boundText,
   type MediaPricing,
   parseFactor,
@@ -30,13 +31,13 @@ const textPricing: fc.Arbitrary<TextPricing> = fc
     peak: factors,
   })
   .map(({ tier, peak, ...rates }) => ({
-    rates: {
+    rates: completeRates({
       input: rates.input * 400n,
       cachedInput: rates.cachedInput * 400n,
       cacheWrite: rates.cacheWrite * 400n,
       cacheWrite1h: rates.cacheWrite1h * 400n,
       output: rates.output * 400n,
-    },
+    }),
     tiers: [{ thresholdTokens: 1_000, applies: 'over', factor: parseFactor(tier) }],
     peaks: [
       {
@@ -48,6 +49,7 @@ const textPricing: fc.Arbitrary<TextPricing> = fc
     ],
   }));
 const MONDAY_MS = Date.parse('2026-10-05T06:00:00Z');
+const NO_VOICE = { hasAudioInput: false, hasAudioOutput: false, characters: 0, audioSeconds: 0 };
 const usage = fc.record({
   inputTotal: fc.integer({ min: 0, max: 100_000 }),
   cacheRead: fc.constant(0),
@@ -106,7 +108,7 @@ describe('the factor of a price list', () => {
     fc.assert(
       fc.property(textPricing, decimal, usage, (pricing, factor, tokens) => {
         const sold = listOf(factor).textPricing(model(pricing));
-        const most = { inputTokens: tokens.inputTotal, isCachedFor1h: false };
+        const most = { inputTokens: tokens.inputTotal, ...NO_VOICE, isCachedFor1h: false };
         const { input, perOutputToken } = boundText(sold, most, MONDAY_MS);
         expect(
           input + BigInt(tokens.outputTotal) * perOutputToken >= priceText(sold, tokens, MONDAY_MS).charge,
@@ -181,7 +183,13 @@ describe('the price of a picture or video by a list', () => {
 
 describe('the price of text by a list', () => {
   const pricing: TextPricing = {
-    rates: { input: 1_000_000n, cachedInput: 100_000n, cacheWrite: 0n, cacheWrite1h: 0n, output: 4_000_000n },
+    rates: completeRates({
+      input: 1_000_000n,
+      cachedInput: 100_000n,
+      cacheWrite: 0n,
+      cacheWrite1h: 0n,
+      output: 4_000_000n,
+    }),
     tiers: [],
     peaks: [],
   };
@@ -209,7 +217,7 @@ describe('the price of text by a list', () => {
   it('stays free for a free model, whatever the list has', () => {
     // contract 8.6:3
     const free = {
-      rates: { input: 0n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 0n },
+      rates: completeRates({ input: 0n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 0n }),
       tiers: [],
       peaks: [],
     };

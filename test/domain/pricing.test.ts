@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import type { JsonObject } from '../../domain/json.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import {
+  completeRates,
   assertExactMediaPricing,
   type PricePeak,
   type PriceTier,
@@ -19,14 +20,15 @@ import {
 const MONDAY_NOON_MS = Date.parse('2026-10-05T12:00:00Z');
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
+const NO_VOICE = { hasAudioInput: false, hasAudioOutput: false, characters: 0, audioSeconds: 0 };
 const pricing = (overrides: Partial<TextPricing> = {}): TextPricing => ({
-  rates: {
+  rates: completeRates({
     input: 1_000_000n,
     cachedInput: 50_000n,
     cacheWrite: 1_250_000n,
     cacheWrite1h: 2_000_000n,
     output: 5_000_000n,
-  },
+  }),
   tiers: [],
   peaks: [],
   ...overrides,
@@ -275,14 +277,14 @@ describe('text prices', () => {
     });
 
     it('are refused with rates that a factor would leave with a fraction of a pico-USD', () => {
-      const rates = { input: 10n, cachedInput: 10n, cacheWrite: 10n, cacheWrite1h: 10n, output: 12n };
+      const rates = completeRates({ input: 10n, cachedInput: 10n, cacheWrite: 10n, cacheWrite1h: 10n, output: 12n });
       expect(() => assertExactPricing(pricing({ rates, peaks: [peak()] }))).to.throw(RangeError, 'output rate');
       expect(() => assertExactPricing(pricing({ rates, tiers: [tier()] }))).not.to.throw();
     });
 
     it('are refused with factors that are exact each but not together', () => {
       const half = parseFactor('1.5');
-      const rates = { input: 2n, cachedInput: 2n, cacheWrite: 2n, cacheWrite1h: 2n, output: 2n };
+      const rates = completeRates({ input: 2n, cachedInput: 2n, cacheWrite: 2n, cacheWrite1h: 2n, output: 2n });
       const together = pricing({ rates, tiers: [tier({ factor: half })], peaks: [peak({ factor: half })] });
       expect(() => assertExactPricing({ ...together, peaks: [] })).not.to.throw();
       expect(() => assertExactPricing(together)).to.throw(RangeError, 'input rate');
@@ -292,7 +294,18 @@ describe('text prices', () => {
   describe('invariants of prices', () => {
     const tokens = fc.integer({ min: 0, max: 2_000_000 });
     const rate = fc.bigInt({ min: 0n, max: 10_000_000n }).map((rate) => rate * 100n);
-    const anyRates = fc.record({ input: rate, cachedInput: rate, cacheWrite: rate, cacheWrite1h: rate, output: rate });
+    const anyRates = fc.record({
+      input: rate,
+      cachedInput: rate,
+      cacheWrite: rate,
+      cacheWrite1h: rate,
+      output: rate,
+      audioInput: rate,
+      cachedAudioInput: rate,
+      audioOutput: rate,
+      character: rate,
+      audioSecond: rate,
+    });
     const factor = fc.constantFrom('1', '1.5', '1.6', '2').map(parseFactor);
     const anyPricing: fc.Arbitrary<TextPricing> = fc.record({
       rates: anyRates,
@@ -315,25 +328,50 @@ describe('text prices', () => {
       ),
     });
     const anyUsage = fc
-      .record({ plain: tokens, cacheRead: tokens, cacheWrite5m: tokens, cacheWrite1h: tokens, outputTotal: tokens })
-      .map(({ plain, cacheRead, cacheWrite5m, cacheWrite1h, outputTotal }) => {
-        const cacheWrite = cacheWrite5m + cacheWrite1h;
-        return { inputTotal: plain + cacheRead + cacheWrite, cacheRead, cacheWrite, cacheWrite1h, outputTotal };
+      .record({
+        text: tokens,
+        cachedText: tokens,
+        cacheWrite5m: tokens,
+        cacheWrite1h: tokens,
+        answer: tokens,
+        audio: tokens,
+        audioCacheRead: tokens,
+        audioOutput: tokens,
+        characters: tokens,
+        audioSeconds: tokens,
+      })
+      .map(({ text, cachedText, cacheWrite5m, audio, answer, ...parts }) => {
+        const cacheRead = cachedText + parts.audioCacheRead;
+        const cacheWrite = cacheWrite5m + parts.cacheWrite1h;
+        return {
+          ...parts,
+          inputTotal: text + audio + cacheRead + cacheWrite,
+          cacheRead,
+          cacheWrite,
+          audioInput: audio + parts.audioCacheRead,
+          outputTotal: answer + parts.audioOutput,
+        };
       });
+    type AnyUsage = typeof anyUsage extends fc.Arbitrary<infer Usage> ? Usage : never;
+    const sumOf = (one: AnyUsage, other: AnyUsage): AnyUsage => ({
+      inputTotal: one.inputTotal + other.inputTotal,
+      cacheRead: one.cacheRead + other.cacheRead,
+      cacheWrite: one.cacheWrite + other.cacheWrite,
+      cacheWrite1h: one.cacheWrite1h + other.cacheWrite1h,
+      outputTotal: one.outputTotal + other.outputTotal,
+      audioInput: one.audioInput + other.audioInput,
+      audioCacheRead: one.audioCacheRead + other.audioCacheRead,
+      audioOutput: one.audioOutput + other.audioOutput,
+      characters: one.characters + other.characters,
+      audioSeconds: one.audioSeconds + other.audioSeconds,
+    });
     const moment = fc.integer({ min: 0, max: 4_000_000_000_000 });
 
     it('more tokens of any class never cost less', () => {
       fc.assert(
         fc.property(anyPricing, anyUsage, anyUsage, moment, (pricing, usage, more, atMs) => {
-          const larger = {
-            inputTotal: usage.inputTotal + more.inputTotal,
-            cacheRead: usage.cacheRead + more.cacheRead,
-            cacheWrite: usage.cacheWrite + more.cacheWrite,
-            cacheWrite1h: usage.cacheWrite1h + more.cacheWrite1h,
-            outputTotal: usage.outputTotal + more.outputTotal,
-          };
           const cost = priceText(pricing, usage, atMs).charge;
-          expect(priceText(pricing, larger, atMs).charge >= cost).to.equal(true);
+          expect(priceText(pricing, sumOf(usage, more), atMs).charge >= cost).to.equal(true);
           expect(cost >= 0n).to.equal(true);
         }),
       );
@@ -342,15 +380,8 @@ describe('text prices', () => {
     it('two requests cost as much as one with the tokens of both, where no tier starts', () => {
       fc.assert(
         fc.property(anyRates, anyUsage, anyUsage, moment, (rates, first, second, atMs) => {
-          const both = {
-            inputTotal: first.inputTotal + second.inputTotal,
-            cacheRead: first.cacheRead + second.cacheRead,
-            cacheWrite: first.cacheWrite + second.cacheWrite,
-            cacheWrite1h: first.cacheWrite1h + second.cacheWrite1h,
-            outputTotal: first.outputTotal + second.outputTotal,
-          };
           const cost = (usage: TokenUsage): bigint => priceText(pricing({ rates }), usage, atMs).charge;
-          expect(cost(first) + cost(second)).to.equal(cost(both));
+          expect(cost(first) + cost(second)).to.equal(cost(sumOf(first, second)));
         }),
       );
     });
@@ -380,7 +411,14 @@ describe('text prices', () => {
       // contract 8.3:4
       fc.assert(
         fc.property(anyPricing, anyUsage, tokens, tokens, moment, (pricing, usage, spareInput, spareOutput, atMs) => {
-          const most = { inputTokens: usage.inputTotal + spareInput, isCachedFor1h: usage.cacheWrite1h > 0 };
+          const most = {
+            inputTokens: usage.inputTotal + spareInput,
+            isCachedFor1h: usage.cacheWrite1h > 0,
+            hasAudioInput: usage.audioInput > 0,
+            hasAudioOutput: usage.audioOutput > 0,
+            characters: usage.characters,
+            audioSeconds: usage.audioSeconds,
+          };
           const { input, perOutputToken } = boundText(pricing, most, atMs);
           const bound = input + BigInt(usage.outputTotal + spareOutput) * perOutputToken;
           expect(bound >= priceText(pricing, usage, atMs).charge).to.equal(true);
@@ -392,7 +430,7 @@ describe('text prices', () => {
   it('a hold uses the highest input rate and the output bound, with the current modifiers', () => {
     // contract 8.3:4
     const bound = (isCachedFor1h: boolean) =>
-      boundText(pricing({ tiers: [tier()] }), { inputTokens: 1_000, isCachedFor1h }, MONDAY_NOON_MS);
+      boundText(pricing({ tiers: [tier()] }), { ...NO_VOICE, inputTokens: 1_000, isCachedFor1h }, MONDAY_NOON_MS);
     expect(bound(false)).to.deep.equal({ input: 1_000n * 1_250_000n * 2n, perOutputToken: 5_000_000n * 2n });
     expect(bound(true)).to.deep.equal({ input: 1_000n * 2_000_000n * 2n, perOutputToken: 5_000_000n * 2n });
   });

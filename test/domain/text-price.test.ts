@@ -3,9 +3,15 @@ import * as fc from 'fast-check';
 import type { TextPricing } from '../../domain/pricing.ts';
 import { chargedUsage, holdAmounts, priceConsumption, type TextEstimate } from '../../domain/text-price.ts';
 import { usageOf } from '../../domain/text-tokens.ts';
+import { completeRates } from '../../domain/pricing.ts';
 
 const PRICING: TextPricing = {
-  rates: { input: 100n, cachedInput: 10n, cacheWrite: 125n, cacheWrite1h: 200n, output: 500n },
+  rates: {
+    ...completeRates({ input: 100n, cachedInput: 10n, cacheWrite: 125n, cacheWrite1h: 200n, output: 500n }),
+    audioInput: 800n,
+    cachedAudioInput: 20n,
+    audioOutput: 1_600n,
+  },
   tiers: [],
   peaks: [],
 };
@@ -24,6 +30,10 @@ function estimateOf(settings: Partial<TextEstimate> = {}): TextEstimate {
     maxInputTokens: 1_000,
     maxOutputTokens: 50,
     isCachedFor1h: false,
+    hasAudioInput: false,
+    hasAudioOutput: false,
+    characters: 0,
+    audioSeconds: 0,
     choiceCount: 1,
     callCount: 1,
     ...settings,
@@ -42,13 +52,21 @@ describe('the price of a text request', () => {
       cacheWrite1h: count,
       outputTotal: count,
       reasoning: count,
+      audioInput: count,
+      audioCacheRead: count,
+      audioOutput: count,
+    });
+    const mayHave = fc.record({
+      isCachedFor1h: fc.boolean(),
+      hasAudioInput: fc.boolean(),
+      hasAudioOutput: fc.boolean(),
     });
     const reported = counts.map((some) => ({ ...NO_USAGE, ...some }));
     const calls = fc.array(reported, { minLength: 1, maxLength: 3 });
     fc.assert(
-      fc.property(calls, fc.boolean(), fc.constantFrom(null, 50), ([first, ...others], isCachedFor1h, bound) => {
+      fc.property(calls, mayHave, fc.constantFrom(null, 50), ([first, ...others], some, bound) => {
         const callCount = others.length + 1;
-        const estimate = estimateOf({ isCachedFor1h, callCount, choiceCount: callCount, maxOutputTokens: bound });
+        const estimate = estimateOf({ ...some, callCount, choiceCount: callCount, maxOutputTokens: bound });
         const ofOne = { countedOutputTokens: 2_000, choiceCount: 1 };
         const { charge } = priceConsumption(estimate, bound, {
           ...ofOne,
@@ -60,6 +78,18 @@ describe('the price of a text request', () => {
         expect(charge <= holdAmounts(estimate).maxAmount).to.equal(true);
       }),
     );
+  });
+
+  it('has the rates of audio for audio, and counts it only if the request may have any', () => {
+    const usage = { ...NO_USAGE, inputTotal: 100, cacheRead: 60, audioInput: 70, outputTotal: 9, audioOutput: 4 };
+    const consumption = { usage, countedOutputTokens: 9, status: 'succeeded', upstream: { provider: 'a' } } as const;
+    const priced = (hasAudioInput: boolean, hasAudioOutput: boolean) =>
+      priceConsumption(estimateOf({ hasAudioInput, hasAudioOutput }), 50, consumption);
+    const { charge, tokens } = priced(true, true);
+    // Of 70 audio tokens, 40 are not cached at most.
+    expect(tokens).to.include({ audioInputTokens: 70, audioCacheReadTokens: 30, audioOutputTokens: 4 });
+    expect(charge).to.equal(40n * 800n + 30n * 20n + 30n * 10n + 5n * 500n + 4n * 1_600n);
+    expect(priced(false, false).charge).to.equal(40n * 100n + 60n * 10n + 9n * 500n);
   });
 
   it('includes one-hour cache writes only if the request asked for them', () => {

@@ -125,6 +125,18 @@ describe('the usage of an upstream', () => {
     );
   });
 
+  it('has the audio tokens of chat completions, of realtime sessions and of the native format', () => {
+    const details = { audio_tokens: 60, cached_tokens_details: { audio_tokens: 20 } };
+    for (const names of [
+      ['prompt_tokens_details', 'completion_tokens_details'],
+      ['input_token_details', 'output_token_details'],
+    ] as const) {
+      const usage = readUsage({ [names[0]]: details, [names[1]]: { audio_tokens: 8 } });
+      expect(usage).to.include({ audioInput: 60, audioCacheRead: 20, audioOutput: 8 });
+    }
+    expect(readUsage({ prompt_tokens: 5 })).to.include({ audioInput: null, audioCacheRead: null, audioOutput: null });
+  });
+
   it('has parts that fit into their totals, whatever was reported', () => {
     const count = fc.option(fc.nat(1000));
     const told = fc.record({

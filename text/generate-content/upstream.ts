@@ -1,5 +1,6 @@
 /** The answers of native upstreams as canonical events. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { addCounts } from '../../domain/text-tokens.ts';
 import { parseEventData } from '../answer-json.ts';
 import { newCallId } from '../call-ids.ts';
 import { type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
@@ -213,5 +214,17 @@ function usageOf(metadata: JsonObject): Usage {
     output: canBeBoth ? both : (candidates ?? reasoning),
     reasoning,
     total,
+    audioInput: countAudio(metadata, ['promptTokensDetails', 'toolUsePromptTokensDetails']),
+    audioCacheRead: countAudio(metadata, ['cacheTokensDetails']),
+    audioOutput: countAudio(metadata, ['candidatesTokensDetails']),
   });
+}
+
+/** The audio tokens of lists by modality: https://ai.google.dev/api/generate-content#UsageMetadata */
+function countAudio(metadata: JsonObject, lists: readonly string[]): number | null {
+  return lists
+    .flatMap((list) => arrayOf(metadata[list]))
+    .filter((entry) => objectOf(entry)['modality'] === 'AUDIO')
+    .map((entry) => countOf(objectOf(entry)['tokenCount']))
+    .reduce(addCounts, null);
 }

@@ -3,7 +3,13 @@ import { WEEKDAYS } from '../../../catalogue/text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
 import { arrayOf, component, integer, oneOfTexts, text, usd } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
-import type { MediaPricing, PriceModifier, PricePeak, PriceTier } from '../../../domain/pricing.ts';
+import {
+  type MediaPricing,
+  ownTextPrice,
+  type PriceModifier,
+  type PricePeak,
+  type PriceTier,
+} from '../../../domain/pricing.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { IMAGE_CHOICES } from '../../../domain/image-choices.ts';
@@ -142,6 +148,26 @@ const TEXT_PRICES = nested<TextModel>({
     ({ pricing, compatibility }) =>
       compatibility === 'full' ? pricing.rates.cacheWrite1h * TOKENS_PER_PRICE : undefined,
     'The price of input tokens cached for an hour. Absent if the model does not offer this',
+  ),
+  audio_input: field.usd.orAbsent(
+    ({ pricing }) => ownTextPrice('audio_input', pricing.rates),
+    'The price of input tokens that are audio. Absent if it is that of other input',
+  ),
+  cached_audio_input: field.usd.orAbsent(
+    ({ pricing }) => ownTextPrice('cached_audio_input', pricing.rates),
+    'The price of audio tokens read from the cache. Absent if it is that of other cached input',
+  ),
+  audio_output: field.usd.orAbsent(
+    ({ pricing }) => ownTextPrice('audio_output', pricing.rates),
+    'The price of output tokens that are audio. Absent if it is that of other output',
+  ),
+  character: field.usd.orAbsent(
+    ({ pricing }) => ownTextPrice('character', pricing.rates),
+    'The price of 1M characters to speak. Absent if they are free',
+  ),
+  audio_second: field.usd.orAbsent(
+    ({ pricing }) => ownTextPrice('audio_second', pricing.rates),
+    'The price of a second of spoken or transcribed audio. Absent if it is free',
   ),
   tiers: field.list(TIER)(({ pricing }) => pricing.tiers),
   peaks: field.list(PEAK)(({ pricing }) => pricing.peaks),

@@ -235,6 +235,16 @@ export type TextModel = {
     cache_write: number;
     /** The price of input tokens cached for an hour, in USD. Absent if the model does not offer this */
     cache_write_1h?: number;
+    /** The price of input tokens that are audio, in USD. Absent if it is that of other input */
+    audio_input?: number;
+    /** The price of audio tokens read from the cache, in USD. Absent if it is that of other cached input */
+    cached_audio_input?: number;
+    /** The price of output tokens that are audio, in USD. Absent if it is that of other output */
+    audio_output?: number;
+    /** The price of 1M characters to speak, in USD. Absent if they are free */
+    character?: number;
+    /** The price of a second of spoken or transcribed audio, in USD. Absent if it is free */
+    audio_second?: number;
     tiers: {
       /** The threshold in input tokens */
       threshold_tokens: number;
@@ -320,6 +330,16 @@ export type DailyUsage = {
   cache_write_1h_tokens: number;
   /** The output tokens, reasoning included */
   output_tokens: number;
+  /** The part of `input_tokens` that is audio, cached or not */
+  audio_input_tokens: number;
+  /** The part of `cache_read_tokens` that is audio */
+  audio_cache_read_tokens: number;
+  /** The part of `output_tokens` that is audio */
+  audio_output_tokens: number;
+  /** The characters of the text to speak */
+  characters: number;
+  /** The seconds of audio that were spoken or transcribed, each request rounded up */
+  audio_seconds: number;
   /** The length of the videos, in seconds */
   billable_duration_seconds: number;
   /** The amount charged, in USD */
@@ -345,6 +365,16 @@ export type EndUserUsage = {
   cache_write_1h_tokens: number;
   /** The output tokens, reasoning included */
   output_tokens: number;
+  /** The part of `input_tokens` that is audio, cached or not */
+  audio_input_tokens: number;
+  /** The part of `cache_read_tokens` that is audio */
+  audio_cache_read_tokens: number;
+  /** The part of `output_tokens` that is audio */
+  audio_output_tokens: number;
+  /** The characters of the text to speak */
+  characters: number;
+  /** The seconds of audio that were spoken or transcribed, each request rounded up */
+  audio_seconds: number;
   /** The amount charged, in USD */
   charged_usd: number;
 };
@@ -382,6 +412,16 @@ export type TextRequest = {
   cache_write_1h_tokens: number;
   /** The output tokens, reasoning included */
   output_tokens: number;
+  /** The part of `input_tokens` that is audio, cached or not */
+  audio_input_tokens: number;
+  /** The part of `cache_read_tokens` that is audio */
+  audio_cache_read_tokens: number;
+  /** The part of `output_tokens` that is audio */
+  audio_output_tokens: number;
+  /** The characters of the text to speak */
+  characters: number;
+  /** The seconds of audio that were spoken or transcribed, rounded up */
+  audio_seconds: number;
   /** The reasoning tokens. Null if the upstream does not report them */
   reasoning_tokens: number | null;
   /** The end user. Null if the request names none, or the name is erased */

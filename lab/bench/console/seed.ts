@@ -16,6 +16,7 @@ import { sumTransfersWhere } from '../../../db/queries/daily-transfers.ts';
 import { ensurePartitions } from '../../../db/partitions.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
+import { completeRates } from '../../../domain/pricing.ts';
 
 export interface Amounts {
   readonly accounts: number;
@@ -39,13 +40,13 @@ const CATALOGUE = 'seeded';
 const TEXT_MODELS = ['gpt-seeded', 'claude-seeded', 'qwen-seeded'];
 const VIDEO_MODELS = ['vidone-3.0', 'vidone-3.0-fast'];
 const [INPUT_TOKENS, OUTPUT_TOKENS] = [1_200, 300];
-const RATES = {
+const RATES = completeRates({
   input: 500_000n,
   cachedInput: 50_000n,
   cacheWrite: 500_000n,
   cacheWrite1h: 1_000_000n,
   output: 3_000_000n,
-};
+});
 const TEXT_CHARGE = BigInt(INPUT_TOKENS) * RATES.input + BigInt(OUTPUT_TOKENS) * RATES.output;
 const FUNDED = parseUsd(1_000_000);
 /** One of this many fails; not a divisor of the number that selects accounts, so that every account has some. */

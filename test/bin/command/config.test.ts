@@ -16,6 +16,7 @@ import { useTestApp, type TestApp } from '../../support/app.ts';
 import { serveLocally } from '../../../lab/stack/local-server.ts';
 import { useTestFolder } from '../../support/started.ts';
 import { useLocalServer } from '../../support/receiver.ts';
+import { completeRates } from '../../../domain/pricing.ts';
 
 const VENDORS = [
   ...new Set(
@@ -446,13 +447,13 @@ describe('genway config diff', () => {
     const lines = printed.split('\n').map((line) => line.replaceAll(/ {2,}/g, ' | '));
     expect(lines).to.include('vidone-3.0 | cost at simulator vidone-3.0: usd_per_second | - | 0.05 | -');
     expect(lines).to.include('textc-M3 | cost at simulator textc-M3: output | - | 0.4 | -');
-    const rates = {
+    const rates = completeRates({
       input: 100_000n,
       output: 300_000n,
       cachedInput: 10_000n,
       cacheWrite: 100_000n,
       cacheWrite1h: 200_000n,
-    };
+    });
     const recorded = { model: 'textc-M3', upstream: 'simulator', upstreamModel: 'textc-M3' };
     await recordTextCosts(app.database, [
       { ...recorded, version: '2026-10-01', pricing: { rates, tiers: [], peaks: [] } },

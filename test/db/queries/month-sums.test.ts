@@ -16,6 +16,7 @@ import {
   type TestKey,
 } from '../../support/factories.ts';
 import { newHold, openTextLedger, settlementOf, usedInVain } from '../../support/text-money.ts';
+import { completeRates } from '../../../domain/pricing.ts';
 
 function thisMonth(): Month {
   const month = parseMonth(new Date().toISOString().slice(0, 7));
@@ -48,7 +49,7 @@ describe('the sums of a month', () => {
     await ledger.hold([hold]);
     await ledger.settle([settlementOf(hold)]);
     // 10 tokens of input and 20 of output cost 120 pico-USD; the charge takes two transfers.
-    const rates = { input: 2n, cachedInput: 1n, cacheWrite: 3n, cacheWrite1h: 3n, output: 5n };
+    const rates = completeRates({ input: 2n, cachedInput: 1n, cacheWrite: 3n, cacheWrite1h: 3n, output: 5n });
     const route = { model: 'textc-M3', upstream: 'simulator', upstreamModel: 'textc-M3' };
     await recordTextCosts(database, [{ ...route, version: 'costed', pricing: { rates, tiers: [], peaks: [] } }]);
     const costed = newHold({ id: three.id, accountId: three.accountId }, { catalogueVersion: 'costed' });

@@ -2,11 +2,31 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { Database } from '../../../db/database.ts';
 import { listTextCosts, recordTextCosts } from '../../../db/queries/text-costs.ts';
-import { type PricePeak, type PriceTier, parseFactor, priceText, type TextPricing } from '../../../domain/pricing.ts';
+import {
+  completeRates,
+  type PricePeak,
+  type PriceTier,
+  parseFactor,
+  priceText,
+  type TextPricing,
+} from '../../../domain/pricing.ts';
 import { useTestDatabase } from '../../support/database.ts';
 
 const ROUTE = { model: 'textc-M3', upstream: 'vendor', upstreamModel: 'm3' };
-const RATES = { input: 1_000n, cachedInput: 100n, cacheWrite: 1_300n, cacheWrite1h: 2_000n, output: 5_000n };
+const RATES = {
+  ...completeRates({
+    input: 1_000n,
+    cachedInput: 100n,
+    cacheWrite: 1_300n,
+    cacheWrite1h: 2_000n,
+    output: 5_000n,
+  }),
+  audioInput: 7_000n,
+  cachedAudioInput: 700n,
+  audioOutput: 9_000n,
+  character: 1_100n,
+  audioSecond: 13_000n,
+};
 
 const tier: fc.Arbitrary<PriceTier> = fc.record({
   thresholdTokens: fc.integer({ min: 1, max: 20 }),
@@ -26,15 +46,25 @@ const pricing: fc.Arbitrary<TextPricing> = fc.record({
   tiers: fc.array(tier, { maxLength: 2 }),
   peaks: fc.array(peak, { maxLength: 2 }),
 });
-const request = fc.record({
-  inputTotal: fc.integer({ min: 0, max: 25 }),
-  cacheRead: fc.integer({ min: 0, max: 20 }),
-  cacheWrite: fc.integer({ min: 10, max: 20 }),
-  cacheWrite1h: fc.integer({ min: 0, max: 10 }),
-  outputTotal: fc.integer({ min: 0, max: 20 }),
-  calls: fc.integer({ min: 1, max: 3 }),
-  atMs: fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2026-12-31') }),
-});
+const request = fc
+  .record({
+    inputTotal: fc.integer({ min: 0, max: 25 }),
+    cacheRead: fc.integer({ min: 0, max: 20 }),
+    cacheWrite: fc.integer({ min: 10, max: 20 }),
+    cacheWrite1h: fc.integer({ min: 0, max: 10 }),
+    characters: fc.nat(5),
+    audioSeconds: fc.nat(5),
+    outputTotal: fc.integer({ min: 0, max: 20 }),
+    calls: fc.integer({ min: 1, max: 3 }),
+    atMs: fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2026-12-31') }),
+    audio: fc.nat(9),
+  })
+  .map(({ audio, ...counts }) => {
+    const plain = Math.max(0, counts.inputTotal - counts.cacheRead - counts.cacheWrite);
+    const audioCacheRead = Math.min(audio, counts.cacheRead);
+    const audioInput = audioCacheRead + Math.min(audio, plain);
+    return { ...counts, audioInput, audioCacheRead, audioOutput: Math.min(audio, counts.outputTotal) };
+  });
 
 describe('the database', () => {
   let database: Database;
@@ -51,6 +81,11 @@ describe('the database', () => {
       cache_write_tokens: usage.cacheWrite,
       cache_write_1h_tokens: usage.cacheWrite1h,
       output_tokens: usage.outputTotal,
+      audio_input_tokens: usage.audioInput,
+      audio_cache_read_tokens: usage.audioCacheRead,
+      audio_output_tokens: usage.audioOutput,
+      characters: usage.characters,
+      audio_seconds: usage.audioSeconds,
       calls,
       created_at: new Date(atMs).toISOString(),
     }));

@@ -257,8 +257,8 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
   'a sum of usage that nothing adds up to': {
     check: 'daily_usage',
     subject: 'account',
-    sql: `INSERT INTO daily_usage SELECT :account, (now() AT TIME ZONE 'UTC')::date, 'text', 'gone', :key, 1, 0, 2, 0, 0, 0, 3, 0, 4`,
-    says: /^text of gone by .* on .*: 1, 0, 2, 0, 0, 0, 3, 0, 4 kept, its rows add up to nothing$/,
+    sql: `INSERT INTO daily_usage SELECT :account, (now() AT TIME ZONE 'UTC')::date, 'text', 'gone', :key, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4`,
+    says: /^text of gone by .* on .*: 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4 kept, its rows add up to nothing$/,
   },
   'a sum of transfers that nothing adds up to': {
     check: 'daily_transfers',

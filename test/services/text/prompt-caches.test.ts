@@ -2,12 +2,18 @@
 import { expect } from 'chai';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
-import { type TextPricing, boundText, priceText } from '../../../domain/pricing.ts';
+import { completeRates, type TextPricing, boundText, priceText } from '../../../domain/pricing.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { ASK, type TestText, textModel, useTestText } from '../../support/text.ts';
 
 const PRICING: TextPricing = {
-  rates: { input: 1_000_000n, cachedInput: 100_000n, cacheWrite: 1_250_000n, cacheWrite1h: 2_000_000n, output: 5n },
+  rates: completeRates({
+    input: 1_000_000n,
+    cachedInput: 100_000n,
+    cacheWrite: 1_250_000n,
+    cacheWrite1h: 2_000_000n,
+    output: 5n,
+  }),
   tiers: [],
   peaks: [],
 };
@@ -124,7 +130,8 @@ describe('tokens written to the cache of an upstream', () => {
       expect((await text.post('/v1/messages', body)).status).to.equal(200);
       const [row] = await rowsOf(text);
       const charge = text.charges.at(-1);
-      const most = { inputTokens: charge?.maxInputTokens ?? 0, isCachedFor1h };
+      const noVoice = { hasAudioInput: false, hasAudioOutput: false, characters: 0, audioSeconds: 0 };
+      const most = { ...noVoice, inputTokens: charge?.maxInputTokens ?? 0, isCachedFor1h };
       const { input, perOutputToken } = boundText(PRICING, most, 0);
       expect(row).to.include({ held: (input + 1_000n * perOutputToken).toString() });
     }

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import type { WireFormatName } from '../../../domain/wire-format-name.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { type TextPricing, priceText } from '../../../domain/pricing.ts';
+import { completeRates, type TextPricing, priceText } from '../../../domain/pricing.ts';
 import { parseRational } from '../../../domain/rational.ts';
 import type { TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
@@ -24,13 +24,13 @@ const VIA = ['messages', 'responses'] as const;
 
 /** Prompts beyond 1,000 tokens cost twice as much. */
 const TIERED: TextPricing = {
-  rates: {
+  rates: completeRates({
     input: 1_000_000n,
     cachedInput: 1_000_000n,
     cacheWrite: 1_000_000n,
     cacheWrite1h: 1_000_000n,
     output: 2_000_000n,
-  },
+  }),
   tiers: [{ thresholdTokens: 1_000, applies: 'over', factor: parseRational('2') }],
   peaks: [],
 };

@@ -15,6 +15,7 @@ import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { checkBooks } from '../../../support/reconciliation.ts';
 import { call } from '../../../support/stack.ts';
 import { newHold, openTextLedger, settlementOf, usedInVain } from '../../../support/text-money.ts';
+import { completeRates } from '../../../../domain/pricing.ts';
 
 interface BillBody {
   readonly data: {
@@ -161,7 +162,13 @@ describe('the bill of a vendor', () => {
   it('a bill is compared by model if its lines are sums, including failed attempts of text', async () => {
     await render('sums', 's1', '0.5');
     await render('sums', 's2', '0.5');
-    const rates = { input: 2_000_000_000n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 4_000_000_000n };
+    const rates = completeRates({
+      input: 2_000_000_000n,
+      cachedInput: 0n,
+      cacheWrite: 0n,
+      cacheWrite1h: 0n,
+      output: 4_000_000_000n,
+    });
     const pricing = { rates, tiers: [], peaks: [] };
     const route = { upstream: 'sums', upstreamModel: 'gpt-5.1' };
     await recordTextCosts(app.database, [{ version: 'billed', model: 'textc-M3', ...route, pricing }]);

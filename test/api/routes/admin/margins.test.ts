@@ -4,7 +4,7 @@ import { recordTextCosts, TextCostChangedError } from '../../../../db/queries/te
 import type { NewTextHold } from '../../../../db/text-money/ledger.ts';
 import type { VendorCost } from '../../../../domain/media-route.ts';
 import { parseUsd } from '../../../../domain/money.ts';
-import { parseFactor } from '../../../../domain/pricing.ts';
+import { completeRates, parseFactor } from '../../../../domain/pricing.ts';
 import type { Task } from '../../../../domain/task.ts';
 import { useTestApp } from '../../../support/app.ts';
 import {
@@ -34,7 +34,7 @@ const DEAR = {
   upstream: 'simulator',
   upstreamModel: 'dear-1',
   pricing: {
-    rates: { input: 2n, cachedInput: 1n, cacheWrite: 3n, cacheWrite1h: 3n, output: 5n },
+    rates: completeRates({ input: 2n, cachedInput: 1n, cacheWrite: 3n, cacheWrite1h: 3n, output: 5n }),
     tiers: [],
     peaks: [],
   },

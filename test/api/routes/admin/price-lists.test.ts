@@ -192,7 +192,7 @@ describe('price lists', () => {
       [
         'with a price of another name',
         { name: 'a', reason, rules: [{ model: TEXT, prices: { '720p': '1' } }] },
-        '"rules[0]" has prices for other names than [input output cached_input cache_write cache_write_1h]',
+        '"rules[0]" has prices for other names than [input output cached_input cache_write cache_write_1h audio_input cached_audio_input audio_output character audio_second]',
       ],
       [
         'with a price of nothing',
