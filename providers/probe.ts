@@ -2,6 +2,7 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { UpstreamFormatName } from '../domain/wire-format-name.ts';
 import { type Answer, exchange, isSuccess } from './media/exchange.ts';
+import { shownCredential } from './media/credentials.ts';
 import { valueIn } from './media/json.ts';
 import { createMediaUpstream, type MediaUpstreamSettings } from './media/upstream.ts';
 import type { TextUpstreamSettings } from './text/settings.ts';
@@ -58,8 +59,7 @@ async function probeMedia(
 ): Promise<Probe> {
   const timings = { answerTimeoutMs: timeoutMs, maxResponseBytes: MAX_ANSWER_BYTES };
   const upstream = createMediaUpstream(settings, { dispatcher, timings });
-  const { credential } = settings;
-  const key = 'apiKey' in credential ? credential.apiKey : credential.accessKey;
+  const key = shownCredential(settings.credential);
   const address = settings.baseUrl ?? settings.adapter.baseUrl ?? '';
   return judge(
     { upstream: settings.name, address, key },

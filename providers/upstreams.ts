@@ -3,7 +3,9 @@ import Joi from 'joi';
 import type { OperatorFile } from '../catalogue/operator-file.ts';
 import { checkAgainst, type Checked } from '../catalogue/schema-findings.ts';
 import { camelCased, type SnakeCased } from '../domain/field-names.ts';
+import { type Auth, authKind, authSchema } from './credentials/settings.ts';
 import type { MediaAdapter } from './media/adapter.ts';
+import type { Credential } from './media/credentials.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from './media/protocols.ts';
 import type { MediaUpstreamSettings } from './media/upstream.ts';
 import {
@@ -41,6 +43,7 @@ interface MediaEntry extends SnakeCased<Pick<MediaUpstreamSettings, MediaFields>
   readonly api_key?: string;
   readonly access_key?: string;
   readonly secret_key?: string;
+  readonly auth?: Auth;
   readonly requests_url?: string;
   readonly poll: { readonly first_ms: number; readonly every_ms: number } | null;
   readonly steps_per_second: number | null;
@@ -69,6 +72,7 @@ const mediaUpstream = Joi.object<MediaEntry>({
   api_key: Joi.string(),
   access_key: Joi.string(),
   secret_key: Joi.string(),
+  auth: authSchema,
   callback_secret: Joi.string().min(16).allow(null).default(null),
   keys_url: httpUrl.allow(null).default(null),
   requests_url: httpUrl,
@@ -78,7 +82,7 @@ const mediaUpstream = Joi.object<MediaEntry>({
   steps_per_second: Joi.number().positive().max(100_000).allow(null).default(null),
   concurrent_steps: Joi.number().integer().min(1).max(100_000).allow(null).default(null),
 })
-  .xor('api_key', 'access_key')
+  .xor('api_key', 'access_key', 'auth')
   .and('access_key', 'secret_key')
   .custom(assertFitsProtocol)
   .messages({ 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
@@ -91,10 +95,12 @@ function assertFitsProtocol(entry: MediaEntry): MediaEntry {
       apis.length === 0 ? `${protocol} has no api to choose` : `api may be ${apis.join(', ')}, or left out`,
     );
   }
-  const { keyPair = false, addresses, ...adapter } = adapterOf(entry);
+  const { keyPair = false, addresses, auth = [], ...adapter } = adapterOf(entry);
+  const vendor = [protocol, api].join(' ').trim();
+  if (entry.auth !== undefined && !auth.includes(authKind(entry.auth)))
+    throw new Error(`${vendor} takes ${['an api_key', ...auth.map((kind) => `auth with ${kind}`)].join(' or ')}`);
   if (baseUrl === null && adapter.baseUrl === null) throw new Error(`${protocol} needs a base_url`);
-  if (accessKey !== undefined && !keyPair)
-    throw new Error(`${[protocol, api].join(' ').trim()} takes an api_key, not access_key and secret_key`);
+  if (accessKey !== undefined && !keyPair) throw new Error(`${vendor} takes an api_key, not access_key and secret_key`);
   if (requestsUrl !== undefined && !addresses?.requests) throw new Error(`${protocol} has no requests_url`);
   return entry;
 }
@@ -116,13 +122,19 @@ function adapterOf({ protocol, api }: Pick<MediaEntry, 'protocol' | 'api'>): Med
   return (api === undefined ? undefined : adapter.apis?.[api]) ?? adapter;
 }
 
+function credentialOf({ api_key = '', access_key, secret_key = '', auth }: MediaEntry): Credential {
+  if (auth !== undefined) return { auth };
+  return access_key === undefined ? { apiKey: api_key } : { accessKey: access_key, secretKey: secret_key };
+}
+
 function toMediaUpstream(entry: MediaEntry): LimitedMediaUpstream {
-  const { api: _api, api_key = '', access_key, secret_key = '', requests_url, poll, ...others } = entry;
+  const { api: _api, api_key: _key, access_key: _access, secret_key: _secret, auth: _auth, ...rest } = entry;
+  const { requests_url, poll, ...others } = rest;
   const { stepsPerSecond, concurrentSteps, ...settings } = camelCased(others);
   return {
     ...settings,
     adapter: adapterOf(entry),
-    credential: access_key === undefined ? { apiKey: api_key } : { accessKey: access_key, secretKey: secret_key },
+    credential: credentialOf(entry),
     addresses: requests_url === undefined ? {} : { requests: requests_url },
     poll: poll && camelCased(poll),
     limits: { stepsPerSecond, concurrentSteps },

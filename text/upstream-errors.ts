@@ -76,7 +76,7 @@ const UNAVAILABLE: Failure = {
   fault: 'failed',
 };
 export const UNREACHABLE: Failure = { ...UNAVAILABLE, fault: 'unreachable' };
-const KEY_REFUSED: Failure = { ...UNAVAILABLE, fault: 'key_refused' };
+export const KEY_REFUSED: Failure = { ...UNAVAILABLE, fault: 'key_refused' };
 const ACCESS_REFUSED: Failure = { ...UNAVAILABLE, fault: 'access_refused' };
 const MODEL_UNKNOWN: Failure = { ...UNAVAILABLE, fault: 'model_unknown' };
 const TIMED_OUT: Failure = {

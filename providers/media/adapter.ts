@@ -7,6 +7,7 @@
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { FieldNames, ImageRole, VendorCost } from '../../domain/media-route.ts';
 import type { RenderInputs, TaskKind } from '../../domain/task.ts';
+import type { AuthKind } from '../credentials/settings.ts';
 import type { CallbackFormat } from './callbacks.ts';
 import type { Authorization } from './credentials.ts';
 import type { SubmissionError } from './outcomes.ts';
@@ -106,6 +107,8 @@ export interface MediaAdapter {
   readonly authorization: Authorization;
   /** Whether the credential may be an access key with a secret key. */
   readonly keyPair?: boolean;
+  /** The sources of tokens from which the credential may come; none by default. The tokens replace `authorization`. */
+  readonly auth?: readonly AuthKind[];
   /** Further addresses of the vendor, which an operator may replace: `requests` by the field `requests_url`. */
   readonly addresses?: Readonly<Partial<Record<'requests', VendorAddress>>>;
   readonly callbacks?: CallbackFormat;

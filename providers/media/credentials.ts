@@ -1,18 +1,28 @@
 /** Makes the headers that carry the operator's credential to an upstream. */
 import { SignJWT } from 'jose';
+import { AUTH_KEY, type Auth } from '../credentials/settings.ts';
 
 /** The operator's credential: a key, or a pair of keys. */
-export type Credential =
+export type StaticCredential =
   | { readonly apiKey: string }
   | {
       readonly accessKey: string;
       readonly secretKey: string;
     };
 
+/** The operator's credential, which may be a source of tokens that expire. */
+export type Credential = StaticCredential | { readonly auth: Auth };
+
+/** The text whose end operators see in place of a credential. */
+export function shownCredential(credential: Credential): string {
+  if ('auth' in credential) return AUTH_KEY;
+  return 'apiKey' in credential ? credential.apiKey : credential.accessKey;
+}
+
 type Headers = Readonly<Record<string, string>>;
 
 /** Makes the headers of a request. */
-export type Authorization = (credential: Credential, nowMs: number) => Headers | Promise<Headers>;
+export type Authorization = (credential: StaticCredential, nowMs: number) => Headers | Promise<Headers>;
 
 /** `Authorization: Bearer …`. */
 export const bearer: Authorization = (credential) => ({ authorization: `Bearer ${singleKey(credential)}` });
@@ -40,7 +50,7 @@ export const signedToken: Authorization = async (credential, nowMs) => {
   return { authorization: `Bearer ${await token.sign(Buffer.from(credential.secretKey))}` };
 };
 
-function singleKey(credential: Credential): string {
+function singleKey(credential: StaticCredential): string {
   if ('apiKey' in credential) return credential.apiKey;
   throw new Error('this upstream takes an api_key, not an access_key and a secret_key');
 }

@@ -20,6 +20,7 @@ import {
   type CallbackRequest,
   InvalidCallbackError,
 } from './callbacks.ts';
+import { openCredentials } from '../credentials/open.ts';
 import type { Credential } from './credentials.ts';
 import { isName, JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from './outcomes.ts';
 import { createPublishedKeys, type PublishedKeys } from './published-keys.ts';
@@ -182,7 +183,7 @@ export function createMediaUpstream(
     cancel: async (jobId, signal) => adapter.cancel?.(jobId, http, signal),
 
     async readCallback(callback, taskId, query) {
-      if (hasAddressMac(settings)) assertAddress(query.get('mac'), addressSecret(settings), taskId);
+      assertOwnAddress(settings, query, taskId);
       return readAnnouncement(settings, callback, { keys, query, nowMs: nowMs() });
     },
 
@@ -252,11 +253,22 @@ function openHttp(
     ...options.timings,
     base: baseOf(baseUrl, adapter.versionPath),
     addresses: addressesOf(adapter, settings.addresses),
-    credential: () => adapter.authorization(settings.credential, nowMs()),
+    ...authorizationOf(adapter, settings.credential, nowMs),
     dispatcher,
     externalDispatcher: options.externalDispatcher,
     resultOrigins: settings.resultOrigins,
   });
+}
+
+/** The headers with the credential, for each request. */
+function authorizationOf(
+  adapter: MediaAdapter,
+  credential: Credential,
+  nowMs: () => number,
+): Pick<VendorHttpOptions, 'credential' | 'refused'> {
+  if (!('auth' in credential)) return { credential: () => adapter.authorization(credential, nowMs()) };
+  const credentials = openCredentials(credential.auth, { nowMs });
+  return { credential: (request) => credentials.headersFor(request), refused: (date) => credentials.refused(date) };
 }
 
 /** Trusts a `keysUrl` of the operator even if it leads to a private address, like all configured addresses. */
@@ -297,17 +309,28 @@ function callbackUrlOf(settings: MediaUpstreamSettings, callbackBase: string | n
   const { proof } = adapter.callbacks;
   if (callbackSecret === null && proof !== 'keys') return null;
   const url = `${callbackBase}/${encodeURIComponent(name)}/${taskId}`;
-  return hasAddressMac(settings) ? `${url}?mac=${addressMac(addressSecret(settings), taskId)}` : url;
+  if (!hasAddressMac(settings)) return url;
+  const secret = addressSecret(settings);
+  return secret && `${url}?mac=${addressMac(secret, taskId)}`;
 }
 
 function hasAddressMac({ adapter }: MediaUpstreamSettings): boolean {
   return adapter.callbacks !== undefined && adapter.callbacks.proof !== 'secret';
 }
 
+/** @throws InvalidCallbackError unless the address contains the task's MAC, where addresses have one */
+function assertOwnAddress(settings: MediaUpstreamSettings, query: URLSearchParams, taskId: string): void {
+  if (!hasAddressMac(settings)) return;
+  const secret = addressSecret(settings);
+  if (secret === null) throw new InvalidCallbackError('callbacks of an upstream with auth need a callback_secret');
+  assertAddress(query.get('mac'), secret, taskId);
+}
+
 /**
  * A published key proves that the vendor sent an announcement, but not for which of its customers. Without a secret, a
- * MAC keyed with the credential makes an address that no other customer can know.
+ * MAC keyed with the credential makes an address that no other customer can know. Null if neither exists: tokens expire.
  */
-function addressSecret({ callbackSecret, credential }: MediaUpstreamSettings): string {
-  return callbackSecret ?? ('apiKey' in credential ? credential.apiKey : credential.secretKey);
+function addressSecret({ callbackSecret, credential }: MediaUpstreamSettings): string | null {
+  if (callbackSecret !== null || 'auth' in credential) return callbackSecret;
+  return 'apiKey' in credential ? credential.apiKey : credential.secretKey;
 }

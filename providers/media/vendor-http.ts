@@ -5,6 +5,7 @@
 import type { Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, DOWNLOAD_SILENCE_MS } from '../../domain/step-limits.ts';
 import type { ResultDownload, ResultFile } from './result-file.ts';
+import { CredentialsError, type SentRequest } from '../credentials/credentials.ts';
 import { type Answer, exchange, isSuccess, type Exchange, unreachableStatusError } from './exchange.ts';
 import type { Authorization } from './credentials.ts';
 import { type Carrier, openDownload } from './download.ts';
@@ -75,7 +76,9 @@ export interface VendorHttpOptions {
   readonly base: URL;
   readonly addresses?: Readonly<Record<string, URL>>;
   /** Makes the credential's headers for each request; sent only to the origins of `base` and `addresses`. */
-  readonly credential: () => ReturnType<Authorization>;
+  readonly credential: (request: SentRequest) => ReturnType<Authorization>;
+  /** Called when an answer refuses the credential. @param date the upstream's clock */
+  readonly refused?: (date: string | undefined) => void;
   /** Carries requests to addresses that the operator configured. */
   readonly dispatcher: Dispatcher;
   /** Carries downloads from all other origins, and decides which may be reached; without it, none may. */
@@ -93,30 +96,26 @@ export interface VendorHttpOptions {
 const DEFAULT_MAX_RESPONSE_BYTES = 2 ** 20;
 /** The operator's credential, money or model is missing: a retry cannot succeed. */
 const ACCOUNT_STATUSES: readonly number[] = [401, 402, 403, 404];
+const UNAUTHORIZED = 401;
 
 export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   const { base, addresses = {}, maxResponseBytes = DEFAULT_MAX_RESPONSE_BYTES } = options;
-  const own = new Set([base, ...Object.values(addresses)].map(({ origin }) => origin));
+  const exchangeOf = requestBuilder(options);
   const resultOrigins = new Set(options.resultOrigins);
 
-  async function exchangeOf(call: VendorCall): Promise<Omit<Exchange, 'timeoutMs' | 'maxResponseBytes'>> {
-    const url = new URL(call.path, call.base ?? base);
-    if (!own.has(url.origin)) throw new ProviderUnreachableError(`the upstream sent an address on another origin`);
-    for (const [name, value] of Object.entries(call.query ?? {})) {
-      if (value !== undefined) url.searchParams.set(name, String(value));
-    }
-    const body = call.body && encode(call.body);
-    return {
-      method: call.method ?? (call.body ? 'POST' : 'GET'),
-      url,
-      headers: { ...(body && { 'content-type': body.contentType }), ...(await options.credential()), ...call.headers },
-      ...(body && { body: body.bytes }),
-      dispatcher: options.dispatcher,
-    };
+  /** Sends a request, and reports an answer that refuses the credential. */
+  async function sendTo(request: Exchange, signal: AbortSignal): Promise<VendorAnswer> {
+    const answer = await exchange(request, signal);
+    if (answer.status === UNAUTHORIZED) options.refused?.(answer.headers['date']);
+    return answer;
   }
 
   async function carrierOf(url: URL): Promise<Carrier | null> {
-    if (url.origin === base.origin) return { dispatcher: options.dispatcher, headers: await options.credential() };
+    if (url.origin === base.origin) {
+      const request = { method: 'GET', url, headers: {}, body: '' };
+      const headers = await Promise.resolve(options.credential(request)).catch(rethrowAsUnreachable);
+      return { dispatcher: options.dispatcher, headers };
+    }
     if (resultOrigins.has(url.origin)) return { dispatcher: options.dispatcher, headers: {} };
     return options.externalDispatcher ? { dispatcher: options.externalDispatcher, headers: {} } : null;
   }
@@ -124,7 +123,8 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   async function sendOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer> {
     const timeoutMs = options.answerTimeoutMs ?? PROVIDER_ANSWER_MS;
     const maxBytes = call.maxResponseBytes ?? maxResponseBytes;
-    return exchange({ ...(await exchangeOf(call)), timeoutMs, maxResponseBytes: maxBytes }, signal);
+    const request = await exchangeOf(call).catch(rethrowAsUnreachable);
+    return sendTo({ ...request, timeoutMs, maxResponseBytes: maxBytes }, signal);
   }
 
   return {
@@ -141,8 +141,9 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
     async submit(call, { timeoutMs, maxResponseBytes, isRepeatable }, refusal, signal) {
       let wasSent = false;
       const onSending = (): void => void (wasSent = true);
-      const answer = await exchange(
-        { ...(await exchangeOf(call)), timeoutMs, maxResponseBytes, freshConnection: !isRepeatable, onSending },
+      const request = await exchangeOf(call).catch(rethrowAsNotTaken);
+      const answer = await sendTo(
+        { ...request, timeoutMs, maxResponseBytes, freshConnection: !isRepeatable, onSending },
         signal,
       ).catch((error: unknown) => {
         const reason = reasonOf(error);
@@ -160,6 +161,43 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
       return openDownload(file.url, { carrierOf, idleTimeoutMs }, signal);
     },
   };
+}
+
+/** Adds the address, the credential and the encoded body to calls. */
+function requestBuilder(
+  options: VendorHttpOptions,
+): (call: VendorCall) => Promise<Omit<Exchange, 'timeoutMs' | 'maxResponseBytes'>> {
+  const { base, addresses = {} } = options;
+  const own = new Set([base, ...Object.values(addresses)].map(({ origin }) => origin));
+  return async (call) => {
+    const url = new URL(call.path, call.base ?? base);
+    if (!own.has(url.origin)) throw new ProviderUnreachableError(`the upstream sent an address on another origin`);
+    for (const [name, value] of Object.entries(call.query ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const body = call.body && encode(call.body);
+    const method = call.method ?? (call.body ? 'POST' : 'GET');
+    const headers = { ...(body && { 'content-type': body.contentType }), ...call.headers };
+    const credential = await options.credential({ method, url, headers, body: body ? [body.bytes] : '' });
+    return {
+      method,
+      url,
+      headers: { ...credential, ...headers },
+      ...(body && { body: body.bytes }),
+      dispatcher: options.dispatcher,
+    };
+  };
+}
+
+/** Without a token, nothing was sent. */
+function rethrowAsNotTaken(error: unknown): never {
+  if (!(error instanceof CredentialsError)) throw error;
+  const { message, isRefused } = error;
+  throw new NotTakenError(message, { isRouteExcluded: isRefused, isUnreachable: true, cause: error });
+}
+
+function rethrowAsUnreachable(error: unknown): never {
+  throw error instanceof CredentialsError ? new ProviderUnreachableError(error.message, { cause: error }) : error;
 }
 
 /** Whether the answer only asks to retry later. A 503 without a wait may also be an upstream's verdict on a job. */

@@ -6,13 +6,16 @@ import {
   type AnswerTimeoutsEntry,
   toAnswerTimeouts,
 } from '../../catalogue/answer-timeouts.ts';
+import { AUTH_KEY, type Auth, authSchema } from '../credentials/settings.ts';
 import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wire-format-name.ts';
 
 export interface TextUpstreamSettings extends AnswerTimeouts {
   /** The name that catalogue routes use. */
   readonly name: string;
-  /** Each key works for every format and model. */
+  /** Each key works for every format and model. An upstream with `auth` has only {@link AUTH_KEY}. */
   readonly apiKeys: readonly [string, ...string[]];
+  /** The source of tokens or signatures, which replace the key; absent for an upstream with keys. */
+  readonly auth?: Auth;
   /** The address, with version, of each format that the upstream speaks. */
   readonly baseUrls: Readonly<Partial<Record<UpstreamFormatName, string>>>;
   /** Sent with every request, in addition to the format's headers; names in lower case. */
@@ -25,6 +28,7 @@ export interface TextUpstreamEntry extends AnswerTimeoutsEntry {
   readonly base_urls?: TextUpstreamSettings['baseUrls'];
   readonly api_key?: string;
   readonly api_keys?: TextUpstreamSettings['apiKeys'];
+  readonly auth?: Auth;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -40,20 +44,21 @@ export const textUpstreamSchema = Joi.object<TextUpstreamEntry>({
   base_urls: Joi.object(Object.fromEntries(UPSTREAM_FORMAT_NAMES.map((name) => [name, httpUrl]))).min(1),
   api_key: Joi.string(),
   api_keys: Joi.array().items(Joi.string()).unique().min(1),
+  auth: authSchema,
   ...ANSWER_TIMEOUT_FIELDS,
   headers: Joi.object()
     .pattern(HEADER_NAME, Joi.string().pattern(/^[\x20-\x7e]*$/))
     .default({}),
 })
   .xor('base_url', 'base_urls')
-  .xor('api_key', 'api_keys');
+  .xor('api_key', 'api_keys', 'auth');
 
 export function toTextUpstream(entry: TextUpstreamEntry): TextUpstreamSettings {
-  const { name, base_url, base_urls, api_key = '', api_keys, headers } = entry;
+  const { name, base_url, base_urls, api_key = '', api_keys, auth, headers } = entry;
   const lowerCase = Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value] as const);
   return {
     name,
-    apiKeys: api_keys ?? [api_key],
+    ...(auth === undefined ? { apiKeys: api_keys ?? [api_key] } : { apiKeys: [AUTH_KEY], auth }),
     baseUrls: base_url === undefined ? (base_urls ?? {}) : baseUrlsAt(base_url),
     ...toAnswerTimeouts(entry),
     ...(lowerCase.length > 0 && { headers: Object.fromEntries(lowerCase) }),

@@ -4,6 +4,8 @@ import type { Dispatcher } from 'undici';
 import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
+import type { Credentials } from '../credentials/credentials.ts';
+import { openCredentials } from '../credentials/open.ts';
 import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
 import { classifyAttempt, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
 import type { UpstreamOverride } from '../../domain/upstream-override.ts';
@@ -119,7 +121,7 @@ export function createTextUpstreams(
         decision: classifyAttempt(failure, following && (following === candidate ? 'retry' : 'next'), call),
         seconds: (nowMs() - attemptedAtMs) / 1000,
       };
-      observer.attempted(describeAttempt(candidate, failure, keysOf(candidate.route), facts));
+      observer.attempted(describeAttempt(candidate, failure, secretsOf(candidate.route, upstreams), facts));
       if (failure === null) return;
       if (!canGoOn) throw errorForClient(failure.error, call.body);
     }
@@ -150,6 +152,11 @@ export function createTextUpstreams(
   };
 }
 
+/** What logs must not contain of an upstream. Its credentials that expire stay out of messages themselves. */
+function secretsOf(route: UpstreamRoute, upstreams: UpstreamSnapshot): readonly string[] {
+  return upstreams.settingsOf(route.provider)?.auth === undefined ? upstreams.keysOf(route) : [];
+}
+
 /** The distinct candidates of the routes. */
 function candidatesOf(routes: readonly UpstreamRoute[], upstreams: UpstreamSnapshot): readonly Candidate[] {
   const candidates = routes.flatMap((route) => upstreams.keysOf(route).map((key) => ({ route, key })));
@@ -164,14 +171,32 @@ function candidatesOf(routes: readonly UpstreamRoute[], upstreams: UpstreamSnaps
 }
 
 function opener(maxSilenceMs: number, { traced, answered }: TextUpstreamObserver): OpenEndpoint {
-  return ({ name, baseUrls, headers = {} }, format) =>
-    createUpstreamEndpoint(FORMATS[format].upstream, {
+  const credentialsOf = createCredentialsCache();
+  return (upstream, format) => {
+    const { name, baseUrls, headers = {} } = upstream;
+    return createUpstreamEndpoint(FORMATS[format].upstream, {
       baseUrl: baseUrls[format] ?? '',
       headers,
+      credentials: credentialsOf(upstream),
       maxSilenceMs,
       traced: (dispatcher) => traced(name, dispatcher),
       answered: (outcome, seconds) => answered(name, outcome, seconds),
     });
+  };
+}
+
+/** The credentials of an upstream, the same for all of its addresses until its settings change. */
+function createCredentialsCache(): (upstream: TextUpstreamSettings) => Credentials | null {
+  const opened = new Map<string, { readonly written: string; readonly credentials: Credentials }>();
+  return ({ name, auth }) => {
+    if (auth === undefined) return null;
+    const written = JSON.stringify(auth);
+    const known = opened.get(name);
+    if (known?.written === written) return known.credentials;
+    const credentials = openCredentials(auth);
+    opened.set(name, { written, credentials });
+    return credentials;
+  };
 }
 
 /** The limits if neither the route nor its upstream sets any. */

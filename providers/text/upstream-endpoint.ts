@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { byteLengthOf, writeJson } from '../../text/json/write.ts';
 import type { UpstreamFormat, UpstreamRequest } from '../../text/wire-format.ts';
-import { FAILED, UNREACHABLE, UpstreamError } from '../../text/upstream-errors.ts';
+import { FAILED, KEY_REFUSED, UNREACHABLE, UpstreamError } from '../../text/upstream-errors.ts';
+import { type Credentials, CredentialsError, type Headers, type SentRequest } from '../credentials/credentials.ts';
 import { type Answer, codeOf, toTimeoutError } from './answer.ts';
 
 export interface UpstreamEndpoint {
@@ -23,6 +24,8 @@ export interface EndpointSettings {
   readonly baseUrl: string;
   /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Replaces the key in the headers of requests; null for an upstream with keys. */
+  readonly credentials: Credentials | null;
   /** After this much silence an open connection counts as lost. */
   readonly maxSilenceMs: number;
   /** Adds the trace to requests. */
@@ -51,20 +54,30 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
   });
   const dispatcher = settings.traced(pool);
   return {
-    send: async ({ path, headers, body }, answer) => {
-      const written = await writeJson(body);
+    send: async (request, answer) => {
+      const path = basePath + request.path;
+      const written = await writeJson(request.body);
+      const keyed = {
+        ...settings.headers,
+        ...request.headers,
+        'content-type': 'application/json',
+        'content-length': String(byteLengthOf(written)),
+      };
+      const { credentials } = settings;
+      const unproven = (): SentRequest => ({
+        method: 'POST',
+        url: new URL(path, origin),
+        headers: keyed,
+        body: written,
+      });
+      const headers = credentials === null ? keyed : await withProof(unproven(), credentials, answer);
       const startedAtMs = performance.now();
       const report = (outcome: string): void => settings.answered(outcome, (performance.now() - startedAtMs) / 1000);
       dispatcher.dispatch(
         {
           method: 'POST',
-          path: basePath + path,
-          headers: {
-            ...settings.headers,
-            ...headers,
-            'content-type': 'application/json',
-            'content-length': String(byteLengthOf(written)),
-          },
+          path,
+          headers,
           body: typeof written === 'string' ? written : Readable.from(written),
         },
         answer,
@@ -75,11 +88,40 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
       });
       report(String(status));
       if (status === 200) return;
+      if (REFUSED_STATUSES.includes(status)) settings.credentials?.refused(singleOf(answerHeaders['date']));
       const refusal = await readRefusal(answer);
       throw format.parseError(status, refusal, secondsOf(answerHeaders['retry-after']));
     },
     close: () => pool.destroy(),
   };
+}
+
+/** The headers in which formats send a key. */
+const KEY_HEADERS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'x-goog-api-key']);
+/** AWS answers with 403 where others answer with 401. */
+const REFUSED_STATUSES: readonly number[] = [401, 403];
+
+/**
+ * The headers of a request with a token or a signature in place of the key.
+ *
+ * @throws UpstreamError if there is no valid token; the cause if the answer is cancelled or given up meanwhile
+ */
+async function withProof(request: SentRequest, credentials: Credentials, answer: Answer): Promise<Headers> {
+  const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !KEY_HEADERS.has(name)));
+  const proof = credentials.headersFor({ ...request, headers });
+  try {
+    return { ...headers, ...(await Promise.race([proof, answer.head.then(() => proof)])) };
+  } catch (error) {
+    if (!(error instanceof CredentialsError)) throw error;
+    throw new UpstreamError(error.isRefused ? KEY_REFUSED : UNREACHABLE, {
+      vendorMessage: error.message,
+      cause: error,
+    });
+  }
+}
+
+function singleOf(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : undefined;
 }
 
 /** Reads the JSON in an answer, or its text if it is not JSON; null if it is too long, takes too long or breaks off. */

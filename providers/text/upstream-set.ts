@@ -122,6 +122,6 @@ export class UpstreamSet {
 }
 
 /** The settings on which connections depend. */
-function addressOf({ name, baseUrls, headers = {} }: TextUpstreamSettings, format: UpstreamFormatName): string {
-  return JSON.stringify([name, format, baseUrls[format], headers]);
+function addressOf({ name, baseUrls, auth, headers = {} }: TextUpstreamSettings, format: UpstreamFormatName): string {
+  return JSON.stringify([name, format, baseUrls[format], headers, auth]);
 }

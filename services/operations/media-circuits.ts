@@ -5,6 +5,7 @@ import { listMediaCircuits } from '../../db/queries/media-outcomes.ts';
 import { listUpstreamOverrides } from '../../db/queries/upstream-overrides.ts';
 import { describeCircuit, type CircuitStatus } from '../../domain/circuit.ts';
 import type { MediaRoute } from '../../domain/media-route.ts';
+import { shownCredential } from '../../providers/media/credentials.ts';
 import { MEDIA_APIS } from '../../providers/media/protocols.ts';
 import type { MediaUpstreamSettings } from '../../providers/media/upstream.ts';
 import { keyHint } from '../../providers/text/candidates.ts';
@@ -30,7 +31,7 @@ export interface MediaCircuitState extends CircuitStatus {
 
 export function vendorOf({ name, adapter, credential }: MediaUpstreamSettings): MediaVendor {
   const protocol = MEDIA_APIS.find(([, , known]) => known === adapter)?.[1] ?? '';
-  const key = 'apiKey' in credential ? credential.apiKey : credential.accessKey;
+  const key = shownCredential(credential);
   return { name, protocol, key: key === '' ? null : keyHint(key) };
 }
 
