@@ -7,7 +7,7 @@ import type { Context } from './state.ts';
 import { NDJSON, CSV, type Rows, toCsv, toNdjson } from '../services/exported-rows.ts';
 
 /** The media type for clients whose spreadsheets have decimal commas. */
-export const CSV_WITH_COMMAS = 'text/csv;decimal=comma';
+const CSV_WITH_COMMAS = 'text/csv;decimal=comma';
 /** Explains exports in the descriptions of endpoints that use {@link sendAll}. */
 export const EXPORTS =
   '`Accept: text/csv` or `application/x-ndjson` streams all rows without pages. Amounts in CSV are exact. ' +

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { readBody } from '../api/middlewares/json-body.ts';
 import { createParser, toRefusal } from '../api/receive-upload.ts';
-import { isStorable } from '../services/input/validation.ts';
+import { isStorable } from '../domain/storable-text.ts';
 import { badRequest, ServiceError } from '../domain/errors.ts';
 
 const MAX_FORM_BYTES = 256 * 1024;

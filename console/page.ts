@@ -59,7 +59,7 @@ export interface MemberVisit extends UserVisit {
 }
 
 /** The names in `texts.done`. */
-export const DONE = [
+const DONE = [
   'saved',
   'viewSaved',
   'accountCreated',

@@ -8,7 +8,7 @@ import { recordAdminAction } from '../db/queries/admin-tokens.ts';
 import { listMemberships, type Membership } from '../db/queries/users.ts';
 import { ServiceError, toServiceError } from '../domain/errors.ts';
 import { hasMemberPermission, hasStaffPermission } from '../domain/roles.ts';
-import { isStorable } from '../services/input/validation.ts';
+import { isStorable } from '../domain/storable-text.ts';
 import type { ApiServices } from '../api/services.ts';
 import type { Context, RequestState } from '../api/state.ts';
 import { withAccountNames } from './account-names.ts';

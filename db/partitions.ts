@@ -17,7 +17,7 @@ export interface Month {
 }
 
 /** A month does not exist or cannot be detached; the message says why. */
-export class MonthError extends OperatorError {
+class MonthError extends OperatorError {
   override readonly name = 'MonthError';
 }
 

@@ -19,7 +19,7 @@ export function amountOf({ signup, funded }: Credit): PicoUsd {
   return signup + funded;
 }
 
-export function add(left: Credit, right: Credit): Credit {
+function add(left: Credit, right: Credit): Credit {
   return { signup: left.signup + right.signup, funded: left.funded + right.funded };
 }
 

@@ -63,7 +63,7 @@ export function findPosting(kind: TransferKind, taken = false): Posting {
 }
 
 /** The amount that a transfer adds to each balance of its account; negative where it takes money. */
-export function balanceChanges({
+function balanceChanges({
   debit,
   credit,
   amount,

@@ -83,7 +83,7 @@ const NOT_STRICT = ['oneOf', 'allOf', 'not', 'if', 'patternProperties', 'depende
  * Whether OpenAI accepts a schema for a strict tool: objects are closed, and require all their properties
  * (https://platform.openai.com/docs/guides/structured-outputs#supported-schemas).
  */
-export function isStrictForOpenai(root: JsonObject): boolean {
+function isStrictForOpenai(root: JsonObject): boolean {
   return holdsForAll(root, (schema) => {
     if (NOT_STRICT.some((keyword) => keyword in schema)) return false;
     if (!isOfObject(schema)) return true;

@@ -4,7 +4,7 @@ import type { JobState } from '../../providers/media/adapter.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 
 /** An upstream that repeats a word for so long does not mean a state that passes. */
-export const REPEATED_MS = 60_000;
+const REPEATED_MS = 60_000;
 
 export interface OperatorLog {
   warn(message: string, facts: object): void;

@@ -74,11 +74,14 @@ export function optionalJsonBody<Body>(name: string, schema: Joi.ObjectSchema<Bo
   };
 }
 
+/** Generous: events and jobs with their results are far smaller. */
+const MAX_SIGNED_BYTES = 256 * 1024;
+
 /** Signed JSON. The handler reads the body after it has found the configuration of the sender. */
-export function signedBody(maxBytes: number): RequestBody<() => Promise<Buffer>> {
+export function signedBody(): RequestBody<() => Promise<Buffer>> {
   return {
     description: { required: true, content: json(ANY_OBJECT) },
-    read: async (request) => () => readBody(request, maxBytes),
+    read: async (request) => () => readBody(request, MAX_SIGNED_BYTES),
   };
 }
 

@@ -52,12 +52,6 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return bytes;
 }
 
-/** Parses a body from {@link readBody}. @throws ServiceError 400 if the body is not JSON or exceeds the limits */
-export async function readJson(bytes: Buffer, limits: JsonLimits): Promise<unknown> {
-  new JsonSizer(limits).push(bytes);
-  return parse(bytes);
-}
-
 async function parse(bytes: Uint8Array): Promise<unknown> {
   if (!isUtf8(bytes)) throw notJson();
   try {

@@ -62,10 +62,7 @@ export async function readRequestCounts(
 }
 
 /** The positions of requests in their windows: consecutive numbers up to the count of each window. */
-export function assignPositions(
-  counted: readonly CountedRequest[],
-  rows: readonly WindowRow[],
-): readonly RequestWindow[] {
+function assignPositions(counted: readonly CountedRequest[], rows: readonly WindowRow[]): readonly RequestWindow[] {
   const windows = new Map(rows.map((row) => [windowOf(row.api_key_id, row.reads), row]));
   const countdown = new Map([...windows].map(([name, row]) => [name, Number(row.requests)]));
   const newestFirst = counted.toReversed().map(({ apiKeyId, reads }) => {

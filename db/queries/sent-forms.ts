@@ -4,7 +4,7 @@ import { columnsOf } from '../row.ts';
 import { isDue } from './content.ts';
 
 /** How long a secret that is shown once stays readable, so that a reload does not lose it. */
-export const ANSWER_SHOWN_SECONDS = 15 * 60;
+const ANSWER_SHOWN_SECONDS = 15 * 60;
 
 /** A submitted form. */
 export interface SentForm {

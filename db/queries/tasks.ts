@@ -258,7 +258,7 @@ export function createdAtOf(taskId: string): Date {
 }
 
 /** @returns null for text that is not a task id */
-export function taskById(database: Database, taskId: string) {
+function taskById(database: Database, taskId: string) {
   if (!isId('task', taskId)) return null;
   return database<TaskRow>('tasks').where({ id: taskId, created_at: createdAtOf(taskId) });
 }

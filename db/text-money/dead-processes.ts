@@ -6,7 +6,7 @@ import { HEARTBEAT_TIMEOUT_SECONDS } from '../text-lease.ts';
 import { connectionName } from './ledger.ts';
 
 /** A process that was silent for so long is dead, or stalled if it still has connections. */
-export const PROCESS_DEAD_AFTER_SECONDS = 10;
+const PROCESS_DEAD_AFTER_SECONDS = 10;
 /** A process that was silent for so long is dead, even if its host left a connection open. */
 export const STALLED_PROCESS_DEAD_AFTER_SECONDS = 15 * 60;
 

@@ -73,7 +73,7 @@ export class BodyTooLargeError extends Error {
 }
 
 /** There were more redirects than allowed. */
-export class TooManyRedirectsError extends Error {
+class TooManyRedirectsError extends Error {
   override readonly name = 'TooManyRedirectsError';
 }
 

@@ -6,6 +6,7 @@ import Joi from 'joi';
 import { badRequest, type ServiceError } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isStorable } from '../../domain/storable-text.ts';
 import { idOf, type JsonSchema, text } from '../../domain/json-schema.ts';
 
 const UNSTORABLE = 'must not contain NUL characters or unpaired surrogates';
@@ -236,11 +237,6 @@ const LINK_SCHEMA = { type: 'string', format: 'uri', pattern: '^https?://' } as 
 
 function isStorableLink(isInputLink: (text: string) => boolean): (item: unknown) => boolean {
   return (item) => typeof item === 'string' && isStorable(item) && isInputLink(item);
-}
-
-/** PostgreSQL stores neither NUL characters nor unpaired surrogates. */
-export function isStorable(text: string): boolean {
-  return !text.includes('\0') && !/\p{Surrogate}/u.test(text);
 }
 
 /** Returns the first fault by field; faults of one field stay in the order of its rules. */

@@ -3,6 +3,7 @@ import { hasFormat, isClaudeStyle, type Catalogue, type TextModel } from '../../
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import type { TextRequest } from '../../text/canonical.ts';
+import { noEmbeddingsError } from '../../text/embeddings/index.ts';
 import { withOfferedEffort } from '../../text/reasoning.ts';
 import { unusedFields } from '../../text/unused-fields.ts';
 import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
@@ -103,11 +104,7 @@ function checkEffort(format: WireFormatName, { reasoningEffort }: TextRequest, m
 }
 
 function notServed({ id, formats }: TextModel, format: RequestFormatName): ServiceError {
-  if (format === 'embeddings') {
-    return notFound(
-      `The model ${id} does not create embeddings. Use a model that GET /v1/models lists with "embeddings" in "formats".`,
-    );
-  }
+  if (format === 'embeddings') return noEmbeddingsError();
   if (formats.includes('embeddings'))
     return notFound(`The model ${id} only creates embeddings: use POST /v1/embeddings.`);
   return notFound(`The model ${id} is not served in the ${format} format.`);

@@ -1,24 +1,7 @@
 /**
  * Decides what a simulated model answers, from the request alone, so that all formats answer alike.
- *
- * Directives may be in any text of the conversation; of two with the same name, the later one counts.
- *
- * | directive | effect |
- * |---|---|
- * | `say=WORDS` | the text, `_` for spaces |
- * | `tokens=N` | as many tokens of text and calls in the usage, and words by default; no reasoning, for a known usage |
- * | `reasoning=N` | as many words of reasoning, before the text |
- * | `prompt=N` `cached=N` | the input of the usage, and what of it was cached |
- * | `no_usage` | no usage |
- * | `context=N` | refuses a prompt of more tokens as too long |
- * | `tool=NAME` `tools=NAME+NAME` | calls them with arguments that fit their schemas |
- * | `delay_ms=N` `chunk_ms=N` | a wait before the first byte, and between chunks |
- * | `status=N` `fail=CODE` | an error instead of the answer |
- * | `fail_after=N` | makes it come after N chunks of the stream |
- * | `drop_after=N` | breaks the connection off after N chunks, or where there are fewer, before the end |
- * | `malformed_after=N` | writes an event that is not JSON after N chunks |
- *
- * A chunk is a piece of reasoning, text or arguments. A whole answer is dropped or broken in its middle.
+ * `docs/simulator.md` explains the directives, which may be in any text of the conversation; of two with the same name, the
+ * later one counts.
  */
 import { BadDirectiveError, oneOf, parseDirectives, wholeNumber, type Directives } from '../directives.ts';
 import type { CallEntry, Conversation, Entry, ResultEntry } from './conversation.ts';

@@ -11,7 +11,7 @@ import { openaiVideos } from './openai-videos.ts';
 import { type VendorOptions, simulateVendor, type Vendor } from './simulate-vendor.ts';
 import { replicate } from './replicate.ts';
 
-export const VENDORS: readonly Vendor[] = [ark, fal, google, kling, minimax, openaiImages, openaiVideos, replicate];
+const VENDORS: readonly Vendor[] = [ark, fal, google, kling, minimax, openaiImages, openaiVideos, replicate];
 
 /** Their routes, and those with which tests inspect and end renders: `GET /_sim/renders?vendor=…&mark=…`, `POST /_sim/renders/finish?mark=…`. */
 export function vendorRoutes(options: VendorOptions): readonly Route[] {

@@ -1,5 +1,6 @@
 /** Embeddings, as clients ask for them, and the requests to upstreams that speak chat completions: contract 4.8.5. */
 import { presentTypedError } from '../../domain/error-envelope.ts';
+import { ServiceError } from '../../domain/errors.ts';
 import type { EmbeddingsOptions, TextRequest } from '../canonical.ts';
 import { headersOf } from '../chat-completions/build-request.ts';
 import { renderError } from '../chat-completions/errors.ts';
@@ -19,6 +20,13 @@ export const embeddings: EmbeddingsFormat = {
     renderStreamError: () => null,
   },
 };
+
+export function noEmbeddingsError(): ServiceError {
+  return new ServiceError(
+    'not_found',
+    'This model does not create embeddings. Use a model that GET /v1/models lists with "embeddings" in "formats".',
+  );
+}
 
 function parseRequest(body: unknown): TextRequest {
   const { model, input, encoding_format: encoding = 'float', user } = readRequest(body, '').all();

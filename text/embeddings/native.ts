@@ -3,7 +3,7 @@
  * `POST /v1/embeddings` would send them.
  * https://ai.google.dev/api/embeddings
  */
-import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { badRequest } from '../../domain/errors.ts';
 import { EMBEDDINGS } from '../../domain/policy.ts';
 import type { EmbeddingsOptions } from '../canonical.ts';
 import { ignoredAs } from '../fields.ts';
@@ -21,7 +21,7 @@ import {
   readString,
 } from '../read.ts';
 import type { EmbeddingsFormat, ParseContext } from '../wire-format.ts';
-import { embeddings } from './index.ts';
+import { embeddings, noEmbeddingsError } from './index.ts';
 
 const PARTS = constrained(arrayOf(closedNativeFields({ text: readString })), { minItems: 1 });
 
@@ -68,7 +68,7 @@ function nativeFormat(
 ): EmbeddingsFormat {
   const parseRequest = (body: unknown, { address, compatibility }: ParseContext) => {
     // The specification has no such calls: its models answer 404, whatever the body is.
-    if (compatibility !== 'full') throw new ServiceError('not_found', OTHER_MODEL);
+    if (compatibility !== 'full') throw noEmbeddingsError();
     const contents = readContents(body);
     const sent = compact({
       model: address?.model ?? '',
@@ -80,9 +80,6 @@ function nativeFormat(
   };
   return { ...embeddings, client: { ...embeddings.client, parseRequest } };
 }
-
-const OTHER_MODEL =
-  'This model does not create embeddings. Use a model that GET /v1/models lists with "embeddings" in "formats".';
 
 /** The texts of the parts, which get one vector together. */
 function textOf(content: Content): string {

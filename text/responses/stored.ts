@@ -1,5 +1,6 @@
 /** Requests that refer to stored responses: contract 4.8.2. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isStorable } from '../../domain/storable-text.ts';
 import { arrayOf } from '../upstream-errors.ts';
 import { itemTypeOf } from './input-items.ts';
 
@@ -13,7 +14,7 @@ const MAX_ID_LENGTH = 200;
 
 /** Whether an id can be stored, as all usual ones can. */
 export function isStorableId(id: unknown): id is string {
-  return typeof id === 'string' && id.length > 0 && id.length <= MAX_ID_LENGTH && !id.includes('\0');
+  return typeof id === 'string' && id.length > 0 && id.length <= MAX_ID_LENGTH && isStorable(id);
 }
 
 /** The id of the response that a request continues; null for none. */

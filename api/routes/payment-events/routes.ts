@@ -19,11 +19,8 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { creditPayment, referenceOfPayment, suspendForDispute } from '../../../services/money/credit-once.ts';
 import type { ApiServices } from '../../services.ts';
-import { isStorable } from '../../../services/input/validation.ts';
+import { isStorable } from '../../../domain/storable-text.ts';
 import { PAYMENT_EVENT } from './present.ts';
-
-/** Generous: events are far smaller. */
-const MAX_BODY_BYTES = 256 * 1024;
 
 export const paymentEventEndpoints = endpoints('Service', {
   /** Served only where the payment provider's secret is configured. */
@@ -43,7 +40,7 @@ export const paymentEventEndpoints = endpoints('Service', {
         schema: text(),
       },
     ],
-    body: signedBody(MAX_BODY_BYTES),
+    body: signedBody(),
     answers: { 200: dataOf(PAYMENT_EVENT.schema, 'The outcome') },
     refusals: ['not_found', 'internal_error'],
     handle: async ({ body: readBody, context }, services) => {

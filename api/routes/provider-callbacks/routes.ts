@@ -13,16 +13,13 @@ import type { ApiServices } from '../../services.ts';
 
 type CallbackOutcome = Parameters<ApiServices['metrics']['callbackReceived']>[0]['outcome'];
 
-/** Generous: a job with its results is far smaller. */
-const MAX_BODY_BYTES = 256 * 1024;
-
 export const providerCallbackEndpoints = endpoints('Service', {
   announceJobEnd: endpoint({
     request: 'POST /v1/provider-callbacks/{provider}/{task_id}',
     access: 'open',
     summary: 'Announce the end of a job (for providers)',
     description: 'The signature of the upstream’s protocol, or a secret address, authenticates the call.',
-    body: signedBody(MAX_BODY_BYTES),
+    body: signedBody(),
     answers: { 204: { description: 'The announcement is recorded' } },
     refusals: ['invalid_signature', 'internal_error'],
     handle: async ({ params, body: readBody, context }, services) => {

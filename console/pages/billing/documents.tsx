@@ -75,7 +75,7 @@ async function showList({ query, texts, params, path }: UserVisit, { database }:
   );
 }
 
-export function Documents({ documents, path }: { documents: readonly BillingDocument[]; path: string }) {
+function Documents({ documents, path }: { documents: readonly BillingDocument[]; path: string }) {
   const { billing: messages, fields, language } = useTexts();
   return (
     <ResourceTable

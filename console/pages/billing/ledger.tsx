@@ -121,7 +121,7 @@ export function Ledger({ entries, next, balance, keys, pageOf, isOfStaff = false
 }
 
 /** The balance, and the held amounts. */
-export function Holds({ balance }: { balance: BalanceWithHolds }) {
+function Holds({ balance }: { balance: BalanceWithHolds }) {
   const { billing: messages, common, fields } = useTexts();
   const { available, heldByTasks, runningTasks, heldByText } = balance;
   const held = heldByTasks + heldByText;
