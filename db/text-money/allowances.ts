@@ -4,8 +4,11 @@
  *
  * - A request that the allowance covers does not wait. Another request waits for the next write.
  * - Once half of an allowance is spent, the next write requests more, while requests continue.
- * - Settlements are written within 20 ms. Every write, and a renewal every 250 ms, extends the lease of the process.
- *   Without a valid lease, no request holds in memory.
+ * - Settlements are written within 20 ms if they are few, and within 100 ms under load: a write has a fixed cost. Every
+ *   write, and a renewal every 250 ms, extends the lease of the process. Without a valid lease, no request holds in
+ *   memory.
+ * - An allowance of an account with plenty stays for a minute after its last request, so that the next request waits for
+ *   no write. A recall returns the allowance meanwhile.
  * - A write with an unknown outcome is repeated with its number until the database answers.
  * - A settlement that PostgreSQL refuses is written alone from then on, so that the refusal delays no other.
  */
@@ -62,7 +65,16 @@ interface WaitingEntry {
 }
 
 const RENEW_EVERY_MS = 250;
+/** How often a write of settlements is considered. */
 const WRITE_DELAY_MS = 20;
+/** So many settlements wait for more of them, and share their write. */
+const MIN_SETTLEMENTS_UNDER_LOAD = 4;
+/** How often settlements wait again: at most 100 ms pass from the first to its write. */
+const MAX_POSTPONEMENTS = 4;
+/** How long an allowance keeps its money after the last request. */
+const KEEP_MS = 60_000;
+/** The number of allowances without requests that keep their money. Each renewal of the lease reads all allowances. */
+const MAX_KEPT = 1_000;
 const MAX_SETTLEMENTS_AT_ONCE = 1_000;
 const MAX_HOLDS_AT_ONCE = 500;
 const MAX_WAITING_SETTLEMENTS = 20_000;
@@ -74,9 +86,15 @@ const RECALL_AGAIN_MS = 25;
 const RECALL_TIMEOUT_MS = LEASE_SECONDS * 1000 + 500;
 const RETRY_SETTLEMENT_MS = 5_000;
 
+export interface AllowanceSettings {
+  /** How long an allowance of an account with plenty keeps its money after the last request. */
+  readonly keepMs?: number;
+}
+
 export class Allowances {
   readonly #writes: NumberedWrites;
   readonly #log: Logger;
+  readonly #keepMs: number;
   readonly #entries = new Map<string, Entry>();
   readonly #entriesById = new Map<string, Entry>();
   /** Entries with waiting requests or with money to return, and these requests. */
@@ -95,11 +113,13 @@ export class Allowances {
   #isWriting = false;
   #isScheduled = false;
   #timer: NodeJS.Timeout | null = null;
+  #postponements = 0;
   #idleWaiters: (() => void)[] = [];
 
-  constructor(ledger: Pick<TextLedger, 'write'>, log: Logger) {
+  constructor(ledger: Pick<TextLedger, 'write'>, log: Logger, { keepMs = KEEP_MS }: AllowanceSettings = {}) {
     this.#writes = new NumberedWrites(ledger, log);
     this.#log = log;
+    this.#keepMs = keepMs;
     this.#ticking = setInterval(() => this.#tick(), RENEW_EVERY_MS);
     this.#ticking.unref();
   }
@@ -223,12 +243,34 @@ export class Allowances {
   }
 
   #scheduleSoon(): void {
-    this.#timer ??= setTimeout(() => this.#startWriting(), WRITE_DELAY_MS);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.#includeLow(this.#settlements);
+      if (this.#canPostpone()) {
+        this.#postponements += 1;
+        this.#scheduleSoon();
+      } else {
+        this.#startWriting();
+      }
+    }, WRITE_DELAY_MS);
+  }
+
+  /** Whether only settlements wait, and more of them come soon. */
+  #canPostpone(): boolean {
+    const isUnderLoad = this.#settlements.length >= MIN_SETTLEMENTS_UNDER_LOAD;
+    return isUnderLoad && this.#waitingByEntry.size === 0 && this.#postponements < MAX_POSTPONEMENTS;
+  }
+
+  /** Includes entries that are nearly spent in the next write. */
+  #includeLow(settlements: readonly WaitingSettlement[]): void {
+    const nowMs = performance.now();
+    for (const entry of new Set(settlements.map((one) => one.entry))) if (entry.isLow(nowMs)) this.#waitingOf(entry);
   }
 
   #startWriting(): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
+    this.#postponements = 0;
     if (this.#isWriting) return;
     this.#isWriting = true;
     void this.#writeNext()
@@ -255,8 +297,7 @@ export class Allowances {
     if (this.#wantsAll) await this.#compareAll();
     const ended = this.#settlements.slice(0, MAX_SETTLEMENTS_AT_ONCE);
     this.#settlements = this.#settlements.slice(ended.length);
-    const nowMs = performance.now();
-    for (const entry of new Set(ended.map((one) => one.entry))) if (entry.isLow(nowMs)) this.#waitingOf(entry);
+    this.#includeLow(ended);
     const waitingEntries = this.#nextEntries();
     if (waitingEntries.length + ended.length + this.#strays.length > 0) await this.#writeBatch(waitingEntries, ended);
     for (const one of this.#refused.splice(0)) await this.#writeBatch([], [one], { mayBeRecorded: true });
@@ -405,9 +446,11 @@ export class Allowances {
   /** Renews the lease, returns unused allowances, and forgets empty ones. */
   #tick(): void {
     const nowMs = performance.now();
+    let kept = 0;
     for (const entry of this.#entries.values()) {
       if (!entry.isIdle(nowMs) || this.#waitingByEntry.has(entry)) continue;
-      if (entry.hasFree()) this.#waitingOf(entry);
+      if (kept < MAX_KEPT && entry.canKeep(nowMs, this.#keepMs)) kept += 1;
+      else if (entry.hasFree()) this.#waitingOf(entry);
       else if (entry.allowance.isEmpty) this.#forget(entry);
     }
     if (this.#entries.size > 0) this.renew();

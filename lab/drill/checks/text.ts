@@ -14,7 +14,7 @@ interface UsageRow {
 
 /** The longest pause between two attempts to write a settlement, and the attempt. */
 const LONGEST_SETTLING_MS = 15_000;
-/** Settlements are written within 20 ms; everything takes several times as long in a drill. */
+/** Settlements are written within 100 ms; everything takes several times as long in a drill. */
 const USUAL_SETTLING_MS = 500;
 /** The client reads the end of an answer a moment after its process sent it. */
 const CLOCK_MS = 100;
