@@ -9,6 +9,6 @@ export const REQUEST_FORMAT_NAMES = [...WIRE_FORMAT_NAMES, 'embeddings'] as cons
 export type RequestFormatName = (typeof REQUEST_FORMAT_NAMES)[number];
 
 /** The formats of text upstreams. A format that no client uses is listed only here: `docs/changing-it.md`. */
-export const UPSTREAM_FORMAT_NAMES = [...WIRE_FORMAT_NAMES] as const;
+export const UPSTREAM_FORMAT_NAMES = [...WIRE_FORMAT_NAMES, 'converse'] as const;
 
 export type UpstreamFormatName = (typeof UPSTREAM_FORMAT_NAMES)[number];

@@ -7,7 +7,8 @@ import { writePath } from '../domain/substitute-variables.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TaskKind } from '../domain/task.ts';
 import { isVideoResolution } from '../domain/video-size.ts';
-import { UPSTREAM_FORMAT_NAMES } from '../domain/wire-format-name.ts';
+import { UPSTREAM_FORMAT_NAMES, WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
+import { PLATFORM_NAMES, platformOf } from '../text/platforms/index.ts';
 import { deliveryFindings } from './check-deliveries.ts';
 import type { KindTraits, MediaAdapter } from './media/adapter.ts';
 import { valueIn } from './media/json.ts';
@@ -48,9 +49,11 @@ function adapterOf({ protocol, api }: JsonObject): MediaAdapter | null {
   return api === undefined ? MEDIA_PROTOCOLS[known] : (valueIn(MEDIA_PROTOCOLS[known].apis ?? {}, api) ?? null);
 }
 
-function formatsOf({ base_url: one, base_urls: each }: JsonObject): readonly string[] | null {
+function formatsOf({ platform, base_url: one, base_urls: each }: JsonObject): readonly string[] | null {
+  const cloud = PLATFORM_NAMES.find((name) => name === platform);
+  if (platform !== undefined) return cloud === undefined ? null : platformOf(cloud).formats;
   if (isObject(each)) return Object.keys(each);
-  return one === undefined ? null : UPSTREAM_FORMAT_NAMES;
+  return one === undefined ? null : WIRE_FORMAT_NAMES;
 }
 
 /** Skips a kind without any upstreams, which the operator has not set up yet. */

@@ -117,6 +117,7 @@ const CREDENTIALS: Readonly<Record<UpstreamFormatName, (key: string) => Readonly
   responses: bearer,
   messages: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
   'generate-content': (key) => ({ 'x-goog-api-key': key }),
+  converse: bearer,
 };
 
 async function judge(

@@ -9,6 +9,7 @@ export function countWith(path: string, fields: readonly string[]): InputCount {
       const taken = Object.entries(body).filter(([name]) => fields.includes(name));
       return { path, headers, body: Object.fromEntries(taken) };
     },
-    read: (answer) => countOf(objectOf(answer)['input_tokens']),
+    // Bedrock has its own name.
+    read: (answer) => countOf(objectOf(answer)['input_tokens'] ?? objectOf(answer)['inputTokens']),
   };
 }

@@ -44,6 +44,8 @@ const FAILURES = new Set([
   'cancelled',
   'malformed_function_call',
   'malformed_response',
+  'malformed_model_output',
+  'malformed_tool_use',
   'missing_thought_signature',
   'too_many_tool_calls',
   'unexpected_tool_call',

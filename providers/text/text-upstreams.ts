@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
+import { platformOf } from '../../text/platforms/index.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { openCredentials } from '../credentials/open.ts';
 import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
@@ -173,11 +174,12 @@ function candidatesOf(routes: readonly UpstreamRoute[], upstreams: UpstreamSnaps
 function opener(maxSilenceMs: number, { traced, answered }: TextUpstreamObserver): OpenEndpoint {
   const credentialsOf = createCredentialsCache();
   return (upstream, format) => {
-    const { name, baseUrls, headers = {} } = upstream;
-    return createUpstreamEndpoint(FORMATS[format].upstream, {
+    const { name, baseUrls, platform, headers = {} } = upstream;
+    return createUpstreamEndpoint(FORMATS[format], {
       baseUrl: baseUrls[format] ?? '',
       headers,
       credentials: credentialsOf(upstream),
+      platform: platform ? platformOf(platform.name, platform.apiVersion) : null,
       maxSilenceMs,
       traced: (dispatcher) => traced(name, dispatcher),
       answered: (outcome, seconds) => answered(name, outcome, seconds),
@@ -188,12 +190,12 @@ function opener(maxSilenceMs: number, { traced, answered }: TextUpstreamObserver
 /** The credentials of an upstream, the same for all of its addresses until its settings change. */
 function createCredentialsCache(): (upstream: TextUpstreamSettings) => Credentials | null {
   const opened = new Map<string, { readonly written: string; readonly credentials: Credentials }>();
-  return ({ name, auth }) => {
+  return ({ name, auth, platform }) => {
     if (auth === undefined) return null;
-    const written = JSON.stringify(auth);
+    const written = JSON.stringify([auth, platform]);
     const known = opened.get(name);
     if (known?.written === written) return known.credentials;
-    const credentials = openCredentials(auth);
+    const credentials = openCredentials(auth, { region: platform?.region ?? undefined });
     opened.set(name, { written, credentials });
     return credentials;
   };

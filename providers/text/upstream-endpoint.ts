@@ -2,10 +2,13 @@
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { byteLengthOf, writeJson } from '../../text/json/write.ts';
-import type { UpstreamFormat, UpstreamRequest } from '../../text/wire-format.ts';
+import { bedrock } from '../../text/platforms/bedrock.ts';
+import type { Platform } from '../../text/platforms/platform.ts';
+import type { UpstreamHalf, UpstreamRequest } from '../../text/wire-format.ts';
 import { FAILED, KEY_REFUSED, UNREACHABLE, UpstreamError } from '../../text/upstream-errors.ts';
 import { type Credentials, CredentialsError, type Headers, type SentRequest } from '../credentials/credentials.ts';
-import { type Answer, codeOf, toTimeoutError } from './answer.ts';
+import { type Answer, type AnswerHead, codeOf, toTimeoutError } from './answer.ts';
+import { decodeEventStream } from './event-stream.ts';
 
 export interface UpstreamEndpoint {
   /**
@@ -26,6 +29,8 @@ export interface EndpointSettings {
   readonly headers: Readonly<Record<string, string>>;
   /** Replaces the key in the headers of requests; null for an upstream with keys. */
   readonly credentials: Credentials | null;
+  /** The cloud that takes the format in a form of its own; null for a vendor's own address. */
+  readonly platform: Platform | null;
   /** After this much silence an open connection counts as lost. */
   readonly maxSilenceMs: number;
   /** Adds the trace to requests. */
@@ -42,7 +47,7 @@ const MAX_CONNECTIONS = 8_192;
 const MAX_ERROR_BYTES = 64 * 1024;
 const MAX_ERROR_MS = 2_000;
 
-export function createUpstreamEndpoint(format: UpstreamFormat, settings: EndpointSettings): UpstreamEndpoint {
+export function createUpstreamEndpoint({ name, upstream }: UpstreamHalf, settings: EndpointSettings): UpstreamEndpoint {
   const { origin, pathname } = new URL(settings.baseUrl);
   const basePath = pathname.replace(/\/$/, '');
   const pool = new Pool(origin, {
@@ -53,8 +58,10 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
   const dispatcher = settings.traced(pool);
+  const { credentials, platform } = settings;
   return {
-    send: async (request, answer) => {
+    send: async (given, answer) => {
+      const request = platform === null ? given : platform.adapt(given, name);
       const path = basePath + request.path;
       const written = await writeJson(request.body);
       const keyed = {
@@ -63,7 +70,6 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
         'content-type': 'application/json',
         'content-length': String(byteLengthOf(written)),
       };
-      const { credentials } = settings;
       const unproven = (): SentRequest => ({
         method: 'POST',
         url: new URL(path, origin),
@@ -71,6 +77,7 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
         body: written,
       });
       const headers = credentials === null ? keyed : await withProof(unproven(), credentials, answer);
+      const handler = name === 'converse' || platform === bedrock ? await decodeEventStream(answer) : answer;
       const startedAtMs = performance.now();
       const report = (outcome: string): void => settings.answered(outcome, (performance.now() - startedAtMs) / 1000);
       dispatcher.dispatch(
@@ -80,7 +87,7 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
           headers,
           body: typeof written === 'string' ? written : Readable.from(written),
         },
-        answer,
+        handler,
       );
       const { status, headers: answerHeaders } = await answer.head.catch((error: unknown) => {
         report(answer.isCancelled ? 'cancelled' : 'unreachable');
@@ -88,16 +95,17 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
       });
       report(String(status));
       if (status === 200) return;
-      if (REFUSED_STATUSES.includes(status)) settings.credentials?.refused(singleOf(answerHeaders['date']));
-      const refusal = await readRefusal(answer);
-      throw format.parseError(status, refusal, secondsOf(answerHeaders['retry-after']));
+      if (REFUSED_STATUSES.includes(status)) credentials?.refused(singleOf(answerHeaders['date']));
+      const read = (header: string): string => singleOf(answerHeaders[header]) ?? '';
+      const body = await readRefusal(answer);
+      throw upstream.parseError(status, platform?.refusal?.(body, read) ?? body, waitSecondsOf(answerHeaders));
     },
     close: () => pool.destroy(),
   };
 }
 
 /** The headers in which formats send a key. */
-const KEY_HEADERS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'x-goog-api-key']);
+const KEY_HEADERS: ReadonlySet<string> = new Set(['authorization', 'api-key', 'x-api-key', 'x-goog-api-key']);
 /** AWS answers with 403 where others answer with 401. */
 const REFUSED_STATUSES: readonly number[] = [401, 403];
 
@@ -143,6 +151,12 @@ function jsonOf(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+/** The wait that an answer asks for. Azure also gives the wait in milliseconds, which is more precise. */
+function waitSecondsOf(headers: AnswerHead['headers']): number | undefined {
+  const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN);
+  return milliseconds >= 0 ? Math.ceil(milliseconds / 1000) : secondsOf(headers['retry-after']);
 }
 
 /** The seconds in a `Retry-After`, also from a date (RFC 9110, section 10.2.3); undefined for an invalid value. */

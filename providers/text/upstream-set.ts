@@ -122,6 +122,9 @@ export class UpstreamSet {
 }
 
 /** The settings on which connections depend. */
-function addressOf({ name, baseUrls, auth, headers = {} }: TextUpstreamSettings, format: UpstreamFormatName): string {
-  return JSON.stringify([name, format, baseUrls[format], headers, auth]);
+function addressOf(
+  { name, baseUrls, auth, platform, headers = {} }: TextUpstreamSettings,
+  format: UpstreamFormatName,
+): string {
+  return JSON.stringify([name, format, baseUrls[format], headers, auth, platform]);
 }

@@ -42,7 +42,10 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 
 export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
   const error = objectOf(objectOf(body)['error']);
-  return upstreamError(status, [error['code'], error['type']], readErrorMessage(body, error), retryAfterSeconds);
+  // Azure's filter has its name inside.
+  const { code: filter } = objectOf(error['innererror']);
+  const codes = [filter, error['code'], error['type']];
+  return upstreamError(status, codes, readErrorMessage(body, error), retryAfterSeconds);
 }
 
 /** @throws ServiceError for an error instead of an answer or chunk, whether under `error` or at the top level */

@@ -49,7 +49,8 @@ const BEGINNINGS: Readonly<Record<EmbeddingsOptions['shape'], string>> = {
 /** How Google's answers end. */
 const NATIVE_ENDS = { embedding: '}', embeddings: ']}' } as const;
 
-const BEFORE_LIST = /"data"\s*:\s*\[$/;
+/** `predictions` of Vertex. */
+const BEFORE_LIST = /"(data|predictions)"\s*:\s*\[$/;
 /** As much as the beginning of the list may need. */
 const TAIL_LENGTH = 64;
 
@@ -60,6 +61,9 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
   #isText = false;
   #isEscaped = false;
   #count = 0;
+  #isOfVertex = false;
+  /** The tokens of the vectors, which Vertex counts one by one. */
+  #tokenCount = 0;
   /** The document without the vectors. */
   readonly #rest = new Pieces(MAX_REST_BYTES);
   #tail = '';
@@ -88,7 +92,7 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
     if (this.#count !== inputCount) throw malformedAnswer();
     const usage = objectOf(answer['usage']);
     // Some vendors report only the total.
-    const inputTotal = readUsage(usage).inputTotal || countOf(usage['total_tokens']);
+    const inputTotal = readUsage(usage).inputTotal || countOf(usage['total_tokens']) || this.#tokenCount;
     if (inputTotal) meter.see({ type: 'usage', usage: { ...UNREPORTED_USAGE, inputTotal, outputTotal: 0 } });
     meter.see({ type: 'finish', reason: 'stop' });
     const charged = meter.charged().inputTotal ?? 0;
@@ -138,13 +142,23 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
     if (this.#place === 'rest') {
       this.#rest.add(bytes);
       this.#tail = (this.#tail + bytes.subarray(-TAIL_LENGTH).toString('latin1')).slice(-TAIL_LENGTH);
-      if (this.#depth === LIST_DEPTH && !this.#isText && BEFORE_LIST.test(this.#tail)) this.#place = 'list';
+      const list = this.#depth === LIST_DEPTH && !this.#isText ? BEFORE_LIST.exec(this.#tail) : null;
+      if (list === null) return;
+      this.#place = 'list';
+      this.#isOfVertex = list[1] === 'predictions';
       return;
     }
     this.#vector.add(bytes);
     if (this.#depth !== LIST_DEPTH) return;
     this.#place = 'list';
-    this.#pass(this.#vector.take(), emit);
+    this.#pass(this.#isOfVertex ? this.#takePrediction() : this.#vector.take(), emit);
+  }
+
+  /** Vertex's form of a vector in the usual form. */
+  #takePrediction(): Buffer {
+    const { values, statistics } = objectOf(parseObject(this.#vector.take())['embeddings']);
+    this.#tokenCount += countOf(objectOf(statistics)['token_count']) ?? 0;
+    return Buffer.from(JSON.stringify({ object: 'embedding', index: this.#count, embedding: values }));
   }
 
   #pass(vector: Buffer, emit: Emit<Uint8Array>): void {

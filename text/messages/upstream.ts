@@ -56,7 +56,8 @@ export function parseError(status: number, body: unknown, retryAfterSeconds?: nu
 function codesOf(error: JsonObject): unknown[] {
   const message = stringOf(error['message']);
   const [, code] = CODE_BY_SENTENCE.find(([sentence]) => sentence.test(message)) ?? [];
-  return [code, error['type'], error['code']];
+  // Vertex reports errors of its own in Google's form.
+  return [code, error['type'], error['code'], error['status']];
 }
 
 function throwIfError(body: JsonObject, eventName: string | null = null): void {

@@ -1,0 +1,59 @@
+/**
+ * Vertex AI: models of Google and of partners in a project. The upstream's address ends with the location.
+ * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude
+ * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
+ */
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import { compact } from '../read.ts';
+import { mapItems } from '../map-json.ts';
+import { arrayOf } from '../upstream-errors.ts';
+import type { UpstreamRequest } from '../wire-format.ts';
+import { pathOfModel, type Platform } from './platform.ts';
+
+const ANTHROPIC_VERSION = 'vertex-2023-10-16';
+
+export const vertex: Platform = {
+  formats: ['chat-completions', 'messages', 'generate-content'],
+
+  adapt(request, format) {
+    if (format === 'messages') return claude(request);
+    if (format === 'generate-content') return gemini(request);
+    if (request.path === '/embeddings') return embeddings(request);
+    return { ...request, path: `/endpoints/openapi${request.path}` };
+  },
+
+  // Streams in the form of a list have their errors in it.
+  refusal: (body) => (Array.isArray(body) && body.length === 1 ? (body[0] as unknown) : body),
+};
+
+/** Claude takes the model in the path, and the version in the body. Only counts have the model in the body. */
+function claude({ path, headers, body }: UpstreamRequest): UpstreamRequest {
+  const { 'anthropic-version': _version, ...others } = headers;
+  const { model, ...fields } = body;
+  const publisher = '/publishers/anthropic/models';
+  const sent = { anthropic_version: ANTHROPIC_VERSION, ...fields };
+  if (path !== '/messages')
+    return { path: `${publisher}/count-tokens:rawPredict`, headers: others, body: { ...sent, model } };
+  const method = body['stream'] === true ? 'streamRawPredict' : 'rawPredict';
+  return { path: `${publisher}/${pathOfModel(model)}:${method}`, headers: others, body: sent };
+}
+
+/** Gemini has the publisher in the path, and counts without an envelope. Every content needs a role. */
+function gemini({ path, headers, body }: UpstreamRequest): UpstreamRequest {
+  const { generateContentRequest: counted } = body;
+  const { model: _model, ...fields } = isObject(counted) ? counted : body;
+  const sent = mapItems(fields, 'contents', (content) => ({ role: 'user', ...content }));
+  return { path: `/publishers/google${path.replaceAll('%40', '@')}`, headers, body: sent };
+}
+
+/** https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
+function embeddings({ headers, body }: UpstreamRequest): UpstreamRequest {
+  const { model, input, dimensions } = body;
+  const texts = Array.isArray(input) ? arrayOf(input) : [input];
+  const parameters: JsonObject = compact({ outputDimensionality: dimensions });
+  return {
+    path: `/publishers/google/models/${pathOfModel(model)}:predict`,
+    headers,
+    body: { instances: texts.map((content) => ({ content })), parameters },
+  };
+}
