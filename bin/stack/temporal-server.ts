@@ -1,13 +1,18 @@
 /** A Temporal development server, for development and tests. */
 import type { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../domain/search-attributes.ts';
 import { startProcess } from './child-process.ts';
 import { waitUntilReady } from './readiness.ts';
+import { waitUntil } from './wait-until.ts';
 import { withTemporal } from './with-temporal.ts';
 
 export { findTemporalServer } from './find-temporal-server.ts';
 
 const STOP_GRACE_MS = 10_000;
+const RETENTION = '3 days';
+/** A new namespace reaches the caches of a cluster within seconds. */
+const NAMESPACE_TIMEOUT_MS = 120_000;
 /** `INDEXED_VALUE_TYPE_KEYWORD` in temporal/api/enums/v1/common.proto. */
 const KEYWORD = 2;
 
@@ -28,8 +33,6 @@ export interface TemporalServerOptions {
   /** The file that keeps the state between runs; by default, the state is in memory. */
   readonly databaseFile?: string;
   readonly namespace?: string;
-  /** Further namespaces to create, with the same search attributes. */
-  readonly moreNamespaces?: readonly string[];
   /** The server appends its log to this file. */
   readonly logFile: string;
 }
@@ -73,7 +76,6 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
         ([name, value]) => `--dynamic-config-value=${name}=${JSON.stringify(value)}`,
       ),
       ...SEARCH_ATTRIBUTE_NAMES.map((name) => `--search-attribute=${name}=Keyword`),
-      ...(options.moreNamespaces ?? []).map((name) => `--namespace=${name}`),
       ...(uiPort ? [] : ['--headless']),
     ],
     output: logFile,
@@ -96,6 +98,14 @@ async function checkNamespace(address: string, namespace: string): Promise<void>
     connection.withDeadline(Date.now() + 2_000, () => missingAttributes(connection, namespace));
   const missing = await withTemporal(address, find, { connectTimeout: '1s' });
   if (missing.length > 0) throw new Error(`the namespace ${namespace} lacks ${missing.join(', ')}`);
+}
+
+/** Creates a namespace with Genway's search attributes. */
+export async function createNamespace(address: string, namespace: string): Promise<void> {
+  await withTemporal(address, ({ workflowService }) =>
+    workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs(RETENTION) }),
+  );
+  await waitUntil(() => addSearchAttributes(address, namespace), { timeoutMs: NAMESPACE_TIMEOUT_MS });
 }
 
 /**

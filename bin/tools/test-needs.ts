@@ -14,6 +14,7 @@ export interface TestNeeds {
 const REQUESTED_BY: Readonly<Record<string, readonly Service[]>> = {
   testDatabaseUrl: ['database'],
   testTemporalAddress: ['temporal'],
+  createTestNamespace: ['temporal'],
   testWorkflowBundle: ['workflowBundle'],
   testPrograms: ['programs'],
   testBuild: ['programs', 'workflowBundle'],

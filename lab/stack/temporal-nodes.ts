@@ -1,14 +1,12 @@
 /** The Temporal server as in production: several nodes, each with all its services, on PostgreSQL. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { msToTs } from '@temporalio/common/lib/time.js';
 import { type RunningProcess, runCommand, startProcess } from '../../bin/stack/child-process.ts';
 import { buildWithGo, findCached, addToCache } from '../../bin/stack/go-program.ts';
 import { logTail } from '../../bin/stack/log-tail.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntilReady } from '../../bin/stack/readiness.ts';
-import { addSearchAttributes, DYNAMIC_CONFIG } from '../../bin/stack/temporal-server.ts';
-import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { createNamespace, DYNAMIC_CONFIG } from '../../bin/stack/temporal-server.ts';
 import { withTemporal } from '../../bin/stack/with-temporal.ts';
 import { type Killable, type Member, startMember } from './member.ts';
 import { startTcpBalancer, startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
@@ -50,7 +48,6 @@ const PLUGIN = 'postgres12';
 const DATABASES = { temporal: 'temporal', visibility: 'temporal_visibility' };
 const HISTORY_SHARDS = 16;
 const NAMESPACE = 'default';
-const RETENTION = '3 days';
 const START_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 20_000;
 
@@ -78,7 +75,7 @@ export async function startTemporalNodes(options: NodesOptions): Promise<Tempora
     ADDRESSES.filter((_, index) => members[index]?.isUp() === true).map((ip) => `${ip}:${ports.frontend.grpc}`),
   );
   const address = `127.0.0.1:${balancer.port}`;
-  await createNamespace(address);
+  await createNamespace(address, NAMESPACE);
   const { uiUrl, ui } = await startUi(programs.ui, { home, address });
   return { address, uiUrl, members, balancer, ui };
 }
@@ -205,17 +202,6 @@ async function askFrontend(address: string): Promise<void> {
     (connection) => connection.withDeadline(Date.now() + 2_000, () => connection.workflowService.getClusterInfo({})),
     { connectTimeout: '2s' },
   );
-}
-
-async function createNamespace(address: string): Promise<void> {
-  await withTemporal(address, ({ workflowService }) =>
-    workflowService.registerNamespace({
-      namespace: NAMESPACE,
-      workflowExecutionRetentionPeriod: msToTs(RETENTION),
-    }),
-  );
-  // A new namespace reaches the caches of the nodes within seconds.
-  await waitUntil(() => addSearchAttributes(address, NAMESPACE), { timeoutMs: START_TIMEOUT_MS, pauseMs: 500 });
 }
 
 async function startUi(

@@ -13,7 +13,7 @@ import { copyDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { finishAsFailed } from '../support/factories.ts';
 import { reconcile } from '../support/reconciliations.ts';
-import { claimTestNamespace } from '../support/services.ts';
+import { createTestNamespace } from '../support/services.ts';
 import { useTestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
 import { runProgram } from '../support/program.ts';
@@ -192,7 +192,7 @@ describe('recovery', function () {
       const ids = [late.id, rendering.id];
       await transaction('tasks').whereIn('id', ids).update({ deadline_at: new Date() });
     });
-    const empty = new Client({ connection: stack.temporal.connection, namespace: claimTestNamespace() });
+    const empty = new Client({ connection: stack.temporal.connection, namespace: await createTestNamespace() });
     const lines = await recovered({ filesSince: null }, empty);
     expect(saidOf(lines, stuck.id)).to.deep.equal(['to be started again: no workflow works on it']);
     for (const { id } of [rendering, late]) {

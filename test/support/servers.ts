@@ -26,12 +26,6 @@ export interface Services {
 
 /** The maximum of processes that run tests side by side. */
 export const MAX_TEST_PROCESSES = 6;
-const NAMESPACES_OF_A_PROCESS = 28;
-
-/** The namespaces that the suites of one process may claim, so that processes need not coordinate. */
-export function testNamespaces(process: number): string[] {
-  return Array.from({ length: NAMESPACES_OF_A_PROCESS }, (_, index) => `test-${process}-${index}`);
-}
 
 /**
  * Services that are each started, or built, on first use.
@@ -102,7 +96,6 @@ async function startTestTemporal(folder: string, report: (line: string) => void)
   const server = await startTemporalServer({
     binary,
     port: await findFreePort(),
-    moreNamespaces: Array.from({ length: MAX_TEST_PROCESSES }, (_, process) => testNamespaces(process)).flat(),
     logFile: join(folder, 'temporal.log'),
   });
   return { address: server.address, exited: server.exited, stop: () => server.stop() };

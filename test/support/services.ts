@@ -2,19 +2,16 @@
  * The servers, the built programs and the bundle of workflows of the tests: those of the whole run under `npm test`,
  * otherwise ones that start on first use and stop after the last test.
  */
+import { randomUUID } from 'node:crypto';
 import type { Built } from '../../lab/stack/stack.ts';
-import { createServices, MAX_TEST_PROCESSES, type Services, testNamespaces } from './servers.ts';
+import { createServices, type Services } from './servers.ts';
 
 declare global {
   /** Mocha loads most files by `require`, and files with top-level await by `import`: this module then exists twice. */
-  var testServices: { readonly services: Services; readonly unclaimedNamespaces: string[] } | undefined;
+  var testServices: Services | undefined;
 }
 
-const { services, unclaimedNamespaces } = (globalThis.testServices ??= {
-  services: createServices(),
-  // Mocha numbers its test processes, including replacements of dead ones; a lone process has no number.
-  unclaimedNamespaces: testNamespaces(Number(process.env['MOCHA_WORKER_ID'] ?? 0) % MAX_TEST_PROCESSES),
-});
+const services = (globalThis.testServices ??= createServices());
 
 /** Connection URL of a PostgreSQL server on which tests may create databases. */
 export async function testDatabaseUrl(): Promise<string> {
@@ -42,10 +39,11 @@ export async function testBuild(): Promise<Built> {
   return { programs, workflowBundle };
 }
 
-/** A Temporal namespace that no other suite uses, so that no other suite's worker takes its tasks. */
-export function claimTestNamespace(): string {
-  const namespace = unclaimedNamespaces.shift();
-  if (namespace === undefined) throw new Error('raise the number of test namespaces');
+/** Creates a Temporal namespace for one suite, so that no other suite's worker takes its tasks. @returns its name */
+export async function createTestNamespace(): Promise<string> {
+  const { createNamespace } = await import('../../bin/stack/temporal-server.ts');
+  const namespace = `test-${randomUUID()}`;
+  await createNamespace(await testTemporalAddress(), namespace);
   return namespace;
 }
 

@@ -17,7 +17,7 @@ import type { Built } from '../../lab/stack/stack.ts';
 import { useStarted } from './started.ts';
 import { createTestDatabase } from './database.ts';
 import { type CallerSettings, createCaller, type TestCaller } from './factories.ts';
-import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
+import { createTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
 
 export interface StackOptions {
   /** Configuration beside the usual, e.g. `GENWAY_TASK_DEADLINE_S`. */
@@ -84,14 +84,14 @@ export async function startTestStack({
 }: StackOptions = {}): Promise<TestStack> {
   const folder = await mkdtemp(join(tmpdir(), 'genway-stack-'));
   const simulator = createSimulator({ renderMs: 100, callbackSecret: SIMULATOR_KEY });
-  const [testDatabase, simulatorUrl, apiPort, textPort, address] = await Promise.all([
+  const [testDatabase, simulatorUrl, apiPort, textPort, address, namespace] = await Promise.all([
     createTestDatabase(),
     simulator.listen(0, '127.0.0.1'),
     findFreePort(),
     findFreePort(),
     temporalAddress ?? testTemporalAddress(),
+    temporalAddress === undefined ? createTestNamespace() : 'default',
   ]);
-  const namespace = temporalAddress === undefined ? claimTestNamespace() : 'default';
   const adminToken = randomBytes(16).toString('hex');
   const keyPepper = randomBytes(32).toString('hex');
   const baseUrl = `http://127.0.0.1:${apiPort}`;

@@ -1,6 +1,6 @@
 /** Temporal for suites that start no stack. */
 import { Client, Connection } from '@temporalio/client';
-import { claimTestNamespace, testTemporalAddress } from './services.ts';
+import { createTestNamespace, testTemporalAddress } from './services.ts';
 import { useStarted } from './started.ts';
 
 /**
@@ -12,7 +12,7 @@ export function useTestTemporal() {
     const connection = await Connection.connect({ address: await testTemporalAddress() });
     const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
     return {
-      client: new Client({ connection, namespace: claimTestNamespace() }),
+      client: new Client({ connection, namespace: await createTestNamespace() }),
       unreachable: new Client({ connection: nowhere }),
       stop: () => Promise.all([connection.close(), nowhere.close()]),
     };

@@ -46,7 +46,7 @@ import {
 import { testUpstream } from '../../support/media.ts';
 import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { useTestFolder } from '../../support/started.ts';
-import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
+import { createTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
 
 const PATIENCE_MS = 600;
 const SIZE = { width: 1024, height: 640 };
@@ -189,7 +189,7 @@ describe('a submission', function () {
   async function startWorkers(): Promise<void> {
     installQuietRuntime();
     const address = await testTemporalAddress();
-    const namespace = claimTestNamespace();
+    const namespace = await createTestNamespace();
     const connection = await NativeConnection.connect({ address });
     const clientConnection = await Connection.connect({ address });
     temporal = new Client({ connection: clientConnection, namespace });

@@ -10,7 +10,7 @@ import { processStart } from '../../../bin/stack/process-identity.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { childEnvironment } from '../../../config.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
+import { createTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
 
 const PROCESSES = ['supervisor', 'postgres', 'temporal', 'simulator', 'api', 'text', 'worker'];
 const PORTS = [
@@ -180,7 +180,7 @@ describe('npm start', function () {
       ...(await newPlace()),
       DATABASE_URL: database.url,
       TEMPORAL_ADDRESS: temporalAddress,
-      TEMPORAL_NAMESPACE: claimTestNamespace(),
+      TEMPORAL_NAMESPACE: await createTestNamespace(),
       GENWAY_WORKFLOW_BUNDLE: await testWorkflowBundle(),
     };
     const lines: string[] = [];
