@@ -38,7 +38,7 @@ const MIN_MILLISECONDS = 1e11;
 const LAST_DATE_MS = 8.64e15;
 
 /** Decimals short enough to be multiplied by any price. */
-export const PLAIN_AMOUNT = /^\d{1,15}(\.\d{1,6})?$/;
+export const PLAIN_AMOUNT = /^\d{1,15}(\.\d{1,12})?$/;
 
 /** Merges the operator's `params` into a body: merges objects, and replaces all other values. */
 export function mergeParams(body: JsonObject, params: JsonObject): JsonObject {

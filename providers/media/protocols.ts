@@ -9,6 +9,7 @@ import { minimax } from './adapters/minimax.ts';
 import { openaiImages } from './adapters/openai-images.ts';
 import { openaiVideos } from './adapters/openai-videos.ts';
 import { replicate } from './adapters/replicate.ts';
+import { xai } from './adapters/xai.ts';
 
 const ADAPTERS = {
   'http-jobs': httpJobs,
@@ -20,6 +21,7 @@ const ADAPTERS = {
   'openai-images': openaiImages,
   'openai-videos': openaiVideos,
   replicate,
+  xai,
 };
 
 export type MediaProtocol = keyof typeof ADAPTERS;

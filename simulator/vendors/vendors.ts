@@ -10,8 +10,9 @@ import { openaiImages } from './openai-images.ts';
 import { openaiVideos } from './openai-videos.ts';
 import { type VendorOptions, simulateVendor, type Vendor } from './simulate-vendor.ts';
 import { replicate } from './replicate.ts';
+import { xai } from './xai.ts';
 
-const VENDORS: readonly Vendor[] = [ark, fal, google, kling, minimax, openaiImages, openaiVideos, replicate];
+const VENDORS: readonly Vendor[] = [ark, fal, google, kling, minimax, openaiImages, openaiVideos, replicate, xai];
 
 /** Their routes, and those with which tests inspect and end renders: `GET /_sim/renders?vendor=…&mark=…`, `POST /_sim/renders/finish?mark=…`. */
 export function vendorRoutes(options: VendorOptions): readonly Route[] {

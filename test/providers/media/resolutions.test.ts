@@ -21,6 +21,8 @@ const SENT: readonly (readonly [MediaProtocol, resolution: string, sent: object 
   ['minimax', '4k', null],
   ['openai-videos', '4k', { size: '3840x2160' }],
   ['replicate', '4k', { input: { resolution: '4k' } }],
+  ['xai', '1080p', { resolution: '1080p' }],
+  ['xai', '4k', null],
 ];
 
 describe('the resolution of a video', () => {

@@ -13,8 +13,8 @@ export interface VendorFacts {
   /** A video with settings of its own, and the fields of them that the vendor receives. */
   readonly order: object;
   readonly sent: (task: VendorTask) => object;
-  /** How the outcome of a submission is found whose answer was lost. */
-  readonly evidence: string;
+  /** How the outcome of a submission is found whose answer was lost; null if the vendor has no means. */
+  readonly evidence: string | null;
   /** The text of `tasks explain` about such a submission of the usual video. */
   readonly outcomeTold: RegExp;
 }
@@ -104,6 +104,18 @@ export function describeTasksAt(
 
     for (const lost of ['drop_submit', 'submit_error', 'unreadable_submit']) {
       const directives = `${lost},render_ms=500`;
+      if (evidence === null) {
+        itEnds(
+          `ends in a refund, without a second render, when the answer is lost: ${lost}`,
+          { directives },
+          async (task) => {
+            expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+            expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: unknown, from nothing`]);
+            await expectBooks(task, 'refund', 1);
+          },
+        );
+        continue;
+      }
       itEnds(`renders once when the answer is lost: ${lost}`, { directives }, async (task) => {
         expect(task.status).to.equal('succeeded');
         expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: accepted, from ${evidence}`]);

@@ -4,6 +4,7 @@ import { describeKling, describeKlingStandard } from './kling.ts';
 import { describeMiniMax } from './minimax.ts';
 import { describeOpenAiImages } from './openai-images.ts';
 import { describeOpenAiVideos } from './openai-videos.ts';
+import { describeXai } from './xai.ts';
 
 describe('at vendors that Genway polls', function () {
   this.timeout(120_000);
@@ -14,4 +15,5 @@ describe('at vendors that Genway polls', function () {
   describeMiniMax(stack);
   describeOpenAiImages(stack);
   describeOpenAiVideos(stack);
+  describeXai(stack);
 });

@@ -34,6 +34,7 @@ const JOBS: Readonly<Record<string, string>> = {
   kling: 'text2video|job_1',
   'kling-standard': 'tasks|job_1',
   'openai-videos': 'job_1',
+  xai: 'job_1',
 };
 
 const odd = (value: unknown): string => JSON.stringify(value);
@@ -68,7 +69,7 @@ function everywhere(value: string): string {
   ];
   const own = [...names, ...states].map((name) => `"${name}":${value}`).join(',');
   const lists = `"items":[{"id":${value}}],"results":[{"url":${value}}],"candidates":[{"content":{"parts":[${value}]}}]`;
-  const more = `"usage":{"completion_tokens":${value},"output_tokens":${value},"total_seconds":${value}},"base_resp":{"status_code":${value}}`;
+  const more = `"usage":{"cost_in_usd_ticks":${value},"completion_tokens":${value},"output_tokens":${value},"total_seconds":${value}},"base_resp":{"status_code":${value}}`;
   return `{${own},"error":${error},"images":[${file}],"final_unit_deduction":${value},${lists},${more}`;
 }
 
@@ -100,6 +101,7 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
   minimax: ['succeeded', 'failed'],
   kling: ['succeed', 'failed'],
   'openai-videos': ['completed', 'failed'],
+  xai: ['done', 'failed'],
 };
 
 type Body = readonly [what: string, status: number, body: string | Buffer];
@@ -123,8 +125,13 @@ function endings(state: string): readonly Body[] {
     const task = `"task":{"status":"${state}","content":{"url":${value}},"usage":{"total_seconds":${value}}}`;
     const data = `"data":{"task_status":"${state}","final_unit_deduction":${value},"task_result":{"videos":[{"url":${value}}]}}`;
     const named = `"id":"job_1","status":"${state}","done":true,"code":0,"content":{"video_url":${value}}`;
+    const video = `"video":{"url":${value},"respect_moderation":${value}}`;
     const steps = `"steps":[{"type":"model_output","content":[{"type":"video","uri":${value},"data":${value}}]}]`;
-    return [`${what} in a job that is ${state}`, 200, `${everywhere(value)},${named},${steps},${task},${data}}`];
+    return [
+      `${what} in a job that is ${state}`,
+      200,
+      `${everywhere(value)},${named},${video},${steps},${task},${data}}`,
+    ];
   });
 }
 

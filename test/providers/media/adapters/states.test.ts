@@ -22,6 +22,7 @@ const APIS: Readonly<Record<string, readonly [string, (word: unknown) => object,
   minimax: ['job_1', (status) => ({ task: { status } }), ['queued', 'running']],
   'openai-videos': ['job_1', (status) => ({ id: 'job_1', status }), ['queued', 'in_progress', 'NOT_START', 'RUNNING']],
   replicate: ['job_1', (status) => ({ status }), ['starting', 'processing']],
+  xai: ['job_1', (status) => ({ status }), ['pending']],
 };
 
 describe('the state of a job at a vendor', () => {
