@@ -13,6 +13,8 @@ import {
   type TextEntry,
   type TextRouteEntry,
   type VideoEntry,
+  type VoiceEntry,
+  type VoiceRouteEntry,
   catalogueSchema,
 } from './schema.ts';
 import { IMAGE_CHOICES } from '../domain/image-choices.ts';
@@ -34,7 +36,7 @@ import {
 import { findParameterFaults, toPriceModifiers } from './parameters.ts';
 import { checkAgainst, type Checked } from './schema-findings.ts';
 import { EMBEDDINGS } from '../domain/policy.ts';
-import { toCostPricing, toEmbeddingsPricing, toTextPricing } from './text-pricing.ts';
+import { countsTokens, toCostPricing, toEmbeddingsPricing, toTextPricing, toVoicePricing } from './text-pricing.ts';
 import { type UncheckedModel, readUncheckedModels } from './unchecked-models.ts';
 import type { Catalogue, ImageModel, MediaModelBase, TextModel, TextRoute, VideoModel } from './types.ts';
 
@@ -52,6 +54,7 @@ const NO_TEXT: NonNullable<CatalogueFile['text']> = {
   claude_style_prefixes: [],
   families: [],
   embeddings: [],
+  voice: [],
 };
 
 /** The catalogue file in this folder. */
@@ -130,6 +133,7 @@ function buildCatalogue({ version, media, text = NO_TEXT }: CatalogueFile): Cata
     textModels: byId([
       ...text.families.flatMap((family) => family.models.map((entry) => toTextModel(family, entry, text))),
       ...text.embeddings.map((entry) => toEmbeddingsModel(entry, text)),
+      ...text.voice.map((entry) => toVoiceModel(entry, text)),
     ]),
     claudeStylePrefixes: text.claude_style_prefixes,
   };
@@ -300,6 +304,37 @@ function toEmbeddingsModel(
     formats: [EMBEDDINGS_NAME],
     routes: readRoutes(routesOf(entry), toRoute),
     pricing: toEmbeddingsPricing(entry.prices),
+  };
+}
+
+const VOICE_FAMILY = 'voice';
+
+/** A price without tokens counts none. */
+function toVoiceModel(
+  entry: VoiceEntry,
+  { assumed_context_tokens, assumed_max_output_tokens, media_tokens }: NonNullable<CatalogueFile['text']>,
+): TextModel {
+  const toRoute = ({ cost, ...written }: VoiceRouteEntry, index: number): TextRoute => ({
+    ...toTextRoute(written, index, entry.id),
+    ...(cost !== undefined && { cost: toVoicePricing(cost) }),
+  });
+  const hasTokens = countsTokens(entry.prices ?? {});
+  const outputTokenLimit = hasTokens ? (entry.max_output_tokens ?? assumed_max_output_tokens) : 0;
+  return {
+    ...toSoldText(entry),
+    family: VOICE_FAMILY,
+    maxOutputTokens: entry.max_output_tokens,
+    maxInputTokens: hasTokens ? (entry.context_tokens ?? assumed_context_tokens) : 0,
+    outputTokenLimit,
+    assumedOutputTokens: outputTokenLimit,
+    mediaTokens: media_tokens,
+    reasoning: false,
+    reasoningEfforts: [],
+    responsesFields: [],
+    compatibility: 'full',
+    formats: entry.formats,
+    routes: readRoutes(routesOf(entry), toRoute),
+    pricing: toVoicePricing(entry.prices),
   };
 }
 

@@ -16,7 +16,14 @@ import {
 import type { PicoUsd } from '../domain/money.ts';
 import { assertExactMediaPricing, parseFactor, parseTextPrice, type TextPriceName } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
-import { UPSTREAM_FORMAT_NAMES, WIRE_FORMAT_NAMES, type WireFormatName } from '../domain/wire-format-name.ts';
+import { SPEECH_FORMATS } from '../domain/speech-format.ts';
+import {
+  type SingleFormatName,
+  UPSTREAM_FORMAT_NAMES,
+  type UpstreamFormatName,
+  WIRE_FORMAT_NAMES,
+  type WireFormatName,
+} from '../domain/wire-format-name.ts';
 import { ANSWER_TIMEOUT_FIELDS, type AnswerTimeouts, type AnswerTimeoutsEntry } from './answer-timeouts.ts';
 import {
   PARAMETER_KEYS,
@@ -30,6 +37,7 @@ import {
   type CostEntry,
   type InputPriceEntry,
   type PricingEntry,
+  type VoicePricesEntry,
   WEEKDAYS,
   toCostPricing,
   toTextPricing,
@@ -62,6 +70,7 @@ export interface CatalogueFile {
     readonly claude_style_prefixes: readonly string[];
     readonly families: readonly FamilyEntry[];
     readonly embeddings: readonly EmbeddingsEntry[];
+    readonly voice: readonly VoiceEntry[];
   };
 }
 
@@ -140,6 +149,25 @@ export interface EmbeddingsEntry extends SoldText, Routed<EmbeddingsRouteEntry> 
 
 export interface EmbeddingsRouteEntry extends Omit<TextRouteEntry, 'cost'> {
   readonly cost?: InputPriceEntry;
+}
+
+/** The formats of models that speak or listen. */
+const VOICE_FORMATS = ['speech', 'transcriptions', 'translations'] as const satisfies readonly SingleFormatName[];
+/** The formats of upstreams that have voice. */
+const VOICE_UPSTREAM_FORMATS = [
+  'chat-completions',
+  'generate-content',
+] as const satisfies readonly UpstreamFormatName[];
+
+export interface VoiceEntry extends SoldText, Routed<VoiceRouteEntry> {
+  readonly max_output_tokens: number | null;
+  readonly formats: readonly (typeof VOICE_FORMATS)[number][];
+  /** Absent on a free model. */
+  readonly prices?: VoicePricesEntry;
+}
+
+export interface VoiceRouteEntry extends Omit<TextRouteEntry, 'cost'> {
+  readonly cost?: VoicePricesEntry;
 }
 
 /** One of the values listed in a sibling field. */
@@ -335,6 +363,38 @@ const embeddingsModel = Joi.object<EmbeddingsEntry>({
   .xor('prices', 'free')
   .xor('route', 'routes');
 
+const voicePrices = Joi.object({
+  input: textPrice('input').optional(),
+  output: textPrice('output').optional(),
+  audio_input: textPrice('audio_input').optional(),
+  audio_output: textPrice('audio_output').optional(),
+  character: textPrice('character').optional(),
+  audio_second: textPrice('audio_second').optional(),
+}).min(1);
+const voiceRoute = Joi.object({
+  ...routeKeys,
+  format: Joi.valid(...VOICE_UPSTREAM_FORMATS).required(),
+  audio_formats: Joi.array()
+    .items(Joi.valid(...SPEECH_FORMATS))
+    .unique()
+    .min(1),
+  cost: voicePrices,
+});
+
+const voiceModel = Joi.object<VoiceEntry>({
+  ...soldText,
+  max_output_tokens: published,
+  formats: Joi.array()
+    .items(Joi.valid(...VOICE_FORMATS))
+    .unique()
+    .min(1)
+    .required(),
+  ...routed(voiceRoute),
+  prices: voicePrices,
+})
+  .xor('prices', 'free')
+  .xor('route', 'routes');
+
 /** Every error message names the path of the field. */
 export const catalogueSchema = Joi.object<CatalogueFile>({
   version: name.required(),
@@ -368,6 +428,7 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
       .unique('family')
       .required(),
     embeddings: Joi.array().items(embeddingsModel).default([]),
+    voice: Joi.array().items(voiceModel).default([]),
   }),
 })
   .required()

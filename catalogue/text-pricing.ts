@@ -64,6 +64,28 @@ export function toEmbeddingsPricing({ input }: InputPriceEntry = FREE): TextPric
   return toTextPricing({ prices, tiers: [], peaks: [] });
 }
 
+/** The price of voice: any of its parts, but at least one. */
+export type VoicePricesEntry = Partial<Omit<TokenPricesEntry, 'cached_input' | 'cache_write' | 'cache_write_1h'>>;
+
+/**
+ * Whatever the upstream reports as cached costs as much as other input. Tokens that it does not report as audio cost as
+ * much as audio, unless they have a price of their own.
+ */
+export function toVoicePricing({ input: text, output: words, ...voice }: VoicePricesEntry = {}): TextPricing {
+  const [input, output] = [text ?? voice.audio_input ?? 0n, words ?? voice.audio_output ?? 0n];
+  const cached = { cached_input: input, cache_write: input, cache_write_1h: input };
+  return toTextPricing({
+    prices: { input, output, ...cached, ...voice, cached_audio_input: voice.audio_input ?? input },
+    tiers: [],
+    peaks: [],
+  });
+}
+
+/** Whether the price depends on tokens, not only on characters or seconds. */
+export function countsTokens({ input, output, audio_input, audio_output }: VoicePricesEntry): boolean {
+  return [input, output, audio_input, audio_output].some((price) => price !== undefined && price > 0n);
+}
+
 /** @throws RangeError if a price times its factors would not be exact */
 export function toTextPricing(entry: PricingEntry): TextPricing {
   const prices = entry.prices ?? FREE;

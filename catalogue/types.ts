@@ -6,6 +6,7 @@ import type { ImageTier } from '../domain/image-size.ts';
 import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
 import type { ModelParameters } from '../domain/model-parameters.ts';
 import type { MediaPricing, TextPricing } from '../domain/pricing.ts';
+import type { SpeechFormat } from '../domain/speech-format.ts';
 import type { TextTerms } from '../domain/text-price.ts';
 import type { RequestFormatName, UpstreamFormatName } from '../domain/wire-format-name.ts';
 import type { AnswerTimeouts } from './answer-timeouts.ts';
@@ -93,6 +94,8 @@ export interface TextRoute extends AnswerTimeouts {
   readonly drop?: readonly string[];
   readonly set?: JsonObject;
   readonly rename?: Readonly<Record<string, string>>;
+  /** The formats in which the upstream can speak; those of its wire format by default. */
+  readonly audioFormats?: readonly SpeechFormat[];
   /** The cost at the upstream; unknown by default. */
   readonly cost?: TextPricing;
 }

@@ -23,9 +23,11 @@ export function readUncheckedModels(document: unknown): readonly UncheckedModel[
     ...mediaModels('video', ['media', 'videos'], objectAt(media)['videos']),
     ...mediaModels('image', ['media', 'images'], objectAt(media)['images']),
     ...itemsOf(objectAt(text)['families'], ['text', 'families']).flatMap(textModels),
-    ...itemsOf(objectAt(text)['embeddings'], ['text', 'embeddings']).map((model) => {
-      return { ...model, kind: 'text' as const, routes: routesOf(model) };
-    }),
+    ...['embeddings', 'voice'].flatMap((list) =>
+      itemsOf(objectAt(text)[list], ['text', list]).map((model) => {
+        return { ...model, kind: 'text' as const, routes: routesOf(model) };
+      }),
+    ),
   ];
 }
 

@@ -64,6 +64,9 @@ export const RESPONSES = {
 /** Contract 4.8.5. */
 export const EMBEDDINGS = { maxInputs: 2_048, maxDimensions: 65_536 };
 
+/** Contract 4.8.6. */
+export const VOICE = { maxCharacters: 4_096, maxFileBytes: 100 * MIB };
+
 /** Dual control: how long a correction waits for its approval, and over how long one person's amounts add up. */
 export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };
 

@@ -230,10 +230,13 @@ export function priceConsumption(
 
 /** The reported counts of a call, clamped; null where nothing was reported. */
 function reportedTokens(estimate: TextEstimate, bound: number | null, { usage, choiceCount }: CallConsumption) {
+  const { maxInputTokens } = estimate.model;
+  const maxOutput = outputTokenLimit(estimate, bound, choiceCount);
+  // The price of voice may have no tokens, of which none are reported then.
   return {
     usage,
-    input: clampCount(usage?.inputTotal, estimate.model.maxInputTokens),
-    output: clampCount(usage?.outputTotal, outputTokenLimit(estimate, bound, choiceCount)),
+    input: maxInputTokens === 0 ? 0 : clampCount(usage?.inputTotal, maxInputTokens),
+    output: maxOutput === 0 ? 0 : clampCount(usage?.outputTotal, maxOutput),
   };
 }
 

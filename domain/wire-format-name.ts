@@ -3,8 +3,13 @@ export const WIRE_FORMAT_NAMES = ['chat-completions', 'responses', 'messages', '
 
 export type WireFormatName = (typeof WIRE_FORMAT_NAMES)[number];
 
-/** The kinds of requests to a text model: for an answer in one of the formats, or embeddings (contract 4.8.5). */
-export const REQUEST_FORMAT_NAMES = [...WIRE_FORMAT_NAMES, 'embeddings'] as const;
+/** The kinds of requests with one form for all clients: embeddings (contract 4.8.5) and voice (contract 4.8.6). */
+export const SINGLE_FORMAT_NAMES = ['embeddings', 'speech', 'transcriptions', 'translations'] as const;
+
+export type SingleFormatName = (typeof SINGLE_FORMAT_NAMES)[number];
+
+/** The kinds of requests to a text model. */
+export const REQUEST_FORMAT_NAMES = [...WIRE_FORMAT_NAMES, ...SINGLE_FORMAT_NAMES] as const;
 
 export type RequestFormatName = (typeof REQUEST_FORMAT_NAMES)[number];
 

@@ -6,6 +6,7 @@
  * it.
  */
 import type { JsonObject } from '../domain/json.ts';
+import type { SpeechFormat } from '../domain/speech-format.ts';
 import { type ReportedUsage, usageOf } from '../domain/text-tokens.ts';
 
 // ---------------------------------------------------------------------------------------------------------- requests
@@ -203,6 +204,7 @@ export interface TextRequest extends Cacheable {
   readonly chatFields?: JsonObject | undefined;
   /** Embeddings only, whose texts are the parts of one turn. */
   readonly embeddings?: EmbeddingsOptions | undefined;
+  readonly speech?: SpeechOptions | undefined;
 }
 
 /** The inputs of an embeddings request, and the encoding of its answer. */
@@ -215,6 +217,20 @@ export interface EmbeddingsOptions {
   readonly shape: 'list' | 'embedding' | 'embeddings';
   /** The request for the upstream, with the client's name for the model. */
   readonly sent: JsonObject;
+}
+
+/** A request to speak a text. */
+export interface SpeechOptions {
+  readonly text: string;
+  /** In code points. */
+  readonly characters: number;
+  readonly voice: string | { readonly id: string };
+  readonly instructions: string | undefined;
+  /** 1 is the usual pace. */
+  readonly speed: number | undefined;
+  readonly audioFormat: SpeechFormat;
+  /** Whether the client gets server-sent events instead of the bytes of a file. */
+  readonly asEvents: boolean;
 }
 
 // ----------------------------------------------------------------------------------------------------------- answers

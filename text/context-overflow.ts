@@ -95,6 +95,9 @@ const CHAT_WORDS: Words = {
 const WORDS: Readonly<Record<RequestFormatName, Words>> = {
   'chat-completions': CHAT_WORDS,
   embeddings: CHAT_WORDS,
+  speech: CHAT_WORDS,
+  transcriptions: CHAT_WORDS,
+  translations: CHAT_WORDS,
   responses: {
     counted: (input, limit) =>
       `Your input exceeds the context window of this model (${input} tokens > ${limit} maximum). Please adjust your input and try again.`,

@@ -27,8 +27,13 @@ export class Meter {
   finished = false;
   /** Text, reasoning and tool arguments so far, for an estimate in case no usage is reported. */
   readonly #output = new TokenCounter();
-  /** The part of it that came after the last report of output tokens. */
+  /** Estimated tokens and bytes of audio so far. */
+  #audioTokens = 0;
+  #audioLength = 0;
+  /** The part of the output that came after the last report of output tokens. */
   #unreportedLength = 0;
+  /** Seconds of spoken or transcribed audio so far, rounded up when they are charged. */
+  audioSeconds = 0;
   readonly #charge: (consumption: Consumption) => Usage;
 
   /** @param charge the usage that a complete answer is charged for; what the upstream reported by default */
@@ -41,9 +46,9 @@ export class Meter {
     return this.#unreportedLength > 0;
   }
 
-  /** UTF-16 units of output so far. */
+  /** UTF-16 units of text, and bytes of audio, so far. */
   get outputLength(): number {
-    return this.#output.length;
+    return this.#output.length + this.#audioLength;
   }
 
   /** Records an event as received. Keep-alives do not count. */
@@ -61,6 +66,15 @@ export class Meter {
     }
   }
 
+  /** Records audio as received. @param tokens an estimate, in case the upstream reports none */
+  seeAudio({ length, tokens }: { readonly length: number; readonly tokens: number }): void {
+    this.heard = true;
+    this.hasStarted = true;
+    this.#audioTokens += tokens;
+    this.#audioLength += length;
+    this.#unreportedLength += length;
+  }
+
   /** Whether an upstream may bill the answer so far: it reported usage, or sent output. */
   get hasUsed(): boolean {
     return this.outputLength > 0 || this.consumption(false).usage !== null;
@@ -68,7 +82,7 @@ export class Meter {
 
   /** The estimated tokens of the output that passed. */
   countSeenTokens(): number {
-    return this.#output.count();
+    return this.#output.count() + Math.ceil(this.#audioTokens);
   }
 
   /** The output tokens so far: the reported count plus an estimate of the later output, but at least the counted output. */

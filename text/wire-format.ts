@@ -5,7 +5,7 @@
 import type { Compatibility } from '../domain/compatibility.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
-import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
+import type { SingleFormatName, UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
 import type { Setting, StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
 import type { SchemaLimits, SchemaNames } from './fit-schemas.ts';
 import type { SignaturePlaces } from './signatures.ts';
@@ -226,9 +226,9 @@ export interface WireFormat extends UpstreamHalf {
   readonly upstream: ForwardedFormat;
 }
 
-/** The body of a request for embeddings, which has the same form for all clients. */
-export interface EmbeddingsFormat {
-  readonly name: 'embeddings';
+/** A kind of request that has one form for all clients: for embeddings and for voice. */
+export interface SingleFormat {
+  readonly name: SingleFormatName;
   readonly client: RequestFormat;
 }
 

@@ -28,7 +28,10 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   [/^\/v1\/(?:completions|edits|complete|engines)(?:\/|$)/, TEXT],
   [/^\/v1\/chat\/completions\/.|^\/v1\/responses\/./, HISTORY],
   [/^\/v1\/(?:assistants|threads|conversations|chatkit)(?:\/|$)|^\/v1(?:beta)?\/interactions/, HISTORY],
-  [/^\/v1\/audio\//, 'Genway neither synthesizes nor transcribes speech. GET /v1/models lists the models.'],
+  [
+    /^\/v1\/audio\//,
+    'Genway does not transcribe speech. POST /v1/audio/speech speaks texts. GET /v1/models lists the models.',
+  ],
   [/^\/v1\/(?:messages\/)?batches(?:\/|$)|:batch\w+$/, EACH],
   [/^\/v1\/(?:fine_tuning|fine-tunes|trainings|evals|graders)(?:\/|$)|^\/v1(?:beta)?\/tunedModels/, MODELS],
   [

@@ -6,6 +6,7 @@ import { READ_REQUEST as READ_CHAT_REQUEST } from '../../text/chat-completions/r
 import { readRequest as readEmbeddingsRequest } from '../../text/embeddings/request-shape.ts';
 import { readBatchEmbedContents, readEmbedContent } from '../../text/embeddings/native.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../text/generate-content/request-shape.ts';
+import { readRequest as readSpeechRequest } from '../../text/voice/speech.ts';
 import { REQUEST_SCHEMA as MESSAGES_REQUEST } from '../../text/messages/request-shape.ts';
 import { READ_REQUEST as READ_RESPONSES_REQUEST } from '../../text/responses/request-shape.ts';
 
@@ -18,6 +19,7 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
     MessagesRequest: messagesRequest,
     MessagesCount: { ...messagesRequest, required: ['model', 'messages'] },
     EmbeddingsRequest: withModels(readEmbeddingsRequest.schema, modelOn('embeddings', catalogue)),
+    SpeechRequest: withModels(readSpeechRequest.schema, modelOn('speech', catalogue)),
     EmbedContentRequest: readEmbedContent.schema,
     BatchEmbedContentsRequest: readBatchEmbedContents.schema,
     GenerateContentRequest: READ_NATIVE_REQUEST.full.schema,

@@ -4,9 +4,11 @@ import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextHold } from '../../db/text-money/billing.ts';
 import { BODIES } from '../../domain/policy.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import type { TextRequest } from '../../text/canonical.ts';
 import { readObject } from '../../text/read.ts';
+import { maxSpeechSeconds } from '../../text/voice/speech.ts';
 import { hasCacheMarks } from '../../text/turns.ts';
-import type { EmbeddingsFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
+import type { SingleFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
 import { withPrices } from '../money/customer-prices.ts';
 import { maxInputTokens, mayHaveAudio } from './bound-input.ts';
 import { checkEarly, isLarge } from './check-early.ts';
@@ -23,7 +25,7 @@ import { mayRefer, storedMinutesOf } from './stored-responses.ts';
 export interface IncomingTextRequest {
   readonly context: ClientExchange;
   readonly caller: Caller;
-  readonly format: WireFormat | EmbeddingsFormat;
+  readonly format: WireFormat | SingleFormat;
   /** The parts of the request that the path contains, if any. */
   readonly parseContext: ParseContext;
   /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
@@ -84,12 +86,12 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
     startedAtMs,
     estimateInputTokens: inputTokenEstimate(request),
     maxInputTokens: maxInputTokens(request, body, model),
-    maxOutputTokens: request.sampling.maxOutputTokens ?? null,
+    maxOutputTokens: maxOutputTokensOf(request, model),
     isCachedFor1h: hasCacheMarks(request, '1h'),
     hasAudioInput: mayHaveAudio(request),
-    hasAudioOutput: false,
-    characters: 0,
-    audioSeconds: 0,
+    hasAudioOutput: request.speech !== undefined,
+    characters: request.speech?.characters ?? 0,
+    audioSeconds: maxAudioSeconds(request, model),
     choiceCount: request.sampling.choiceCount ?? 1,
     callCount: maxCallCount(model, request),
   });
@@ -103,6 +105,19 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
   };
   const store = isStored ? (response: JsonObject) => services.responses.store(storing, response) : null;
   return { context, caller, format, streamsArray, requestId, startedAtMs, timedFromMs, read, model, hold, store };
+}
+
+/** The request's own bound. That of voice applies up to the model's limit, and is 0 where tokens have no price. */
+function maxOutputTokensOf({ sampling, speech }: TextRequest, { outputTokenLimit }: TextModel): number | null {
+  const { maxOutputTokens = null } = sampling;
+  return speech === undefined || maxOutputTokens === null
+    ? maxOutputTokens
+    : Math.min(maxOutputTokens, outputTokenLimit);
+}
+
+/** The most seconds of audio to charge for, where seconds have a price. */
+function maxAudioSeconds({ speech }: TextRequest, { pricing }: TextModel): number {
+  return speech === undefined || pricing.rates.audioSecond === 0n ? 0 : maxSpeechSeconds(speech);
 }
 
 /** Reads the body. Refuses a large one before parsing it, if its model or account would refuse it later. */

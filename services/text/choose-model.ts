@@ -9,7 +9,12 @@ import { unusedFields } from '../../text/unused-fields.ts';
 import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
 import type { Compatibility } from '../../domain/compatibility.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import type { RequestFormatName, WireFormatName } from '../../domain/wire-format-name.ts';
+import {
+  type RequestFormatName,
+  SINGLE_FORMAT_NAMES,
+  type SingleFormatName,
+  type WireFormatName,
+} from '../../domain/wire-format-name.ts';
 
 /** Fields of the responses format that only some families support: contract 4.8.2. */
 const FIELDS_OF_SOME_FAMILIES = ['reasoning', 'text'];
@@ -19,6 +24,12 @@ const EFFORT_FIELD: Readonly<Record<WireFormatName, string>> = {
   responses: 'reasoning.effort',
   messages: 'output_config.effort',
   'generate-content': 'generationConfig.thinkingConfig',
+};
+const PATHS: Readonly<Record<SingleFormatName, string>> = {
+  embeddings: '/v1/embeddings',
+  speech: '/v1/audio/speech',
+  transcriptions: '/v1/audio/transcriptions',
+  translations: '/v1/audio/translations',
 };
 /** No id of the catalogue is longer, so an error message shows only this many characters. */
 const MAX_SHOWN_ID = 100;
@@ -48,7 +59,7 @@ export function chooseModel(
   catalogue: Catalogue,
 ): ChosenModel {
   const model = findModel(format, request.model, key, catalogue);
-  if (format === 'embeddings') return { model, request };
+  if (isSingle(format)) return { model, request };
   if (model.compatibility === 'full') {
     const offered = withOfferedEffort(request, model);
     const isDropped = request.reasoningEffort !== undefined && offered.reasoningEffort === undefined;
@@ -103,10 +114,19 @@ function checkEffort(format: WireFormatName, { reasoningEffort }: TextRequest, m
   throw badRequest(`"${EFFORT_FIELD[format]}" must be one of: [${model.reasoningEfforts.join(' ')}]`);
 }
 
+function isSingle(format: RequestFormatName): format is SingleFormatName {
+  return SINGLE_FORMAT_NAMES.some((name) => name === format);
+}
+
 function notServed({ id, formats }: TextModel, format: RequestFormatName): ServiceError {
   if (format === 'embeddings') return noEmbeddingsError();
-  if (formats.includes('embeddings'))
-    return notFound(`The model ${id} only creates embeddings: use POST /v1/embeddings.`);
+  if (isSingle(format)) {
+    return notFound(
+      `The model ${id} has no ${format}. Use a model that GET /v1/models lists with "${format}" in "formats".`,
+    );
+  }
+  const [own] = formats.filter(isSingle);
+  if (own !== undefined) return notFound(`The model ${id} has only ${formats.join(' and ')}: use POST ${PATHS[own]}.`);
   return notFound(`The model ${id} is not served in the ${format} format.`);
 }
 

@@ -4,6 +4,8 @@ import type { ServerResponse } from 'node:http';
 /** A whole event, as text or as the upstream's bytes; it may be a comment. */
 export type Piece = string | Uint8Array;
 
+export const EVENT_STREAM_TYPE = 'text/event-stream; charset=utf-8';
+
 const COLON = 0x3a;
 
 export interface ClientStreamOptions {

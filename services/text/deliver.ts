@@ -326,7 +326,7 @@ function outcomeOf(
   const ending = endOf(failure, meter, choiceCount);
   const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
   const { status, errorCode } = endingOf(progress, failure);
-  const { usage, countedOutputTokens } = countsOf(meter, ending);
+  const { usage, countedOutputTokens, audioSeconds } = countsOf(meter, ending);
   // The request's own row does not have the usage of such an answer.
   if (status === 'failed' || !isNamed) for (const failed of [meter, ...others]) keepFailed(progress, failed);
   const outcome = {
@@ -334,6 +334,7 @@ function outcomeOf(
     errorCode,
     usage,
     countedOutputTokens,
+    audioSeconds,
     upstream: isNamed ? { provider: route.provider, format: route.format, model: route.model } : null,
     latencyMs: performance.now() - timedFromMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - timedFromMs,
@@ -387,14 +388,24 @@ function endingOf(progress: Progress, failure: Error | null): Pick<TextOutcome, 
 /** More than any request may use: the hold limits the charge. */
 const MORE_THAN_ANY_HOLD = Number.MAX_SAFE_INTEGER;
 
-function countsOf(meter: Meter, ending: AbandonReason | null): Pick<TextOutcome, 'usage' | 'countedOutputTokens'> {
+function countsOf(
+  meter: Meter,
+  ending: AbandonReason | null,
+): Pick<TextOutcome, 'usage' | 'countedOutputTokens' | 'audioSeconds'> {
+  const audioSeconds = Math.ceil(meter.audioSeconds);
   const { usage, countedOutputTokens } = meter.consumption(meter.finished);
   // An upstream that has not finished may have generated anything by now, most of it hidden.
-  if (ending === 'unfinished') return { usage, countedOutputTokens: MORE_THAN_ANY_HOLD };
-  if (ending === 'cut') {
-    return { usage: usage && { ...usage, outputTotal: null }, countedOutputTokens: meter.countSeenTokens() };
+  if (ending === 'unfinished') {
+    return { usage, countedOutputTokens: MORE_THAN_ANY_HOLD, audioSeconds: MORE_THAN_ANY_HOLD };
   }
-  return { usage, countedOutputTokens };
+  if (ending === 'cut') {
+    return {
+      usage: usage && { ...usage, outputTotal: null },
+      countedOutputTokens: meter.countSeenTokens(),
+      audioSeconds,
+    };
+  }
+  return { usage, countedOutputTokens, audioSeconds };
 }
 
 /** Failures of upstreams are already in the log, one line per attempt. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { PreparedRequest } from '../../providers/text/attempt.ts';
 import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
-import type { TextRequest } from '../../text/canonical.ts';
+import type { SpeechOptions, TextRequest } from '../../text/canonical.ts';
 import { buildEmbeddingsRequest } from '../../text/embeddings/index.ts';
 import { streamVectors } from '../../text/embeddings/read-answer.ts';
 import {
@@ -24,16 +24,18 @@ import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import { runStage, type Stage } from '../../text/stage.ts';
 import { adaptBody, namesForClient } from '../../text/route-fields.ts';
+import { buildSpeechRequest } from '../../text/voice/speech.ts';
+import { readSpeech, SPEECH_TYPES, splitSpeech } from '../../text/voice/speech-answer.ts';
 import { isOutputConverted } from '../../text/structured-output.ts';
 import { findFieldsUnusedAfterConversion, findFieldsUnusedWhenForwarded } from '../../text/unused-fields.ts';
 import type {
-  EmbeddingsFormat,
+  SingleFormat,
   RenderContext,
   UpstreamOptions,
   UpstreamRequest,
   WireFormat,
 } from '../../text/wire-format.ts';
-import type { Piece } from './client-stream.ts';
+import { EVENT_STREAM_TYPE, type Piece } from './client-stream.ts';
 import { estimateInputTokens } from './estimate-tokens.ts';
 
 export interface Exchange extends PreparedRequest {
@@ -52,6 +54,8 @@ export interface Exchange extends PreparedRequest {
   readonly readStream: () => Stage<Frame, Piece>;
   /** Reads an answer that the upstream sends whole although it should stream, or the reverse; null for embeddings. */
   readonly unexpected: UnexpectedAnswer | null;
+  /** The content type of the answer to the client; that of the format by default. */
+  readonly contentType?: string;
   /** Resolves when what was read of the answer is stored; null or absent if nothing is to be stored. */
   readonly stored?: () => Promise<void> | null;
 }
@@ -65,10 +69,10 @@ interface UnexpectedAnswer {
 
 /** A request as sent and as understood. */
 export interface ReadRequest {
-  readonly format: WireFormat | EmbeddingsFormat;
+  readonly format: WireFormat | SingleFormat;
   readonly body: JsonObject;
   readonly request: TextRequest;
-  readonly model: Pick<TextModel, 'reasoning' | 'compatibility'>;
+  readonly model: Pick<TextModel, 'reasoning' | 'compatibility' | 'outputTokenLimit'>;
   /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
   readonly streamsArray: boolean;
 }
@@ -125,7 +129,7 @@ export function planExchange(
 ): Exchange {
   const upstream = FORMATS[route.format];
   const { maxTokensField, chatFields, structuredOutput, checkOutput, autoCache } = route;
-  const { reasoning: reasons, compatibility } = model;
+  const { reasoning: reasons, compatibility, outputTokenLimit } = model;
   const options = {
     model: route.model,
     apiKey,
@@ -138,7 +142,11 @@ export function planExchange(
     checkOutput,
     autoCache,
   };
-  if (format.name === 'embeddings') return planEmbeddings(request, options, meter);
+  if (!('upstream' in format)) {
+    return request.speech === undefined
+      ? planEmbeddings(request, options, meter)
+      : planSpeech(request.speech, route, options, meter, outputTokenLimit > 0);
+  }
   const adapted = (upstreamRequest: UpstreamRequest): UpstreamRequest & { readonly unused: readonly string[] } => {
     const { body: sent, unused } = adaptBody(upstreamRequest.body, route);
     return { ...upstreamRequest, body: sent, unused: namesForClient(format, FORMATS[route.format], unused) };
@@ -204,6 +212,27 @@ function planEmbeddings({ model, embeddings }: TextRequest, options: UpstreamOpt
     splitStream: framePieces,
     readStream,
     unexpected: null,
+  };
+}
+
+/** @param reportsTokens whether the price depends on tokens, which upstreams report only in events */
+function planSpeech(
+  speech: SpeechOptions,
+  route: TextRoute,
+  options: UpstreamOptions,
+  meter: Meter,
+  reportsTokens: boolean,
+): Exchange {
+  const readStream = (): Stage<Frame, Piece> => readSpeech(speech, meter);
+  return {
+    meter,
+    unusedFields: [],
+    upstreamRequest: buildSpeechRequest(speech, route, options, reportsTokens),
+    readResult: async () => null,
+    splitStream: splitSpeech,
+    readStream,
+    unexpected: null,
+    contentType: speech.asEvents ? EVENT_STREAM_TYPE : SPEECH_TYPES[speech.audioFormat],
   };
 }
 

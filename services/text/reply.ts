@@ -9,7 +9,7 @@ import { byteLengthOf, writeJson, type WrittenJson } from '../../text/json/write
 import type { Stage } from '../../text/stage.ts';
 import { AnswerTooLongError } from '../../text/upstream-errors.ts';
 import type { AdmittedCall } from './admit.ts';
-import { ClientStream, type Piece } from './client-stream.ts';
+import { ClientStream, EVENT_STREAM_TYPE, type Piece } from './client-stream.ts';
 import { type Exchange, renderContextOf } from './exchange.ts';
 import type { TextSettings } from './services.ts';
 import { readFrames, StreamReading } from './stream-reading.ts';
@@ -184,7 +184,7 @@ class StreamedReply implements Reply {
 
   async start(answer: Answer, exchange: Exchange): Promise<DrainAnswer> {
     // Keep-alives start with the first answer, even if another upstream answers in the end.
-    this.#stream ??= this.#open();
+    this.#stream ??= this.#open(exchange);
     const { unexpected, meter } = exchange;
     if (unexpected !== null && !answer.isEventStream && (await answer.startsWithJson())) {
       meter.heard = true;
@@ -239,11 +239,11 @@ class StreamedReply implements Reply {
     await stream.send(pieces);
   }
 
-  #open(): ClientStream {
+  #open({ contentType: own }: Exchange): ClientStream {
     const { context, format, streamsArray } = this.#call;
     const { keepAliveFrame } = format.client;
     const isJson = streamsArray || format.name === 'embeddings';
-    const contentType = isJson ? JSON_TYPE : 'text/event-stream; charset=utf-8';
+    const contentType = own ?? (isJson ? JSON_TYPE : EVENT_STREAM_TYPE);
     context.respond = false;
     return new ClientStream(context.res, { contentType, keepAliveFrame, ...this.#settings });
   }

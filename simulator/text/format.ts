@@ -41,6 +41,8 @@ export interface FailedAnswer {
 /** One request and the ways to answer it. */
 export interface Exchange {
   readonly conversation: Conversation;
+  /** Present if the stream is a file instead of events: its parts have one character for each byte. */
+  readonly file?: { readonly contentType: string };
   renderWhole(script: Script): object;
   renderStream(script: Script): StreamedAnswer;
 }

@@ -8,6 +8,7 @@ export class PacedWriter {
   readonly #response: ServerResponse;
   readonly #notes: Record<string, unknown>;
   #buffer = '';
+  #encoding: BufferEncoding = 'utf8';
   #chunks = 0;
   #closed = false;
   #dropped = false;
@@ -32,7 +33,8 @@ export class PacedWriter {
     return !this.#closed;
   }
 
-  start(status: number, headers: Readonly<Record<string, string>>): void {
+  start(status: number, headers: Readonly<Record<string, string>>, encoding: BufferEncoding = 'utf8'): void {
+    this.#encoding = encoding;
     this.#response.writeHead(status, headers);
   }
 
@@ -60,7 +62,7 @@ export class PacedWriter {
     const text = this.#buffer;
     this.#buffer = '';
     if (text === '' || this.#closed) return;
-    const hasRoom = this.#response.write(text);
+    const hasRoom = this.#response.write(text, this.#encoding);
     this.#notes['chunks'] = this.#chunks;
     if (!hasRoom) await this.#sleep();
   }
@@ -76,7 +78,7 @@ export class PacedWriter {
 
   end(): void {
     this.#notes['chunks'] = this.#chunks;
-    this.#response.end(this.#buffer);
+    this.#response.end(this.#buffer, this.#encoding);
   }
 
   /** Breaks off the connection after what was added. */

@@ -1,6 +1,6 @@
 /**
  * Text generation in four formats, `/v1/chat/completions`, `/v1/responses`, `/v1/messages` and `/v1beta/models/…`, and
- * `/v1/embeddings`.
+ * `/v1/embeddings` and `/v1/audio/speech`.
  */
 import type { ServerResponse } from 'node:http';
 import { BadDirectiveError } from '../directives.ts';
@@ -14,10 +14,11 @@ import { messages } from './messages.ts';
 import { PacedWriter } from './paced-writer.ts';
 import { createPromptCache, type PromptCache } from './prompt-cache.ts';
 import { responses } from './responses.ts';
+import { speech } from './speech.ts';
 import { promptOf, writeScript, type Script } from './script.ts';
 import { sendAnswer, sendFailure } from './send-answer.ts';
 
-const FORMATS: readonly SimulatedFormat[] = [chatCompletions, responses, messages, generateContent, embeddings];
+const FORMATS: readonly SimulatedFormat[] = [chatCompletions, responses, messages, generateContent, embeddings, speech];
 
 /** @param apiKey the credential that clients must send; any is accepted when undefined */
 export function textRoutes(apiKey: string | undefined): readonly Route[] {

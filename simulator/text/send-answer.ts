@@ -18,7 +18,9 @@ export async function sendAnswer(
     return sendFailure(format, faults.failure, isStream, writer);
   }
   if (!isStream) return sendWhole(format, JSON.stringify(exchange.renderWhole(script)), faults, writer);
-  writer.start(200, { ...format.headers(), 'content-type': format.contentTypes.stream, 'cache-control': 'no-cache' });
+  const contentType = exchange.file?.contentType ?? format.contentTypes.stream;
+  const headers = { ...format.headers(), 'content-type': contentType, 'cache-control': 'no-cache' };
+  writer.start(200, headers, exchange.file === undefined ? 'utf8' : 'latin1');
   await sendStream(exchange.renderStream(script), faults, writer);
 }
 

@@ -374,7 +374,7 @@ describe('docs/contract.md', () => {
   it('lists the current text models, with their limits and prices', () => {
     // contract 2.6:3 2.6:4
     const rows = rowsIn('2.6');
-    expect([...rows.keys()].filter((id) => /^(text[c-m]|demo-)/.test(id))).to.have.members([
+    expect([...rows.keys()].filter((id) => /^(text[c-m]|demo-|voice-)/.test(id))).to.have.members([
       ...CATALOGUE.textModels.keys(),
     ]);
     for (const model of CATALOGUE.textModels.values()) {

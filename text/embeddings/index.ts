@@ -6,10 +6,10 @@ import { headersOf } from '../chat-completions/build-request.ts';
 import { renderError } from '../chat-completions/errors.ts';
 import { forwardedFields } from '../fields.ts';
 import { objectOf } from '../upstream-errors.ts';
-import type { EmbeddingsFormat, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
+import type { SingleFormat, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { readRequest } from './request-shape.ts';
 
-export const embeddings: EmbeddingsFormat = {
+export const embeddings: SingleFormat = {
   name: 'embeddings',
   client: {
     keepAliveFrame: null,

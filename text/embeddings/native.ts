@@ -20,7 +20,7 @@ import {
   reader,
   readString,
 } from '../read.ts';
-import type { EmbeddingsFormat, ParseContext } from '../wire-format.ts';
+import type { SingleFormat, ParseContext } from '../wire-format.ts';
 import { embeddings, noEmbeddingsError } from './index.ts';
 
 const PARTS = constrained(arrayOf(closedNativeFields({ text: readString })), { minItems: 1 });
@@ -65,7 +65,7 @@ export const batchEmbedContentsFormat = nativeFormat('embeddings', (body) =>
 function nativeFormat(
   shape: EmbeddingsOptions['shape'],
   readContents: (body: unknown) => readonly Content[],
-): EmbeddingsFormat {
+): SingleFormat {
   const parseRequest = (body: unknown, { address, compatibility }: ParseContext) => {
     // The specification has no such calls: its models answer 404, whatever the body is.
     if (compatibility !== 'full') throw noEmbeddingsError();

@@ -80,8 +80,9 @@ function settingsBesides(config: JsonObject, { reasons }: UpstreamOptions): Json
   });
 }
 
-function addressOf(
-  request: TextRequest,
+/** The address of a call that streams or does not. */
+export function addressOf(
+  request: Pick<TextRequest, 'stream'>,
   { model, apiKey }: UpstreamOptions,
 ): Pick<UpstreamRequest, 'path' | 'headers'> {
   const method = request.stream ? 'streamGenerateContent?alt=sse' : 'generateContent';

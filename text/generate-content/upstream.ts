@@ -198,7 +198,7 @@ function throwIfFailed(response: JsonObject): void {
  * Usage with thinking included in the output. The total is the sum of the prompt, the results of built-in tools, the
  * thinking and the candidates. Some upstreams count the thinking among the candidates, which the total reveals.
  */
-function usageOf(metadata: JsonObject): Usage {
+export function usageOf(metadata: JsonObject): Usage {
   const count = (field: string): number | null => countOf(metadata[field]);
   const prompt = count('promptTokenCount');
   const input = prompt === null ? null : prompt + (count('toolUsePromptTokenCount') ?? 0);

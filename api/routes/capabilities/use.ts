@@ -57,9 +57,9 @@ export async function search(
   return found.slice(0, limit).map(({ model, capability, score }) => ({ ...headOf(model, capability), score }));
 }
 
-/** Omits models of embeddings, since agents cannot use vectors. */
+/** Omits models of embeddings and voice, which have no answer in words. */
 function capabilitiesIn({ catalogue }: ApiServices): readonly Model[] {
-  return allModels(catalogue).filter((model) => 'kind' in model || !hasFormat(model, 'embeddings'));
+  return allModels(catalogue).filter((model) => 'kind' in model || hasFormat(model, 'chat-completions'));
 }
 
 function describe(model: Model, { publicUrl }: ApiServices): Capability {

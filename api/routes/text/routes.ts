@@ -4,6 +4,7 @@ import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, ref, text } from '../../../domain/json-schema.ts';
 import { embeddings } from '../../../text/embeddings/index.ts';
 import { FORMATS } from '../../../text/formats.ts';
+import { speech } from '../../../text/voice/speech.ts';
 import { type Answers, EVENT_STREAM, json } from '../../endpoint/answers.ts';
 import { textParameter } from '../../endpoint/query.ts';
 import type { Context } from '../../state.ts';
@@ -122,6 +123,22 @@ export const textEndpoints = endpoints('Text', {
     description: 'Takes up to 2,048 inputs, and a model whose `formats` are `embeddings`.',
     body: textBody('EmbeddingsRequest', { model: 'textm-embed', input: 'Name three lighthouses.' }),
     answers: { 200: { description: 'The vectors, one for each input', content: json(ref('EmbeddingsResponse')) } },
+  }),
+  createSpeech: textEndpoint({
+    request: 'POST /v1/audio/speech',
+    access: 'text-key',
+    format: speech,
+    summary: 'Speak a text',
+    description:
+      'Takes a model whose `formats` have `speech`. The file arrives while it is made: as bytes, or with `stream_format: sse` as ' +
+      '`speech.audio.delta` events with Base64 and a last `speech.audio.done` with the usage.',
+    body: textBody('SpeechRequest', { model: 'voice-tts', input: 'Good morning.', voice: 'alloy' }),
+    answers: {
+      200: {
+        description: 'The file, or server-sent events',
+        content: { 'audio/*': { schema: text(undefined, { format: 'binary' }) }, ...EVENT_STREAM },
+      },
+    },
   }),
 });
 

@@ -1,7 +1,7 @@
 /** Shared parts of the text endpoints: contract 4.8. */
 import { ref } from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { EmbeddingsFormat, WireFormat } from '../../../text/wire-format.ts';
+import type { SingleFormat, WireFormat } from '../../../text/wire-format.ts';
 import { json } from '../../endpoint/answers.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
 import {
@@ -24,7 +24,7 @@ interface TextDefinition<Path extends RequestLine, Query extends object> extends
   Definition<Path, TextAccess, Query>,
   Shared
 > {
-  readonly format: WireFormat | EmbeddingsFormat;
+  readonly format: WireFormat | SingleFormat;
   readonly body: RequestBody<void>;
   /** Reads the path and headers of the request. @throws ServiceError if a required value is missing */
   readonly read?: (

@@ -212,7 +212,16 @@ export type TextModel = {
   kind: 'text';
   family: string;
   /** The formats that serve the model. `embeddings` for an embedding model */
-  formats: ('chat-completions' | 'responses' | 'messages' | 'generate-content' | 'embeddings')[];
+  formats: (
+    | 'chat-completions'
+    | 'responses'
+    | 'messages'
+    | 'generate-content'
+    | 'embeddings'
+    | 'speech'
+    | 'transcriptions'
+    | 'translations'
+  )[];
   /** Whether the model may reason before the answer */
   reasoning: boolean;
   /** Whether tokens are free of charge */

@@ -582,7 +582,7 @@ function readRequest(client: WireFormatName, fields: object, stream: boolean): R
   const context = { compatibility: 'full', ...(isInPath && { address: { model: 'm', stream } }) } as const;
   const parsed = FORMATS[client].client.parseRequest(body, context);
   const request = withOfferedEffort(parsed, { reasoning: true, reasoningEfforts: ['none', 'low', 'medium', 'high'] });
-  const model = { reasoning: true, compatibility: 'full' } as const;
+  const model = { reasoning: true, compatibility: 'full', outputTokenLimit: 1_000 } as const;
   return { format: FORMATS[client], body, request, model, streamsArray: false };
 }
 

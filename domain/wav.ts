@@ -1,0 +1,34 @@
+/** Uncompressed audio: 16-bit samples, and the header that makes a WAV file of them. */
+
+export interface Pcm {
+  readonly samplesPerSecond: number;
+  readonly channels: number;
+}
+
+const BYTES_PER_SAMPLE = 2;
+const HEADER_BYTES = 44;
+/** The length of a file whose end is not known, as OpenAI and ffmpeg write it. */
+const UNKNOWN_LENGTH = 0xffff_ffff;
+
+export function bytesPerSecond({ samplesPerSecond, channels }: Pcm): number {
+  return samplesPerSecond * channels * BYTES_PER_SAMPLE;
+}
+
+/** The header of a WAV file (RIFF). @param dataBytes null if the samples follow while they are made */
+export function wavHeader(pcm: Pcm, dataBytes: number | null = null): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.write('RIFF', 0);
+  header.writeUInt32LE(dataBytes === null ? UNKNOWN_LENGTH : dataBytes + HEADER_BYTES - 8, 4);
+  header.write('WAVEfmt ', 8);
+  header.writeUInt32LE(16, 16);
+  // Uncompressed.
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(pcm.channels, 22);
+  header.writeUInt32LE(pcm.samplesPerSecond, 24);
+  header.writeUInt32LE(bytesPerSecond(pcm), 28);
+  header.writeUInt16LE(pcm.channels * BYTES_PER_SAMPLE, 32);
+  header.writeUInt16LE(8 * BYTES_PER_SAMPLE, 34);
+  header.write('data', 36);
+  header.writeUInt32LE(dataBytes ?? UNKNOWN_LENGTH, 40);
+  return header;
+}

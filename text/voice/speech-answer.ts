@@ -1,0 +1,164 @@
+/** The answers of upstreams that speak: as the bytes of a file, as OpenAI's events, or as Google's. */
+import type { SpeechFormat } from '../../domain/speech-format.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { type SpeechOptions, UNREPORTED_USAGE } from '../canonical.ts';
+import { throwIfError } from '../chat-completions/upstream.ts';
+import { type Frame, framePieces, readEvents, splitFrames } from '../frames.ts';
+import { usageOf as readNativeUsage } from '../generate-content/upstream.ts';
+import { parseEventData } from '../answer-json.ts';
+import type { Meter } from '../meter.ts';
+import { cutShort } from '../normalize.ts';
+import { encodeEvent, isKeepAlive, type ServerSentEvent } from '../sse.ts';
+import type { Emit, Stage } from '../stage.ts';
+import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
+import { readUsage } from '../usage.ts';
+import { SPEECH_TOKENS_PER_SECOND } from './speech.ts';
+import { bytesPerSecond, type Pcm, wavHeader } from '../../domain/wav.ts';
+
+export const SPEECH_TYPES: Readonly<Record<SpeechFormat, string>> = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/opus',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+};
+
+/** `pcm` of OpenAI's API. */
+const USUAL_PCM: Pcm = { samplesPerSecond: 24_000, channels: 1 };
+/** For formats whose bytes do not show the time, to estimate tokens that are not reported. */
+const ESTIMATED_BYTES_PER_SECOND = 8_000;
+/** No file of audio starts like this. */
+const EVENTS = /^(?:data:|event:|id:|retry:|:|\{)/;
+const SNIFFED_BYTES = 8;
+
+/** The stage that splits an answer into events or, if it has none, into pieces as they arrive. */
+export function splitSpeech(): Stage<Buffer, Frame> {
+  let splitter: Stage<Buffer, Frame> | null = null;
+  return {
+    push(bytes, emit) {
+      splitter ??= isText(bytes) ? splitFrames() : framePieces();
+      splitter.push(bytes, emit);
+    },
+    end: (emit) => splitter?.end(emit),
+  };
+}
+
+function isText(bytes: Buffer): boolean {
+  return EVENTS.test(bytes.toString('latin1', 0, SNIFFED_BYTES));
+}
+
+/** The stage from an answer to the bytes or events for the client. Measures the answer. */
+export function readSpeech(speech: SpeechOptions, meter: Meter): Stage<Frame, Uint8Array | string> {
+  return new SpeechReading(speech, meter);
+}
+
+class SpeechReading implements Stage<Frame, Uint8Array | string> {
+  readonly #speech: SpeechOptions;
+  readonly #meter: Meter;
+  readonly #events = readEvents();
+  #isText: boolean | null = null;
+  #hasAudio = false;
+  #isDone = false;
+  /** The samples of upstreams that send no file. */
+  #pcm: Pcm | null = null;
+
+  constructor(speech: SpeechOptions, meter: Meter) {
+    this.#speech = speech;
+    this.#meter = meter;
+  }
+
+  push(frame: Frame, emit: Emit<Uint8Array | string>): void {
+    this.#isText ??= isText(frame.bytes);
+    if (this.#isText) this.#events.push(frame, (event) => this.#takeEvent(event, emit));
+    else this.#takeAudio(frame.bytes, emit);
+  }
+
+  end(emit: Emit<Uint8Array | string>): void {
+    if (this.#isText === true) {
+      this.#events.end((event) => this.#takeEvent(event, emit));
+      if (!this.#isDone) throw cutShort();
+    }
+    if (!this.#hasAudio) throw malformedAnswer();
+    this.#meter.see({ type: 'finish', reason: 'stop' });
+    if (this.#speech.asEvents) emit(encodeEvent(JSON.stringify({ type: 'speech.audio.done', usage: this.#usage() })));
+  }
+
+  /** The tokens that are charged, if the price depends on tokens. */
+  #usage(): JsonObject {
+    const { inputTotal, outputTotal } = this.#meter.charged();
+    const [input, output] = [inputTotal ?? 0, outputTotal ?? 0];
+    return { input_tokens: input, output_tokens: output, total_tokens: input + output };
+  }
+
+  #takeEvent(event: ServerSentEvent, emit: Emit<Uint8Array | string>): void {
+    this.#meter.hear(event);
+    if (isKeepAlive(event)) return;
+    const data = parseEventData(event);
+    throwIfError(data, event.event);
+    if (data['candidates'] !== undefined || data['usageMetadata'] !== undefined) return this.#takeNative(data, emit);
+    const { type, audio, usage } = data;
+    if (type === 'speech.audio.delta') return this.#takeAudio(Buffer.from(stringOf(audio), 'base64'), emit);
+    if (type !== 'speech.audio.done') return;
+    this.#isDone = true;
+    const counts = readUsage(objectOf(usage));
+    if (usage === undefined) return;
+    this.#meter.see({ type: 'usage', usage: { ...counts, audioOutput: counts.outputTotal } });
+  }
+
+  #takeNative(data: JsonObject, emit: Emit<Uint8Array | string>): void {
+    if (data['usageMetadata'] !== undefined) {
+      const usage = readNativeUsage(objectOf(data['usageMetadata']));
+      this.#meter.see({ type: 'usage', usage: { ...UNREPORTED_USAGE, ...usage, audioOutput: usage.outputTotal } });
+    }
+    for (const candidate of arrayOf(data['candidates']).map(objectOf)) {
+      for (const part of arrayOf(objectOf(candidate['content'])['parts'])) {
+        const { mimeType, data: audio } = objectOf(objectOf(part)['inlineData']);
+        if (audio === undefined) continue;
+        if (this.#pcm === null) {
+          this.#pcm = pcmOf(stringOf(mimeType));
+          if (this.#speech.audioFormat === 'wav') this.#takeAudio(wavHeader(this.#pcm), emit);
+        }
+        this.#takeAudio(Buffer.from(stringOf(audio), 'base64'), emit);
+      }
+      if (stringOf(candidate['finishReason']) !== '') this.#isDone = true;
+    }
+  }
+
+  #takeAudio(bytes: Buffer, emit: Emit<Uint8Array | string>): void {
+    if (bytes.byteLength === 0) return;
+    const { audioFormat, asEvents } = this.#speech;
+    const isUncompressed = audioFormat === 'wav' || audioFormat === 'pcm';
+    if (!this.#hasAudio && audioFormat === 'wav') this.#pcm ??= pcmOfWav(bytes);
+    this.#hasAudio = true;
+    const rate = isUncompressed ? bytesPerSecond(this.#pcm ?? USUAL_PCM) : ESTIMATED_BYTES_PER_SECOND;
+    const seconds = bytes.byteLength / rate;
+    if (isUncompressed) this.#meter.audioSeconds += seconds;
+    this.#meter.seeAudio({ length: bytes.byteLength, tokens: seconds * SPEECH_TOKENS_PER_SECOND });
+    const audio = asEvents ? bytes.toString('base64') : '';
+    emit(asEvents ? encodeEvent(JSON.stringify({ type: 'speech.audio.delta', audio })) : bytes);
+  }
+}
+
+const WAV_RATE_AT = 24;
+const WAV_CHANNELS_AT = 22;
+const WAV_FORMAT_BYTES = 28;
+const MAX_SAMPLES_PER_SECOND = 192_000;
+
+/** The samples that a WAV file announces, if they are plausible. */
+function pcmOfWav(head: Buffer): Pcm {
+  if (head.byteLength < WAV_FORMAT_BYTES || head.toString('latin1', 12, 16) !== 'fmt ') return USUAL_PCM;
+  return plausible({ samplesPerSecond: head.readUInt32LE(WAV_RATE_AT), channels: head.readUInt16LE(WAV_CHANNELS_AT) });
+}
+
+/** From a type such as `audio/L16;codec=pcm;rate=24000`. */
+function pcmOf(mimeType: string): Pcm {
+  const rate = /;\s*rate=(\d{1,6})\b/.exec(mimeType)?.[1];
+  return plausible({ samplesPerSecond: rate === undefined ? USUAL_PCM.samplesPerSecond : Number(rate), channels: 1 });
+}
+
+function plausible(pcm: Pcm): Pcm {
+  const { samplesPerSecond, channels } = pcm;
+  const isPlausible = samplesPerSecond >= 8_000 && samplesPerSecond <= MAX_SAMPLES_PER_SECOND;
+  return isPlausible && (channels === 1 || channels === 2) ? pcm : USUAL_PCM;
+}
