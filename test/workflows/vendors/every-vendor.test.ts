@@ -1,16 +1,35 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { VENDORS, vendorProducts } from '../../../lab/drill/vendors/products.ts';
+import { nameOf, type Product, VENDORS, vendorProducts } from '../../../lab/drill/vendors/products.ts';
 import { MEDIA_APIS, MEDIA_PROTOCOLS, MEDIA_PROTOCOL_NAMES } from '../../../providers/media/protocols.ts';
+import { runsAll } from '../../support/properties.ts';
 import { call } from '../../support/stack.ts';
 import { useTestFolder } from '../../support/started.ts';
-import { finishedVendorTask, useVendorStack, type VendorTask } from '../../support/vendors.ts';
+import { transfersOf } from '../../support/tasks.ts';
+import { finishedVendorTask, rendersOf, useVendorStack, type VendorTask } from '../../support/vendors.ts';
 
 /** The operator's secrets at each vendor. */
 const secretOf = (vendor: string, what: string): string => `sesame-${what}-of-${vendor}-9f2c`;
 
-const DIRECTIVES = ['', 'drop_submit', 'reject=bad_request', 'broke', 'fail=processing_failed'];
+/** How a task ends at a vendor, and with `--all` also how it fails. */
+const SUCCEEDS = '';
+const LOSES_ANSWER = 'drop_submit,render_ms=500';
+const FAILURES = ['reject=bad_request', 'broke', 'fail=processing_failed'];
+const DIRECTIVES = [SUCCEEDS, LOSES_ANSWER, ...(runsAll ? FAILURES : [])];
+
+const ORDERS = vendorProducts().flatMap((product) =>
+  DIRECTIVES.map((directives) => ({
+    product,
+    directives,
+    name: `${nameOf(product)}${directives === '' ? '' : ` despite ${directives}`}`,
+  })),
+);
+
+/** Google reveals a lost video only by a callback, whose signature the upstream of this suite cannot verify. */
+function canRecover({ provider, traits }: Product): boolean {
+  return traits.answers === 'job' && provider !== 'google';
+}
 
 interface SeenRequest {
   readonly path: string;
@@ -18,23 +37,37 @@ interface SeenRequest {
   readonly body: unknown;
 }
 
-describe('the secrets of vendors', function () {
+describe('at every vendor', function () {
   this.timeout(180_000);
   const folder = useTestFolder();
   const file = join(folder, 'upstreams.yaml');
   before(() => writeFile(file, JSON.stringify({ media: MEDIA_APIS.flatMap(upstreamOf) })));
   const stack = useVendorStack({ GENWAY_PROVIDERS: file, GENWAY_PROVIDER_CALLBACKS: 'true' });
   let apiKey: string;
-  let tasks: readonly VendorTask[];
+  const tasks = new Map<string, VendorTask>();
 
   before(async () => {
     ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
-    tasks = await Promise.all(
-      vendorProducts().flatMap(({ kind, model }) =>
-        DIRECTIVES.map((directives) => finishedVendorTask(stack, apiKey, { kind, model, directives })),
-      ),
-    );
+    await Promise.all(VENDORS.map(finishTasksAt));
   });
+
+  /** One after the other, because some vendors reveal a lost render only by exclusion. */
+  async function finishTasksAt(vendor: string): Promise<void> {
+    for (const { product, directives, name } of ORDERS.filter((order) => order.product.provider === vendor)) {
+      const { kind, model } = product;
+      tasks.set(name, await finishedVendorTask(stack, apiKey, { kind, model, directives }));
+    }
+  }
+
+  for (const { product, directives, name } of ORDERS.filter((order) => !FAILURES.includes(order.directives))) {
+    const isLost = directives === LOSES_ANSWER && !canRecover(product);
+    it(`${isLost ? 'a task ends in a refund' : 'a task renders once and is charged once'}: ${name}`, async () => {
+      const task = tasks.get(name) ?? expect.fail('there is no such task');
+      expect(task.status, JSON.stringify(task)).to.equal(isLost ? 'failed' : 'succeeded');
+      expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', isLost ? 'refund' : 'settlement']);
+      expect(await rendersOf(stack, task)).to.have.length(1);
+    });
+  }
 
   /** With a key pair where the API takes one. The APIs of a vendor share the operator's secrets. */
   function upstreamOf([name, protocol, adapter]: (typeof MEDIA_APIS)[number]): readonly object[] {
@@ -72,7 +105,7 @@ describe('the secrets of vendors', function () {
     return body.data;
   }
 
-  it('reach each vendor in a header, and in no other part of a request', async () => {
+  it('the secrets reach each vendor in a header, and in no other part of a request', async () => {
     const seen = await seenRequests();
     for (const vendor of VENDORS) {
       const asked = seen.filter(({ path }) => path.startsWith(`/vendors/${vendor}/`) && !isElsewhere(path));
@@ -88,7 +121,7 @@ describe('the secrets of vendors', function () {
     expectNoSecretIn(JSON.stringify(files), 'requests for files at other origins');
   });
 
-  it('appear in no log', async () => {
+  it('the secrets appear in no log', async () => {
     const home = stack.environment['GENWAY_HOME'] ?? '';
     const logs = (await readdir(home)).filter((name) => name.endsWith('.log'));
     expect(logs).to.have.length.greaterThan(1);
@@ -98,14 +131,14 @@ describe('the secrets of vendors', function () {
     }
   });
 
-  it('appear in no history', async () => {
-    for (const { id } of tasks) {
+  it('the secrets appear in no history', async () => {
+    for (const { id } of tasks.values()) {
       const history = await stack.temporal.workflow.getHandle(id).fetchHistory();
       expectNoSecretIn(wordsIn(history).join('\n'), `the history of ${id}`);
     }
   });
 
-  it('appear in no table', async () => {
+  it('the secrets appear in no table', async () => {
     const { rows: tables } = await stack.database.raw<{ rows: { name: string }[] }>(
       `SELECT format('%I', tablename) AS name FROM pg_tables WHERE schemaname = 'public'`,
     );
@@ -120,8 +153,8 @@ describe('the secrets of vendors', function () {
     expectNoSecretIn(contents.join('\n'), 'the database');
   });
 
-  it('appear in no answer', async () => {
-    for (const { id } of tasks) {
+  it('the secrets appear in no answer', async () => {
+    for (const { id } of tasks.values()) {
       for (const [path, key] of [
         [`/v1/tasks/${id}`, apiKey],
         [`/admin/v1/tasks/${id}`, stack.adminToken],
