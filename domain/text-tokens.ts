@@ -1,7 +1,7 @@
 /**
  * The counts of a text request that its price depends on, defined once: tokens, and the characters and seconds of voice.
- * From them, the API, the exports, the sums by day and the console derive their
- * columns from the list. How to add a count: `docs/changing-it.md`.
+ * The API, the exports, the sums by day and the console derive their columns from the list. How to add a count:
+ * `docs/changing-it.md`.
  */
 
 /** A count with `ofDay` is summed by day and exported by month. A count without is null if it was not reported. */

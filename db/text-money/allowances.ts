@@ -7,8 +7,6 @@
  * - Settlements are written within 20 ms if they are few, and within 100 ms under load: a write has a fixed cost. Every
  *   write, and a renewal every 250 ms, extends the lease of the process. Without a valid lease, no request holds in
  *   memory.
- * - An allowance of an account with plenty stays for a minute after its last request, so that the next request waits for
- *   no write. A recall returns the allowance meanwhile.
  * - A write with an unknown outcome is repeated with its number until the database answers.
  * - A settlement that PostgreSQL refuses is written alone from then on, so that the refusal delays no other.
  */
@@ -71,10 +69,6 @@ const WRITE_DELAY_MS = 20;
 const MIN_SETTLEMENTS_UNDER_LOAD = 4;
 /** How often settlements wait again: at most 100 ms pass from the first to its write. */
 const MAX_POSTPONEMENTS = 4;
-/** How long an allowance keeps its money after the last request. */
-const KEEP_MS = 60_000;
-/** The number of allowances without requests that keep their money. Each renewal of the lease reads all allowances. */
-const MAX_KEPT = 1_000;
 const MAX_SETTLEMENTS_AT_ONCE = 1_000;
 const MAX_HOLDS_AT_ONCE = 500;
 const MAX_WAITING_SETTLEMENTS = 20_000;
@@ -86,15 +80,9 @@ const RECALL_AGAIN_MS = 25;
 const RECALL_TIMEOUT_MS = LEASE_SECONDS * 1000 + 500;
 const RETRY_SETTLEMENT_MS = 5_000;
 
-export interface AllowanceSettings {
-  /** How long an allowance of an account with plenty keeps its money after the last request. */
-  readonly keepMs?: number;
-}
-
 export class Allowances {
   readonly #writes: NumberedWrites;
   readonly #log: Logger;
-  readonly #keepMs: number;
   readonly #entries = new Map<string, Entry>();
   readonly #entriesById = new Map<string, Entry>();
   /** Entries with waiting requests or with money to return, and these requests. */
@@ -116,10 +104,9 @@ export class Allowances {
   #postponements = 0;
   #idleWaiters: (() => void)[] = [];
 
-  constructor(ledger: Pick<TextLedger, 'write'>, log: Logger, { keepMs = KEEP_MS }: AllowanceSettings = {}) {
+  constructor(ledger: Pick<TextLedger, 'write'>, log: Logger) {
     this.#writes = new NumberedWrites(ledger, log);
     this.#log = log;
-    this.#keepMs = keepMs;
     this.#ticking = setInterval(() => this.#tick(), RENEW_EVERY_MS);
     this.#ticking.unref();
   }
@@ -446,11 +433,9 @@ export class Allowances {
   /** Renews the lease, returns unused allowances, and forgets empty ones. */
   #tick(): void {
     const nowMs = performance.now();
-    let kept = 0;
     for (const entry of this.#entries.values()) {
       if (!entry.isIdle(nowMs) || this.#waitingByEntry.has(entry)) continue;
-      if (kept < MAX_KEPT && entry.canKeep(nowMs, this.#keepMs)) kept += 1;
-      else if (entry.hasFree()) this.#waitingOf(entry);
+      if (entry.hasFree()) this.#waitingOf(entry);
       else if (entry.allowance.isEmpty) this.#forget(entry);
     }
     if (this.#entries.size > 0) this.renew();

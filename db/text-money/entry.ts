@@ -10,7 +10,7 @@ import type { AllowanceRequest, AllowanceAnswer, StoredAllowance, NewTextHold, W
 
 /** The time for which `extra` should last. */
 const PERIOD_MS = 1_000;
-/** After so long without a request, an allowance requests no more money, and returns money that it may not keep. */
+/** An allowance returns its money after so long without a request. */
 const IDLE_MS = 1_000;
 
 const NO_HOLDS = { holds: 0, amount: 0n, largest: 0n };
@@ -86,15 +86,6 @@ export class Entry {
 
   isIdle(nowMs: number): boolean {
     return nowMs - this.#usedAtMs >= IDLE_MS;
-  }
-
-  /**
-   * Whether an allowance without requests keeps its money for `keepMs` after the last one. The allowance of an end user
-   * does not, because the budget counts the money as used.
-   */
-  canKeep(nowMs: number, keepMs: number): boolean {
-    const hasSpare = this.#hasPlenty && this.hasFree() && !this.isRecalled;
-    return hasSpare && this.endUserBudgetId === null && nowMs - this.#usedAtMs < keepMs;
   }
 
   hasFree(): boolean {

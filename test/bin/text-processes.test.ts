@@ -4,7 +4,6 @@ import { Agent, request } from 'undici';
 import type { RunningProcess } from '../../bin/stack/child-process.ts';
 import { startNode } from '../../bin/stack/node-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import { recallAllowances } from '../../db/queries/allowances.ts';
 import { eventually } from '../support/eventually.ts';
 import { runProgram } from '../support/program.ts';
 import { testPrograms } from '../support/services.ts';
@@ -24,7 +23,6 @@ interface LogLine {
 describe('several text processes behind one port', function () {
   this.timeout(120_000);
   const stack = useTestStack();
-  let accountId: string;
   let apiKey: string;
   let environment: NodeJS.ProcessEnv;
   let url: string;
@@ -32,16 +30,13 @@ describe('several text processes behind one port', function () {
   let lines: LogLine[];
 
   before(async () => {
-    ({ accountId, apiKey } = await stack.createAccount());
+    ({ apiKey } = await stack.createAccount());
     await startPrimary();
   });
   beforeEach(async () => {
     if (!runs(primary.pid)) await startPrimary();
-    // The allowances of processes that were killed are released after a while.
-    await eventually(async () => {
-      await recallAllowances(stack.database, { accountId });
-      return (await heldBy()).size === 0;
-    });
+    // The allowances of processes that are idle or were killed are released after a while.
+    await eventually(async () => (await heldBy()).size === 0);
   });
   after(() => primary.kill());
 

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { recallAllowances } from '../../db/queries/allowances.ts';
 import { formatUsd, parseUsd, type PicoUsd } from '../../domain/money.ts';
 import { parseMonth } from '../../domain/month.ts';
 import { sumTransfersUntil } from '../support/factories.ts';
@@ -151,8 +150,6 @@ describe('a month of a reseller', function () {
     charged += PRICE;
 
     await billWithThreeFaults(renders, late);
-    // Otherwise, the text process returns its allowance between the two exports.
-    await recallAllowances(stack.database, { accountId });
     const before = await exported();
     await erase();
     await reconcile();
