@@ -104,6 +104,8 @@ export interface MediaAdapter {
   readonly baseUrl: string | null;
   /** The path with which every call starts, such as `v1`; operators may include it in `base_url` or not. */
   readonly versionPath?: string;
+  /** Further hosts of the vendor that may get the credential, over https, if `baseUrl` is one of them, too. */
+  readonly ownHosts?: RegExp;
   readonly authorization: Authorization;
   /** Whether the credential may be an access key with a secret key. */
   readonly keyPair?: boolean;

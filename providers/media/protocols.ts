@@ -1,6 +1,7 @@
 /** The protocols of media upstreams, by their names in the upstreams file. */
 import type { MediaAdapter } from './adapter.ts';
 import { ark } from './adapters/ark.ts';
+import { bfl } from './adapters/bfl.ts';
 import { fal } from './adapters/fal.ts';
 import { google } from './adapters/google.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
@@ -14,6 +15,7 @@ import { xai } from './adapters/xai.ts';
 const ADAPTERS = {
   'http-jobs': httpJobs,
   ark,
+  bfl,
   fal,
   google,
   kling,

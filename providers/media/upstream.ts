@@ -253,6 +253,7 @@ function openHttp(
     ...options.timings,
     base: baseOf(baseUrl, adapter.versionPath),
     addresses: addressesOf(adapter, settings.addresses),
+    ownHosts: adapter.ownHosts,
     ...authorizationOf(adapter, settings.credential, nowMs),
     dispatcher,
     externalDispatcher: options.externalDispatcher,

@@ -75,6 +75,8 @@ export interface VendorHttp {
 export interface VendorHttpOptions {
   readonly base: URL;
   readonly addresses?: Readonly<Record<string, URL>>;
+  /** Further hosts of the vendor, if the host of `base` is one of them, too. */
+  readonly ownHosts?: RegExp | undefined;
   /** Makes the credential's headers for each request; sent only to the origins of `base` and `addresses`. */
   readonly credential: (request: SentRequest) => ReturnType<Authorization>;
   /** Called when an answer refuses the credential. @param date the upstream's clock */
@@ -163,15 +165,23 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   };
 }
 
+/** Recognises the addresses that may get the credential. */
+function ownAddresses({ base, addresses = {}, ownHosts }: VendorHttpOptions): (url: URL) => boolean {
+  const origins = new Set([base, ...Object.values(addresses)].map(({ origin }) => origin));
+  const hosts = ownHosts?.test(base.hostname) ? ownHosts : undefined;
+  return ({ origin, protocol, hostname }) =>
+    origins.has(origin) || (protocol === 'https:' && hosts?.test(hostname) === true);
+}
+
 /** Adds the address, the credential and the encoded body to calls. */
 function requestBuilder(
   options: VendorHttpOptions,
 ): (call: VendorCall) => Promise<Omit<Exchange, 'timeoutMs' | 'maxResponseBytes'>> {
-  const { base, addresses = {} } = options;
-  const own = new Set([base, ...Object.values(addresses)].map(({ origin }) => origin));
+  const { base } = options;
+  const isOwn = ownAddresses(options);
   return async (call) => {
     const url = new URL(call.path, call.base ?? base);
-    if (!own.has(url.origin)) throw new ProviderUnreachableError(`the upstream sent an address on another origin`);
+    if (!isOwn(url)) throw new ProviderUnreachableError(`the upstream sent an address on another origin`);
     for (const [name, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }

@@ -1,5 +1,6 @@
 import { useVendorStack } from '../../support/vendors.ts';
 import { describeArk } from './ark.ts';
+import { describeBfl } from './bfl.ts';
 import { describeKling, describeKlingStandard } from './kling.ts';
 import { describeMiniMax } from './minimax.ts';
 import { describeOpenAiImages } from './openai-images.ts';
@@ -10,6 +11,7 @@ describe('at vendors that Genway polls', function () {
   this.timeout(120_000);
   const stack = useVendorStack();
   describeArk(stack);
+  describeBfl(stack);
   describeKling(stack);
   describeKlingStandard(stack);
   describeMiniMax(stack);

@@ -35,6 +35,7 @@ const JOBS: Readonly<Record<string, string>> = {
   'kling-standard': 'tasks|job_1',
   'openai-videos': 'job_1',
   xai: 'job_1',
+  bfl: 'v1/get_result?id=job_1',
 };
 
 const odd = (value: unknown): string => JSON.stringify(value);
@@ -70,7 +71,7 @@ function everywhere(value: string): string {
   const own = [...names, ...states].map((name) => `"${name}":${value}`).join(',');
   const lists = `"items":[{"id":${value}}],"results":[{"url":${value}}],"candidates":[{"content":{"parts":[${value}]}}]`;
   const more = `"usage":{"cost_in_usd_ticks":${value},"completion_tokens":${value},"output_tokens":${value},"total_seconds":${value}},"base_resp":{"status_code":${value}}`;
-  return `{${own},"error":${error},"images":[${file}],"final_unit_deduction":${value},${lists},${more}`;
+  return `{${own},"error":${error},"images":[${file}],"polling_url":${value},"cost":${value},"result":{"sample":${value}},"final_unit_deduction":${value},${lists},${more}`;
 }
 
 const VALUES: Readonly<Record<string, string>> = {
@@ -102,6 +103,7 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
   kling: ['succeed', 'failed'],
   'openai-videos': ['completed', 'failed'],
   xai: ['done', 'failed'],
+  bfl: ['Ready', 'Error'],
 };
 
 type Body = readonly [what: string, status: number, body: string | Buffer];

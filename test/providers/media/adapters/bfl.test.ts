@@ -1,0 +1,103 @@
+import { expect } from 'chai';
+import { bfl } from '../../../../providers/media/adapters/bfl.ts';
+import { ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { endOf, LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+import {
+  itLeavesTheRoute,
+  itReadsFailures,
+  itReadsRefusals,
+  itRefuses,
+  itRenders,
+  itReportsAMissingJob,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
+
+const signal = new AbortController().signal;
+const VIDEO = 'https://example.com/1.mp4';
+
+describe('Black Forest Labs', () => {
+  let baseUrl: string;
+  let upstream: MediaUpstream;
+
+  useSimulatedVendor('bfl', { apiKey: 'bfl-key' }, (address, resultOrigins) => {
+    baseUrl = address;
+    upstream = testUpstream({ adapter: bfl, baseUrl, credential: { apiKey: 'bfl-key' }, resultOrigins });
+    return upstream;
+  });
+
+  const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
+    videoRequest({ model: 'flux-3-video', durationSeconds: 5, ...overrides });
+
+  for (const [what, inputs, fields] of [
+    ['text', {}, { mode: 't2v', aspect_ratio: '16:9' }],
+    ['a first frame, whose shape it has', { images: LINKS.slice(0, 1) }, { mode: 'i2v', keyframes: LINKS.slice(0, 1) }],
+    [
+      'two frames',
+      { images: LINKS.slice(0, 2), imagesAs: 'first_and_last_frame' },
+      { mode: 'i2v', keyframes: LINKS.slice(0, 2) },
+    ],
+    ['a video, which it continues', { referenceVideos: [VIDEO] }, { mode: 'v2v', start_video: VIDEO }],
+  ] as const) {
+    it(`receives a request for a video from ${what}`, async () => {
+      const request = video(inputs);
+      expect(upstream.prepare(request).body).to.deep.equal({
+        json: { prompt: request.prompt, duration: 5, resolution: 'hd', ...fields },
+      });
+      await submit(upstream, request);
+    });
+  }
+
+  it('sends its key to the host of a region, and to no other host', async () => {
+    const vendor = testUpstream({ adapter: bfl, baseUrl: null, credential: { apiKey: 'bfl-key' } });
+    const proxy = testUpstream({ adapter: bfl, baseUrl, credential: { apiKey: 'bfl-key' } });
+    const elsewhere = /another origin/;
+    for (const [used, address] of [
+      [vendor, 'https://example.com/v1/get_result?id=1'],
+      [vendor, 'http://api.us1.bfl.ai/v1/get_result?id=1'],
+      [vendor, 'https://api.us1.bfl.ai.example.com/v1/get_result?id=1'],
+      [proxy, 'https://api.us1.bfl.ai/v1/get_result?id=1'],
+    ] as const) {
+      expect(await rejectionOf(used.status(address, signal)), address)
+        .to.be.instanceOf(ProviderUnreachableError)
+        .with.property('message')
+        .that.matches(elsewhere);
+    }
+    const aborted = AbortSignal.abort(new Error('tried to connect'));
+    const regional = await rejectionOf(vendor.status('https://api.us1.bfl.ai/v1/get_result?id=1', aborted));
+    expect(regional).to.have.property('message', 'tried to connect');
+    await Promise.all([vendor.close(), proxy.close()]);
+  });
+
+  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
+  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
+  itRenders(() => upstream, video, '1080p', {
+    codedSize: [1080, 1920],
+    durationSeconds: 5,
+    cost: { amount: '145', unit: 'credits' },
+  });
+  itRefuses(
+    () => upstream,
+    [
+      video({ images: LINKS.slice(0, 2) }),
+      video({ images: LINKS.slice(0, 1), imagesAs: 'references' }),
+      video({ images: LINKS.slice(0, 1), referenceVideos: [VIDEO] }),
+      video({ referenceVideos: [VIDEO, VIDEO] }),
+      video({ referenceAudios: ['https://example.com/1.mp3'] }),
+      video({ durationSeconds: 4 }),
+      video({ resolution: '4k' }),
+    ],
+  );
+  itLeavesTheRoute(
+    () => ({ adapter: bfl, baseUrl }),
+    (other) => submit(other, video()),
+  );
+  itReportsAMissingJob(() => upstream, 'v1/get_result?id=nowhere');
+
+  it('can be probed with its credential', async () => {
+    const other = testUpstream({ adapter: bfl, baseUrl, credential: { apiKey: 'wrong' } });
+    expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([403, 200]);
+    await other.close();
+  });
+});
