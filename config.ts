@@ -69,6 +69,8 @@ export class ConfigurationError extends OperatorError {
 export function loadConfig(env: Environment = process.env) {
   const { values } = readVariables(env, isRequired, mistakesAcross);
   return {
+    /** Whether the process runs as in the image: `NODE_ENV`, the variable of Node's packages. */
+    isProduction: env['NODE_ENV'] === 'production',
     /** The address on which the HTTP servers listen. */
     host: values.GENWAY_HOST,
     api: {

@@ -111,16 +111,20 @@ function createMoney({ database, reports, closing, settings }: Given): MoneyServ
   };
 }
 
-function createHttp({ database, clock, catalogue, settings }: Given, endpoints: readonly Endpoint[]): HttpServices {
+function createHttp(
+  { database, clock, catalogue, settings, ...given }: Given,
+  endpoints: readonly Endpoint[],
+): HttpServices {
   const { keyPeppers, adminTokens, metricsToken } = settings;
   const requestLimit = createRequestLimit(database, settings.requestLimits);
+  const findTextCaller = given.findTextCaller ?? createCachedFindCaller(database, keyPeppers);
   const descriptions = cacheByCatalogue(catalogue, (current) =>
     createDescriptions(() => createOpenApiDocument(endpoints, current)),
   );
   return {
     accessChecks: createAccessChecks({
       findCaller: createFindCaller(database, keyPeppers),
-      findTextCaller: createCachedFindCaller(database, keyPeppers),
+      findTextCaller,
       clock,
       requestLimit,
       findAdministrator: createFindAdministrator(database, adminTokens),

@@ -5,6 +5,7 @@ import type { Descriptions } from './openapi/descriptions.ts';
 import type { ValidatedImageRequest } from './routes/images/schema.ts';
 import type { ValidatedVideoRequest } from './routes/videos/schema.ts';
 import type { FairQueue } from '../services/fair-queue.ts';
+import type { FindCaller } from '../services/people/find-caller.ts';
 import type {
   GivenServices,
   MoneyServices,
@@ -51,6 +52,8 @@ export interface AppDependencies extends GivenServices {
   readonly catalogue: () => Catalogue;
   /** The database's clock; by default a new one, created from the database. */
   readonly clock?: DatabaseClock;
+  /** Finds the callers of text; by default in the database. */
+  readonly findTextCaller?: FindCaller;
   /** Readiness checks of further connection pools. */
   readonly pings?: readonly (() => Promise<unknown>)[];
   /** Whether the process stops; never by default. */

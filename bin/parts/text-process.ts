@@ -7,6 +7,7 @@ import { listen } from '../../api/http-server.ts';
 import { RECORDING_MS, stopOnSignal } from './process.ts';
 import { openServing } from './serving.ts';
 import { shareMetrics } from './shared-metrics.ts';
+import { warmUp } from './warm-up.ts';
 
 /**
  * The share of their limit, in percent, to which V8's old objects grow before V8 marks all objects: in small steps, and
@@ -22,6 +23,7 @@ export async function serveText(config: Config): Promise<void> {
   const { worker } = cluster;
   const metrics = worker ? shareMetrics(worker, dependencies.metrics) : dependencies.metrics;
   const app = createTextApp({ ...dependencies, metrics });
+  if (config.isProduction) await warmUpOrWarn({ ...dependencies, metrics });
   const server = await listen(
     dependencies.overload.guard(tracing.serve(app.callback())),
     config.host,
@@ -38,6 +40,18 @@ export async function serveText(config: Config): Promise<void> {
     await web.close();
   });
   if (worker) stopWithPrimary(worker);
+}
+
+/** A process without a warm-up serves, too, but slowly at first. */
+async function warmUpOrWarn(dependencies: Parameters<typeof warmUp>[0]): Promise<void> {
+  const { log } = dependencies;
+  const startedAtMs = performance.now();
+  try {
+    const requests = await warmUp(dependencies);
+    log.info({ requests, ms: Math.round(performance.now() - startedAtMs) }, 'warmed up');
+  } catch (error) {
+    log.warn({ err: error }, 'could not warm up; the first requests will be slow');
+  }
 }
 
 /** Shuts down in order if the primary dies; by default, Node would exit immediately and lose unwritten charges. */

@@ -17,7 +17,7 @@ import type { NewTextHold } from './ledger.ts';
 /** @throws ServiceError 401, 402, 403, 429 or 503 if the hold is refused */
 export async function holdText(
   charge: TextCharge,
-  { allowances, metrics, log }: { allowances: Allowances; metrics: TextMoneyMetrics; log: Logger },
+  { allowances, metrics, log }: { allowances: Pick<Allowances, 'hold'>; metrics: TextMoneyMetrics; log: Logger },
 ): Promise<TextHold> {
   const hold = newHold(charge);
   const decided = await allowances.hold(hold);

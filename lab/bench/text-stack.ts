@@ -3,7 +3,7 @@
  * Node proxy and the text process, each in front of it, and PostgreSQL with its usual durability.
  */
 import { randomBytes } from 'node:crypto';
-import { copyFile, mkdtemp } from 'node:fs/promises';
+import { copyFile, cp, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, type Dispatcher, request } from 'undici';
@@ -17,7 +17,7 @@ import { createAccount, createKey } from '../../test/support/factories.ts';
 import { type Load, type LoadTarget, putLoad } from './load/wrk.ts';
 import type { Role } from '../stack/member.ts';
 import { expectAnswer, runNode, startUntil } from '../../bin/stack/node-process.ts';
-import { startStack } from '../stack/stack.ts';
+import { type Settings, startStack } from '../stack/stack.ts';
 
 export const MODEL = 'textd-v2.5';
 
@@ -53,8 +53,9 @@ export interface TextStack {
    * Another text process on the same database.
    *
    * @param name a file of `text-servers` that replaces `bin/text.ts`
+   * @param settings variables of its environment
    */
-  startGateway(name?: string): Promise<Target & { readonly pid: number }>;
+  startGateway(name?: string, settings?: Settings): Promise<Target & { readonly pid: number }>;
   /** @param pauseMs makes it a stream with that pause between its chunks */
   ask(target: Target, pauseMs?: number, model?: string): Promise<Dispatcher.ResponseData>;
   stop(): Promise<void>;
@@ -119,9 +120,9 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
     pids: { proxy: servers[1]?.pid ?? 0, gateway: memberPid('text'), postgres: memberPid('postgres') },
     createApiKey,
     digest,
-    startGateway: async (name) => {
+    startGateway: async (name, settings) => {
       const file = name === undefined ? GATEWAY : `${BUILD}/lab/bench/text-servers/${name}`;
-      const member = await stack.join('text', { file });
+      const member = await stack.join('text', { file, ...(settings && { settings }) });
       return { ...target(member.url), pid: member.pid() };
     },
     ask: (to, pauseMs, model) => ask(to, agent, bodyOf(pauseMs, model)),
@@ -147,6 +148,8 @@ function startMembers(
       text: [{ name: 'simulator', base_url: `${urlOf(upstreamPort)}/v1`, api_key: 'none' }, ...moreUpstreams],
     }),
     settings: {
+      // As in the image: a text process warms up.
+      NODE_ENV: 'production',
       GENWAY_KEY_PEPPER: keyPepper,
       GENWAY_RATE_LIMIT_RPM: '10000000',
       ...(catalogue !== undefined && { GENWAY_CATALOGUE: catalogue }),
@@ -165,7 +168,11 @@ async function build(): Promise<void> {
     env: childEnvironment({}),
     logFile,
   });
-  await copyFile(DEFAULT_CATALOGUE, join(import.meta.dirname, '../..', BUILD, 'catalogue/catalogue.yaml'));
+  const root = join(import.meta.dirname, '../..');
+  await copyFile(DEFAULT_CATALOGUE, join(root, BUILD, 'catalogue/catalogue.yaml'));
+  for (const folder of ['db/schema', 'db/functions']) {
+    await cp(join(root, folder), join(root, BUILD, folder), { recursive: true });
+  }
 }
 
 function ask({ url, headers }: Target, agent: Agent, body: string): Promise<Dispatcher.ResponseData> {

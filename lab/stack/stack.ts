@@ -91,9 +91,9 @@ export interface SimulatorAccess {
   readonly apiKey: string;
 }
 
-/** Variables of Genway, and those that the AWS SDK reads. */
+/** Variables of Genway, those that the AWS SDK reads, and the one that makes a process run as in the image. */
 export type Settings = Parameters<typeof childEnvironment>[0] & {
-  readonly [Name in 'AWS_REGION' | 'AWS_ACCESS_KEY_ID' | 'AWS_SECRET_ACCESS_KEY']?: string;
+  readonly [Name in 'AWS_REGION' | 'AWS_ACCESS_KEY_ID' | 'AWS_SECRET_ACCESS_KEY' | 'NODE_ENV']?: string;
 };
 
 /** The processes of Genway, and the variable with the port on which each says whether it does its work. */

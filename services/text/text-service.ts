@@ -50,7 +50,7 @@ export interface GivenTextServices extends Omit<TextServices, 'catalogue' | 'fin
 }
 
 export function createTextService({ database, catalogue, ...given }: GivenTextServices): TextService {
-  const services: TextServices = {
+  return createTextServiceOf({
     ...given,
     get catalogue() {
       return catalogue();
@@ -58,7 +58,10 @@ export function createTextService({ database, catalogue, ...given }: GivenTextSe
     findPrices: createFindPrices(database),
     findBudget: createFindBudget(database),
     hasCredit: (accountId) => retryOnLostConnection(() => hasCredit(database, accountId)),
-  };
+  });
+}
+
+export function createTextServiceOf(services: TextServices): TextService {
   const running = new Set<Promise<unknown>>();
   const departedClients = trackDepartedClients(services.settings.readOnMs);
   return {
