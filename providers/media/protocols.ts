@@ -2,6 +2,7 @@
 import type { MediaAdapter } from './adapter.ts';
 import { ark } from './adapters/ark.ts';
 import { bfl } from './adapters/bfl.ts';
+import { dashscope } from './adapters/dashscope.ts';
 import { fal } from './adapters/fal.ts';
 import { google } from './adapters/google.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
@@ -16,6 +17,7 @@ const ADAPTERS = {
   'http-jobs': httpJobs,
   ark,
   bfl,
+  dashscope,
   fal,
   google,
   kling,

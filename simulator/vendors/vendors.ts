@@ -3,6 +3,7 @@ import { finishJob } from '../jobs/job.ts';
 import { type Route, sendJson } from '../router.ts';
 import { ark } from './ark.ts';
 import { bfl } from './bfl.ts';
+import { dashscope } from './dashscope.ts';
 import { fal } from './fal.ts';
 import { google } from './google.ts';
 import { kling } from './kling.ts';
@@ -13,7 +14,19 @@ import { type VendorOptions, simulateVendor, type Vendor } from './simulate-vend
 import { replicate } from './replicate.ts';
 import { xai } from './xai.ts';
 
-const VENDORS: readonly Vendor[] = [ark, bfl, fal, google, kling, minimax, openaiImages, openaiVideos, replicate, xai];
+const VENDORS: readonly Vendor[] = [
+  ark,
+  bfl,
+  dashscope,
+  fal,
+  google,
+  kling,
+  minimax,
+  openaiImages,
+  openaiVideos,
+  replicate,
+  xai,
+];
 
 /** Their routes, and those with which tests inspect and end renders: `GET /_sim/renders?vendor=…&mark=…`, `POST /_sim/renders/finish?mark=…`. */
 export function vendorRoutes(options: VendorOptions): readonly Route[] {

@@ -20,7 +20,7 @@ export interface Product {
 export const VENDORS: readonly string[] = MEDIA_PROTOCOL_NAMES.filter((name) => name !== 'http-jobs');
 
 /** Vendors that cancel only renders that have not started. */
-const STOPS_WHAT_WAITS: readonly string[] = ['ark', 'minimax'];
+const STOPS_WHAT_WAITS: readonly string[] = ['ark', 'dashscope', 'minimax'];
 
 /** The first model of each vendor and kind that only this vendor renders. */
 export function vendorProducts(): readonly Product[] {

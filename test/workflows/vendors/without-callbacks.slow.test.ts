@@ -1,6 +1,7 @@
 import { useVendorStack } from '../../support/vendors.ts';
 import { describeArk } from './ark.ts';
 import { describeBfl } from './bfl.ts';
+import { describeDashscope } from './dashscope.ts';
 import { describeKling, describeKlingStandard } from './kling.ts';
 import { describeMiniMax } from './minimax.ts';
 import { describeOpenAiImages } from './openai-images.ts';
@@ -12,6 +13,7 @@ describe('at vendors that Genway polls', function () {
   const stack = useVendorStack();
   describeArk(stack);
   describeBfl(stack);
+  describeDashscope(stack);
   describeKling(stack);
   describeKlingStandard(stack);
   describeMiniMax(stack);

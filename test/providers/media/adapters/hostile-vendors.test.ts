@@ -35,6 +35,7 @@ const JOBS: Readonly<Record<string, string>> = {
   'kling-standard': 'tasks|job_1',
   'openai-videos': 'job_1',
   xai: 'job_1',
+  dashscope: 'job_1',
   bfl: 'v1/get_result?id=job_1',
 };
 
@@ -103,6 +104,7 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
   kling: ['succeed', 'failed'],
   'openai-videos': ['completed', 'failed'],
   xai: ['done', 'failed'],
+  dashscope: ['SUCCEEDED', 'FAILED'],
   bfl: ['Ready', 'Error'],
 };
 
@@ -127,12 +129,13 @@ function endings(state: string): readonly Body[] {
     const task = `"task":{"status":"${state}","content":{"url":${value}},"usage":{"total_seconds":${value}}}`;
     const data = `"data":{"task_status":"${state}","final_unit_deduction":${value},"task_result":{"videos":[{"url":${value}}]}}`;
     const named = `"id":"job_1","status":"${state}","done":true,"code":0,"content":{"video_url":${value}}`;
+    const output = `"output":{"task_id":"job_1","task_status":"${state}","code":${value},"message":${value},"video_url":${value}}`;
     const video = `"video":{"url":${value},"respect_moderation":${value}}`;
     const steps = `"steps":[{"type":"model_output","content":[{"type":"video","uri":${value},"data":${value}}]}]`;
     return [
       `${what} in a job that is ${state}`,
       200,
-      `${everywhere(value)},${named},${video},${steps},${task},${data}}`,
+      `${everywhere(value)},${named},${video},${output},${steps},${task},${data}}`,
     ];
   });
 }

@@ -23,6 +23,7 @@ const APIS: Readonly<Record<string, readonly [string, (word: unknown) => object,
   'openai-videos': ['job_1', (status) => ({ id: 'job_1', status }), ['queued', 'in_progress', 'NOT_START', 'RUNNING']],
   replicate: ['job_1', (status) => ({ status }), ['starting', 'processing']],
   xai: ['job_1', (status) => ({ status }), ['pending']],
+  dashscope: ['job_1', (word) => ({ output: { task_status: word } }), ['PENDING', 'RUNNING', 'SUSPENDED']],
   bfl: ['v1/get_result?id=job_1', (status) => ({ id: 'job_1', status }), ['Pending', 'Queued']],
 };
 

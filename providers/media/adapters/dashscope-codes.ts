@@ -1,0 +1,37 @@
+/** Alibaba Model Studio's codes, in `code` of a refusal, and in `output.code` of a failed task. */
+import { vendorCodes } from '../vendor-codes.ts';
+
+/** `Name.Detail` means the same as `Name`. */
+export const dashscopeCodes = vendorCodes('https://www.alibabacloud.com/help/en/model-studio/error-code', [
+  ['InvalidParameter', 'bad_request', 'a parameter is missing, out of range or not valid'],
+  ['MissingParameter', 'bad_request', 'a parameter is missing'],
+  ['BadRequest', 'bad_request', 'the request is malformed, or an input is too large'],
+  ['InvalidURL', 'bad_request', 'a link is not valid or not reachable'],
+  ['InvalidImage', 'bad_request', 'an image is not valid'],
+  ['InvalidFile', 'bad_request', 'a file has a wrong format, size or length'],
+  ['DataInspectionFailed', 'content_policy_violation', 'the input or the output may be inappropriate'],
+  ['data_inspection_failed', 'content_policy_violation', 'the input or the output may be inappropriate'],
+  ['IPInfringementSuspect', 'content_policy_violation', 'the input may infringe intellectual property'],
+  ['FaqRuleBlocked', 'content_policy_violation', 'a rule of the account blocks the input'],
+  ['InvalidApiKey', 'operator', 'the key is not valid, or belongs to another region'],
+  ['invalid_api_key', 'operator', 'the key is not valid, or belongs to another region'],
+  ['AccessDenied', 'operator', 'the account has no access to the model or to asynchronous calls'],
+  ['Model', 'operator', 'the account has no access to the model'],
+  ['Workspace', 'operator', 'the workspace has no access to the model'],
+  ['ModelNotFound', 'operator', 'the model does not exist in this region'],
+  ['model_not_found', 'operator', 'the model does not exist in this region'],
+  ['Arrearage', 'operator', 'the account is overdue'],
+  ['PrepaidBillOverdue', 'operator', 'the prepaid bill is overdue'],
+  ['PostpaidBillOverdue', 'operator', 'the postpaid bill is overdue'],
+  ['AllocationQuota', 'operator', 'the free quota is used up'],
+  ['Throttling', 'busy', 'too many requests or tasks'],
+  ['LimitRequests', 'busy', 'too many requests'],
+  ['ServiceUnavailable', 'busy', 'no capacity'],
+  ['ModelServingError', 'busy', 'the model has no capacity'],
+  ['RequestTimeOut', 'timeout', 'the request timed out'],
+  ['ResponseTimeout', 'timeout', 'the model did not answer in time'],
+  ['InternalError', 'failed', 'Model Studio had an internal error'],
+  ['SystemError', 'failed', 'Model Studio had an internal error'],
+  ['ModelServiceFailed', 'failed', 'the model failed'],
+  ['UnsupportedOperation', 'failed', 'the task is in a state that does not permit the operation'],
+]);

@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+import { dashscope } from '../../../../providers/media/adapters/dashscope.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { endOf, LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+import {
+  itKeepsWhatHasEnded,
+  itLeavesTheRoute,
+  itReadsFailures,
+  itReadsRefusals,
+  itRefuses,
+  itRenders,
+  itReportsAMissingJob,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
+
+const signal = new AbortController().signal;
+const VIDEO = 'https://example.com/1.mp4';
+
+describe('Alibaba Model Studio', () => {
+  let baseUrl: string;
+  let upstream: MediaUpstream;
+
+  useSimulatedVendor('dashscope', { apiKey: 'dashscope-key' }, (address, resultOrigins) => {
+    baseUrl = address;
+    const settings = { baseUrl: `${baseUrl}/api/v1`, credential: { apiKey: 'dashscope-key' }, resultOrigins };
+    upstream = testUpstream({ adapter: dashscope, ...settings });
+    return upstream;
+  });
+
+  const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
+    videoRequest({ model: 'wan2.7-t2v', durationSeconds: 5, ...overrides });
+
+  for (const [what, inputs, types, ratio] of [
+    ['text', {}, undefined, '16:9'],
+    [
+      'a first frame, whose shape it has',
+      { model: 'wan2.7-i2v', images: LINKS.slice(0, 1) },
+      ['first_frame'],
+      undefined,
+    ],
+    [
+      'a first and a last frame',
+      { model: 'wan2.7-i2v', images: LINKS.slice(0, 2), imagesAs: 'first_and_last_frame' },
+      ['first_frame', 'last_frame'],
+      undefined,
+    ],
+    [
+      'references of two kinds',
+      { model: 'wan2.7-r2v', images: LINKS.slice(0, 1), imagesAs: 'references', referenceVideos: [VIDEO] },
+      ['reference_image', 'reference_video'],
+      '16:9',
+    ],
+  ] as const) {
+    it(`receives a request for a video from ${what}`, async () => {
+      const request = video(inputs);
+      const { body } = upstream.prepare(request);
+      const { input, parameters } = JSON.parse(JSON.stringify(body)).json;
+      expect(input.media?.map(({ type }: { type: string }) => type)).to.deep.equal(types);
+      expect(parameters).to.deep.equal({ resolution: '720P', duration: 5, watermark: false, ...(ratio && { ratio }) });
+      await submit(upstream, request);
+    });
+  }
+
+  it("lists the model's tasks since a time, over all pages", async () => {
+    const request = video({ model: 'happyhorse-1.1-t2v', prompt: '[sim:drop_submit]' });
+    await Promise.all(Array.from({ length: 105 }, () => rejectionOf(submit(upstream, request))));
+    const since = new Date(Date.now() - 30_000);
+    const find = (sent: object) => upstream.find({ request, fingerprint: '', since, ...sent }, signal);
+    const found = await find({});
+    expect(new Set(found).size).to.equal(105);
+    expect(await upstream.status(found?.[0] ?? '', signal)).to.not.include({ state: 'unknown' });
+    expect(await find({ request: { ...request, model: 'another' } })).to.deep.equal([]);
+    expect(await find({ since: new Date(Date.now() + 60_000) })).to.deep.equal([]);
+  });
+
+  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
+  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
+  itRenders(() => upstream, video, '1080p', {
+    codedSize: [1080, 1920],
+    durationSeconds: 5,
+    cost: { amount: '5', unit: 'seconds' },
+  });
+  itRefuses(
+    () => upstream,
+    [
+      video({ images: LINKS.slice(0, 2) }),
+      video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
+      video({ referenceAudios: ['https://example.com/1.mp3'] }),
+      video({ durationSeconds: 16 }),
+      video({ resolution: '4k' }),
+    ],
+  );
+  itLeavesTheRoute(
+    () => ({ adapter: dashscope, baseUrl }),
+    (other) => submit(other, video()),
+  );
+  itKeepsWhatHasEnded(() => upstream, video);
+  itReportsAMissingJob(() => upstream, 'nowhere');
+
+  it('can be probed with its credential', async () => {
+    const other = testUpstream({ adapter: dashscope, baseUrl, credential: { apiKey: 'of-another-region' } });
+    expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([401, 200]);
+    await other.close();
+  });
+});
