@@ -72,7 +72,6 @@ const MAX_POSTPONEMENTS = 4;
 const MAX_SETTLEMENTS_AT_ONCE = 1_000;
 const MAX_HOLDS_AT_ONCE = 500;
 const MAX_WAITING_SETTLEMENTS = 20_000;
-/** The longest wait of a request for the ledger. Then the request fails and can be retried. */
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_AFTER_SECONDS = 2;
 /** How often a request is written again while other processes return money or their leases end. */
@@ -80,9 +79,15 @@ const RECALL_AGAIN_MS = 25;
 const RECALL_TIMEOUT_MS = LEASE_SECONDS * 1000 + 500;
 const RETRY_SETTLEMENT_MS = 5_000;
 
+export interface AllowanceSettings {
+  /** The longest wait of a request for the ledger. Then the request fails and can be retried. */
+  readonly askTimeoutMs?: number;
+}
+
 export class Allowances {
   readonly #writes: NumberedWrites;
   readonly #log: Logger;
+  readonly #askTimeoutMs: number;
   readonly #entries = new Map<string, Entry>();
   readonly #entriesById = new Map<string, Entry>();
   /** Entries with waiting requests or with money to return, and these requests. */
@@ -104,9 +109,14 @@ export class Allowances {
   #postponements = 0;
   #idleWaiters: (() => void)[] = [];
 
-  constructor(ledger: Pick<TextLedger, 'write'>, log: Logger) {
+  constructor(
+    ledger: Pick<TextLedger, 'write'>,
+    log: Logger,
+    { askTimeoutMs = ASK_TIMEOUT_MS }: AllowanceSettings = {},
+  ) {
     this.#writes = new NumberedWrites(ledger, log);
     this.#log = log;
+    this.#askTimeoutMs = askTimeoutMs;
     this.#ticking = setInterval(() => this.#tick(), RENEW_EVERY_MS);
     this.#ticking.unref();
   }
@@ -195,7 +205,7 @@ export class Allowances {
       const giveUp = setTimeout(() => {
         isAbandoned = true;
         reject(unavailable());
-      }, ASK_TIMEOUT_MS);
+      }, this.#askTimeoutMs);
       const stop = <Outcome>(then: (outcome: Outcome) => void) => {
         return (outcome: Outcome): void => {
           clearTimeout(giveUp);

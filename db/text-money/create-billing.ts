@@ -9,7 +9,7 @@ import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { recordRateCards, type TextRateCard } from '../queries/rate-cards.ts';
 import type { BilledModel, TextBilling, TextMoneyMetrics } from './billing.ts';
-import { Allowances } from './allowances.ts';
+import { Allowances, type AllowanceSettings } from './allowances.ts';
 import { releaseDeadAllowances, removeProcess } from './dead-processes.ts';
 import { holdText } from './holds.ts';
 import { createTextLedger, type TextWrite, type WrittenText } from './ledger.ts';
@@ -21,6 +21,7 @@ export interface TextBillingDependencies {
   readonly catalogue: { readonly version: string; readonly textModels: ReadonlyMap<string, BilledModel> };
   readonly log: Logger;
   readonly metrics: TextMoneyMetrics;
+  readonly allowances?: AllowanceSettings;
 }
 
 export interface TextBillingService extends TextBilling {
@@ -46,7 +47,7 @@ const HEARTBEAT_MS = 2_000;
 
 /** Connects on demand. */
 export function createTextBilling(dependencies: TextBillingDependencies): TextBillingService {
-  const { database, databaseUrl, catalogue, log, metrics } = dependencies;
+  const { database, databaseUrl, catalogue, log, metrics, allowances: settings } = dependencies;
   const processId = randomUUID();
   const ledger = createTextLedger({
     url: databaseUrl,
@@ -55,7 +56,7 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
     freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
   });
   const write = (one: TextWrite): Promise<WrittenText> => withPartitions(database, () => ledger.write(one));
-  const allowances = new Allowances({ write }, log);
+  const allowances = new Allowances({ write }, log, settings);
   let heartbeat: Repetition | undefined;
   const ready = onceItSucceeds(async () => {
     await recordRateCards(database, rateCardsOf(catalogue));

@@ -53,6 +53,8 @@ export interface TestText {
   post(path: string, body: unknown, options?: PostOptions): Promise<Response>;
   /** Sends one sentence to a model, in a format. */
   ask(format: WireFormatName, model: string, prompt: string, options?: AskOptions): Promise<Response>;
+  /** The number of clients that have left before the end of their answers, once the service has noticed. */
+  departures(): number;
   /** Resets the health of the upstreams. */
   resumeUpstreams(): void;
   /** Resolves when every request so far is recorded. */
@@ -126,7 +128,18 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       ...(options.app && { settings: options.app }),
     }),
   );
-  const server = await listen(app.callback(), '127.0.0.1', 0);
+  const serve = app.callback();
+  let departures = 0;
+  const server = await listen(
+    (request, response) => {
+      const answered = serve(request, response);
+      // After the listeners of the service.
+      response.once('close', () => (departures += response.writableFinished ? 0 : 1));
+      return answered;
+    },
+    '127.0.0.1',
+    0,
+  );
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const account = await createAccount(database, { fundedUsd: 10_000 });
   const createApiKey: TestText['createKey'] = async (settings, accountId = account.id) => {
@@ -158,6 +171,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     createKey: createApiKey,
     seen: (limit = 50) => seenBy(simulator.url, limit),
     post,
+    departures: () => departures,
     ask: (format, model, prompt, { stream = false, ...postOptions } = {}) => {
       const { path, body } = ASK[format](model, prompt, stream);
       return post(path, body, postOptions);

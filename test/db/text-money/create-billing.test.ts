@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import pino from 'pino';
 import type { TextCharge, TextOutcome } from '../../../db/text-money/billing.ts';
+import type { AllowanceSettings } from '../../../db/text-money/allowances.ts';
 import { createTextBilling, type TextBillingService } from '../../../db/text-money/create-billing.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
@@ -63,8 +64,16 @@ describe('billing of text', () => {
     await testDatabase.drop();
   });
 
-  function open(databaseUrl: string): TextBillingService {
-    return createTextBilling({ database, databaseUrl, catalogue: CATALOGUE, log: pino({ level: 'silent' }), metrics });
+  function open(databaseUrl: string, allowances?: AllowanceSettings): TextBillingService {
+    const log = pino({ level: 'silent' });
+    return createTextBilling({
+      database,
+      databaseUrl,
+      catalogue: CATALOGUE,
+      log,
+      metrics,
+      ...(allowances && { allowances }),
+    });
   }
 
   async function chargeOf(
@@ -376,7 +385,8 @@ describe('billing of text', () => {
     beforeEach(async () => {
       const known = await database('processes').pluck('id');
       proxy = await startTcpProxy(testDatabase.url);
-      other = open(proxy.urlOf(testDatabase.url));
+      // On a slow machine, a repeated write may take longer than requests usually wait.
+      other = open(proxy.urlOf(testDatabase.url), { askTimeoutMs: 60_000 });
       await other.ready();
       // Its first write would delay the write of a test.
       const added = await waitUntil(
@@ -464,9 +474,11 @@ describe('billing of text', () => {
 
     it('answers 503 while the database is unavailable, and releases the holds of a late write', async () => {
       const key = await fundedKey();
+      const impatient = open(proxy.urlOf(testDatabase.url), { askTimeoutMs: 500 });
+      await impatient.ready();
       proxy.silence();
       proxy.refuseNew();
-      const error = await rejectionOf(other.hold(await chargeOf(key)));
+      const error = await rejectionOf(impatient.hold(await chargeOf(key)));
       expect(error).to.include({ code: 'processing_unavailable', retryAfterSeconds: 2 });
       proxy.refuseNew(false);
       proxy.release();
@@ -478,6 +490,7 @@ describe('billing of text', () => {
         { timeoutMs: 20_000 },
       );
       expect(await recordsOf(key)).to.deep.equal([]);
+      await impatient.close();
     }).timeout(60_000);
   });
 
