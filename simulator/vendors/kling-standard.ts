@@ -24,6 +24,8 @@ interface Model {
   readonly seconds: readonly number[];
   /** Whether two frames need the highest resolution. */
   readonly endFrameAt?: string;
+  /** How many reference videos the model takes; one by default. */
+  readonly maxVideos?: number;
 }
 
 const UP_TO_15 = Array.from({ length: 13 }, (_, index) => index + 3);
@@ -39,6 +41,12 @@ const MODELS: Readonly<Record<string, Model>> = {
     resolutions: ['720p', '1080p', '4k'],
     seconds: UP_TO_15,
   },
+  'kling-4.0': {
+    families: ['text-to-video', 'image-to-video', 'omni-video'],
+    resolutions: ['720p', '1080p', '2k', '4k'],
+    seconds: Array.from({ length: 28 }, (_, index) => index + 3),
+    maxVideos: 5,
+  },
   'kling-3.0-omni': { families: ['omni-video'], resolutions: ['720p', '1080p', '4k'], seconds: UP_TO_15 },
 };
 
@@ -47,9 +55,9 @@ const CONTENTS: Readonly<Record<Family, readonly unknown[]>> = {
   'image-to-video': ['prompt', 'first_frame', 'last_frame'],
   'omni-video': ['prompt', 'first_frame', 'last_frame', 'refer_image', 'feature_video'],
 };
-const RATIOS: readonly unknown[] = ['16:9', '9:16', '1:1'];
+const RATIOS: readonly unknown[] = ['16:9', '9:16', '1:1', '21:9'];
 /** The short edges of resolutions whose names do not contain them. */
-const EDGES: Readonly<Record<string, string>> = { '4k': '2160p' };
+const EDGES: Readonly<Record<string, string>> = { '2k': '1440p', '4k': '2160p' };
 const MAX_PROMPT_CHARACTERS = 2_500;
 
 const STATES = {
@@ -117,6 +125,8 @@ function orderOf(request: SimulatorRequest, family: Family, renders: Renders): P
   if (renders.all().some(({ order }) => clientId !== undefined && order.clientId === clientId)) {
     throw invalid('external_task_id', `external_task_id ${String(clientId)} already exists.`);
   }
+  const videos = contents.filter((item) => isObject(item) && item['type'] === 'feature_video');
+  if (videos.length > (model.maxVideos ?? 1)) throw invalid('contents', 'too many reference videos');
   const hasEndFrame = contents.some((item) => isObject(item) && item['type'] === 'last_frame');
   const hasFrame = hasEndFrame || contents.some((item) => isObject(item) && item['type'] === 'first_frame');
   return {

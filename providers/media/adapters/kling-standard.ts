@@ -26,9 +26,10 @@ import {
 export const TASKS = 'tasks';
 
 /** The vendor's names of resolutions. */
-export const RESOLUTIONS = { '720p': '720p', '1080p': '1080p', '4k': '4k' };
+export const RESOLUTIONS = { '720p': '720p', '1080p': '1080p', '2k': '2k', '4k': '4k' };
 
-const MAX_REFERENCE_VIDEOS = 1;
+/** Of Kling 4.0; Kling refuses more than one for older models. */
+const MAX_REFERENCE_VIDEOS = 5;
 
 export function submissionOf(request: RenderRequest): VendorCall {
   const { callbackUrl: callback_url, taskId: external_task_id, model } = request;
@@ -76,7 +77,8 @@ function contentOf(request: RenderRequest): readonly [family: string, content: J
   const text = { type: 'prompt', text: prompt };
   if (referenceAudios.length > 0) throw tooMuch('no reference audios');
   if (imagesAs === 'references') {
-    if (referenceVideos.length > MAX_REFERENCE_VIDEOS) throw tooMuch('at most one reference video');
+    if (referenceVideos.length > MAX_REFERENCE_VIDEOS)
+      throw tooMuch(`at most ${MAX_REFERENCE_VIDEOS} reference videos`);
     const references = [
       ...images.map((url) => ({ type: 'refer_image', url })),
       ...referenceVideos.map((url) => ({ type: 'feature_video', url })),

@@ -30,7 +30,12 @@ const VIDEO: KindTraits = {
   range: { ...OWN_PIXELS, tiers: 'any', aspectRatios: SHAPES },
   resolutions: v1.MODES,
 };
-const STANDARD_VIDEO: KindTraits = { ...VIDEO, resolutions: standard.RESOLUTIONS };
+/** The widest range of a model, which is that of Kling 4.0. Kling refuses what another model does not render. */
+const STANDARD_VIDEO: KindTraits = {
+  ...VIDEO,
+  range: { ...VIDEO.range, aspectRatios: [...SHAPES, '21:9'], seconds: { min: 3, max: 30 } },
+  resolutions: standard.RESOLUTIONS,
+};
 
 /** The first API does not sign announcements: the address proves their origin, and Genway reads the state itself. */
 const unsigned: CallbackFormat = {

@@ -146,13 +146,28 @@ describe('Kling’s standard API', () => {
     durationSeconds: 5,
     cost: { amount: '1.5', unit: 'units' },
   });
+  it('renders 30 seconds of Kling 4.0 in 2k from five reference videos, which older models refuse', async () => {
+    const references = { imagesAs: 'references', referenceVideos: [...LINKS, ...LINKS].slice(0, 5) } as const;
+    const request = video({
+      model: 'kling-4.0',
+      durationSeconds: 30,
+      resolution: '1440p',
+      aspectRatio: '21:9',
+      ...references,
+    });
+    await submit(upstream, request);
+    const older = submit(upstream, video({ model: 'kling-3.0-omni', ...references }));
+    expect(await rejectionOf(older)).to.have.property('code', 'bad_request');
+  });
+
   itRefuses(
     () => upstream,
     [
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
       video({ referenceVideos: LINKS }),
-      video({ referenceVideos: LINKS, imagesAs: 'references' }),
+      video({ referenceVideos: [...LINKS, ...LINKS], imagesAs: 'references' }),
+      video({ durationSeconds: 31 }),
       video({ referenceAudios: LINKS }),
       video({ resolution: '480p' }),
     ],
