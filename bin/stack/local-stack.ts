@@ -8,12 +8,12 @@ import { formatLogLine } from './log-line.ts';
 import { startNode } from './node-process.ts';
 import { claimHome, type PidFile } from './pid-file.ts';
 import { checkPorts } from './ports.ts';
-import { startPostgres } from './postgres.ts';
 import { writePrivateFile } from './private-file.ts';
 import { waitForHttp, waitForWorker } from './readiness.ts';
 import { loadSecrets } from './secrets.ts';
+import { runPostgres, runTemporal } from './servers.ts';
 import { supervise, type Running, type Supervised } from './supervise.ts';
-import { addSearchAttributes, findTemporalServer, startTemporalServer } from './temporal-server.ts';
+import { addSearchAttributes } from './temporal-server.ts';
 
 /** A running stack, with links for its demo people to the console. */
 export interface RunningStack extends StackDescription {
@@ -48,6 +48,8 @@ const STOP_ORDER: readonly (readonly string[])[] = [
   ['postgres'],
 ];
 
+const POSTGRES = { max_connections: '200', shared_buffers: '256MB' };
+
 const EXTENSION = extname(import.meta.url);
 
 /** Longer than the processes' own margin, so that an orderly shutdown is never cut short. */
@@ -72,8 +74,8 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
     await rm(demoFile, { force: true });
     await checkPorts(portsToOpen(config));
     const secrets = await loadSecrets(config.home);
-    const databaseUrl = config.databaseUrl ?? (await runPostgres(config, secrets.databasePassword, run));
-    const temporal = config.temporal ?? (await runTemporal(config, report, run));
+    const password = secrets.databasePassword;
+    const { databaseUrl, temporal } = await startServers(config, { run, report, password });
     await addSearchAttributes(temporal.address, config.temporalNamespace);
 
     const environment = childEnvironment({
@@ -132,35 +134,22 @@ function portsToOpen({ ports, databaseUrl, temporal }: StackConfig): Readonly<Re
   };
 }
 
-async function runPostgres({ home, ports }: StackConfig, password: string, run: Run): Promise<string> {
-  const { url } = await run('postgres', () =>
-    startPostgres({
-      dataDir: join(home, 'postgres'),
-      port: ports.postgres,
-      password,
-      settings: { max_connections: '200', shared_buffers: '256MB' },
-    }),
-  );
-  return url;
-}
-
-async function runTemporal(
-  { home, cacheFolder, ports, temporalNamespace }: StackConfig,
-  report: (line: string) => void,
-  run: Run,
-): Promise<{ address: string; uiUrl: string }> {
-  const binary = await findTemporalServer({ cacheFolder, report });
-  const { address } = await run('temporal', () =>
-    startTemporalServer({
-      binary,
-      port: ports.temporal,
-      uiPort: ports.temporalUi,
-      namespace: temporalNamespace,
-      databaseFile: join(home, 'temporal.db'),
-      logFile: join(home, 'temporal.log'),
-    }),
-  );
-  return { address, uiUrl: `http://127.0.0.1:${ports.temporalUi}` };
+/** Starts the servers that the configuration does not name. */
+async function startServers(
+  { home, cacheFolder, ports, temporalNamespace: namespace, databaseUrl, temporal }: StackConfig,
+  { run, report, password }: { readonly run: Run; readonly report: (line: string) => void; readonly password: string },
+) {
+  const uiPort = ports.temporalUi;
+  return {
+    databaseUrl: databaseUrl ?? (await runPostgres({ home, port: ports.postgres, password, settings: POSTGRES }, run)),
+    temporal: temporal ?? {
+      address: await runTemporal(
+        { home, cacheFolder, port: ports.temporal, uiPort, namespace, isStateKept: true, report },
+        run,
+      ),
+      uiUrl: `http://127.0.0.1:${uiPort}`,
+    },
+  };
 }
 
 interface ProgramOptions {

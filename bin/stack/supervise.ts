@@ -8,6 +8,11 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+export interface Killable extends Running {
+  /** Ends the process like a crash. */
+  kill(): Promise<void>;
+}
+
 export interface Supervised<Process> {
   /** The first process, before any restart. */
   readonly first: Process;

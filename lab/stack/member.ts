@@ -1,4 +1,5 @@
 /** One process of a stack, which is always brought back after it was killed. */
+import type { Killable } from '../../bin/stack/supervise.ts';
 import { freezeProcesses } from './freeze.ts';
 import { pause } from './pause.ts';
 import type { Period } from './period.ts';
@@ -9,14 +10,6 @@ export type Role = 'api' | 'text' | 'worker' | 'temporal' | 'postgres';
 
 /** The services that a process is connected to. */
 export type Link = 'postgres' | 'temporal';
-
-/** A process that can be kept running. */
-export interface Killable {
-  readonly pid: number;
-  readonly exited: Promise<unknown>;
-  stop(): Promise<void>;
-  kill(): Promise<void>;
-}
 
 /** A fault that a process survived, and its duration. */
 export interface Trouble extends Period {

@@ -6,7 +6,8 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import { startPostgres } from '../../bin/stack/postgres.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { copyFolder } from './copy-folder.ts';
-import { type Killable, type Member, startMember } from './member.ts';
+import type { Killable } from '../../bin/stack/supervise.ts';
+import { type Member, startMember } from './member.ts';
 import { startTcpBalancer, type TcpProxy } from './tcp-proxy.ts';
 
 export interface PostgresPair {

@@ -1,15 +1,13 @@
 /** PostgreSQL and Temporal for the processes of a stack, as in development or as in production. */
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import { startPostgres } from '../../bin/stack/postgres.ts';
-import { findTemporalServer, startTemporalServer } from '../../bin/stack/temporal-server.ts';
+import { type KeepRunning, runPostgres, runTemporal } from '../../bin/stack/servers.ts';
 import { loadStackConfig } from '../../config.ts';
-import { type Killable, type Member, startMember } from './member.ts';
+import { type Member, startMember } from './member.ts';
 import { type PostgresPair, startPostgresPair } from './postgres-pair.ts';
 import { startTemporalNodes } from './temporal-nodes.ts';
 
-export interface GroundOptions {
+export interface ServersOptions {
   readonly home: string;
   /** Gets the servers, in the order of their start. */
   readonly members: Member[];
@@ -25,7 +23,7 @@ export interface GroundOptions {
   readonly isDisturbable: boolean;
 }
 
-export interface Ground {
+export interface Servers {
   readonly databaseUrl: string;
   /** `host:port`; empty where nothing needs Temporal. */
   readonly temporalAddress: string;
@@ -36,13 +34,24 @@ export interface Ground {
 }
 
 /** One PostgreSQL server and Temporal's development server. */
-export async function layDevelopmentGround(options: GroundOptions): Promise<Ground> {
-  const [databaseUrl, temporalAddress] = await Promise.all([joinPostgres(options), joinTemporal(options)]);
+export async function startDevelopmentServers(options: ServersOptions): Promise<Servers> {
+  const { home, members, report, isTemporalKept: isStateKept } = options;
+  const keepRunning: KeepRunning = async (name, start) =>
+    members.push(await startMember({ role: name, name, start, report }));
+  const [port, temporalPort] = await Promise.all([findFreePort(), findFreePort()]);
+  const settings = { max_connections: '300', ...options.postgres };
+  const { cacheFolder } = loadStackConfig();
+  const [databaseUrl, temporalAddress] = await Promise.all([
+    runPostgres({ home, port, password: randomBytes(16).toString('hex'), settings }, keepRunning),
+    options.needsTemporal
+      ? runTemporal({ home, cacheFolder, port: temporalPort, isStateKept, report }, keepRunning)
+      : '',
+  ]);
   return { databaseUrl, temporalAddress, temporalUiUrl: '' };
 }
 
 /** A pair of PostgreSQL servers, and nodes of the Temporal server on it. */
-export async function layClusterGround(options: GroundOptions): Promise<Ground> {
+export async function startClusterServers(options: ServersOptions): Promise<Servers> {
   const { home, members, closers, report, postgres, isDisturbable } = options;
   const settings = { max_connections: '500', ...postgres };
   const pair = await startPostgresPair({ home, password: randomBytes(16).toString('hex'), settings, report });
@@ -59,33 +68,3 @@ export async function layClusterGround(options: GroundOptions): Promise<Ground> 
 }
 
 const UI_STOP_GRACE_MS = 5_000;
-
-async function joinPostgres({ home, report, members, postgres }: GroundOptions): Promise<string> {
-  const port = await findFreePort();
-  const password = randomBytes(16).toString('hex');
-  let url = '';
-  const start = async (): Promise<Killable> => {
-    const settings = { max_connections: '300', ...postgres };
-    const server = await startPostgres({ dataDir: join(home, 'postgres'), port, password, settings });
-    url = server.url;
-    return server;
-  };
-  members.push(await startMember({ role: 'postgres', name: 'postgres', start, report }));
-  return url;
-}
-
-/** @returns its address; an empty one where no process needs it */
-async function joinTemporal({ home, report, members, needsTemporal, isTemporalKept }: GroundOptions): Promise<string> {
-  if (!needsTemporal) return '';
-  const binary = await findTemporalServer({ cacheFolder: loadStackConfig().cacheFolder, report });
-  const port = await findFreePort();
-  const start = (): Promise<Killable> =>
-    startTemporalServer({
-      binary,
-      port,
-      ...(isTemporalKept && { databaseFile: join(home, 'temporal.db') }),
-      logFile: join(home, 'temporal.log'),
-    });
-  members.push(await startMember({ role: 'temporal', name: 'temporal', start, report }));
-  return `127.0.0.1:${port}`;
-}

@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { childEnvironment, SIMULATOR_KEY } from '../../config.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
-import { type Ground, layClusterGround, layDevelopmentGround } from './servers.ts';
-import { type Killable, type Member, startMember } from './member.ts';
+import { type Servers, startClusterServers, startDevelopmentServers } from './servers.ts';
+import type { Killable } from '../../bin/stack/supervise.ts';
+import { type Member, startMember } from './member.ts';
 import { expectAnswer, NODE_OPTIONS, runNode, startUntil } from '../../bin/stack/node-process.ts';
 import type { PostgresPair } from './postgres-pair.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
@@ -119,7 +120,7 @@ const WITHOUT_LIMITS: Settings = {
 };
 
 /** The settings with which the processes of Genway start. */
-interface Beginning extends Ground {
+interface StackContext extends Servers {
   readonly options: StackOptions;
   readonly home: string;
   readonly report: (line: string) => void;
@@ -146,9 +147,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   try {
     const simulatorUrl = await simulator.listen(0, '127.0.0.1');
     const { report = () => {}, processes, postgres, isTemporalKept = false, isDisturbable = false } = options;
-    const layGround = options.isCluster === true ? layClusterGround : layDevelopmentGround;
+    const startServers = options.isCluster === true ? startClusterServers : startDevelopmentServers;
     const needsTemporal = processes.api + processes.worker > 0;
-    const ground = await layGround({
+    const servers = await startServers({
       home,
       members,
       closers,
@@ -158,7 +159,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       isDisturbable,
       needsTemporal,
     });
-    return { ...(await startProcesses({ ...ground, options, home, report, members, simulatorUrl })), stop };
+    return { ...(await startProcesses({ ...servers, options, home, report, members, simulatorUrl })), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -176,8 +177,8 @@ async function stopMember(member: Member): Promise<void> {
   await Promise.all(Object.values(member.links).map((proxy) => proxy.close()));
 }
 
-async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>> {
-  const { options, home, members, simulatorUrl, databaseUrl, temporalAddress, temporalUiUrl } = beginning;
+async function startProcesses(context: StackContext): Promise<Omit<Stack, 'stop'>> {
+  const { options, home, members, simulatorUrl, databaseUrl, temporalAddress, temporalUiUrl } = context;
   const ports = {
     api: await findPorts(options.processes.api),
     text: await findPorts(options.processes.text),
@@ -190,9 +191,9 @@ async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>
     ...(temporalAddress !== '' && { TEMPORAL_ADDRESS: temporalAddress }),
     ...(temporalUiUrl !== '' && { TEMPORAL_UI_URL: temporalUiUrl }),
     GENWAY_SIMULATOR_URL: simulatorUrl,
-    ...(await writeUpstreams(beginning)),
+    ...(await writeUpstreams(context)),
     GENWAY_PUBLIC_URL: urlOf(ports.api[0] ?? 0),
-    ...(await bundleWorkflows(beginning)),
+    ...(await bundleWorkflows(context)),
     GENWAY_ADMIN_TOKEN: adminToken,
     GENWAY_KEY_PEPPER: randomBytes(32).toString('hex'),
     GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
@@ -208,7 +209,7 @@ async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>
   await run('bin/migrate.ts', []);
   for (const role of ['worker', 'text', 'api'] as const) {
     const starts = ports[role].map((port, index) =>
-      startRole(beginning, environment, { role, name: nameOf(role, index), port }),
+      startRole(context, environment, { role, name: nameOf(role, index), port }),
     );
     members.push(...(await Promise.all(starts)));
   }
@@ -224,13 +225,13 @@ async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>
     temporalUiUrl,
     adminToken,
     members,
-    failOver: beginning.pair?.failOver,
+    failOver: context.pair?.failOver,
     run,
     join: async (role, { file, settings } = {}) => {
       const port = await findFreePort();
       started[role] += 1;
       const name = nameOf(role, started[role] - 1);
-      const member = await startRole(beginning, { ...environment, ...settings }, { role, name, port, file });
+      const member = await startRole(context, { ...environment, ...settings }, { role, name, port, file });
       members.push(member);
       return member;
     },
@@ -246,7 +247,7 @@ function programOf(source: string, { built }: StackOptions): string {
   return built ? join(built.programs, source.replace(/\.ts$/, '.js')) : source;
 }
 
-async function writeUpstreams({ options, home, simulatorUrl }: Beginning): Promise<Settings> {
+async function writeUpstreams({ options, home, simulatorUrl }: StackContext): Promise<Settings> {
   if (!options.upstreams) return {};
   const file = join(home, 'upstreams.yaml');
   await writeFile(file, JSON.stringify(options.upstreams({ url: simulatorUrl, apiKey: SIMULATOR_KEY })));
@@ -254,7 +255,7 @@ async function writeUpstreams({ options, home, simulatorUrl }: Beginning): Promi
 }
 
 /** Spares each worker the bundling. */
-async function bundleWorkflows({ options, home }: Beginning): Promise<Settings> {
+async function bundleWorkflows({ options, home }: StackContext): Promise<Settings> {
   if (options.processes.worker === 0) return {};
   if (options.built) return { GENWAY_WORKFLOW_BUNDLE: options.built.workflowBundle };
   const file = join(home, 'workflow-bundle.js');
@@ -271,7 +272,7 @@ interface NewProcess {
 }
 
 async function startRole(
-  { options, home, report, databaseUrl, temporalAddress }: Beginning,
+  { options, home, report, databaseUrl, temporalAddress }: StackContext,
   environment: NodeJS.ProcessEnv,
   { role, name, port, file = programOf(`bin/${role}.ts`, options) }: NewProcess,
 ): Promise<Member> {

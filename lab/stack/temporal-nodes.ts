@@ -8,7 +8,8 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntilReady } from '../../bin/stack/readiness.ts';
 import { createNamespace, DYNAMIC_CONFIG } from '../../bin/stack/temporal-server.ts';
 import { withTemporal } from '../../bin/stack/with-temporal.ts';
-import { type Killable, type Member, startMember } from './member.ts';
+import type { Killable } from '../../bin/stack/supervise.ts';
+import { type Member, startMember } from './member.ts';
 import { startTcpBalancer, startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 export interface TemporalNodes {

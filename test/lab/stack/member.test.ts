@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { startProcess } from '../../../bin/stack/child-process.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
-import { type Killable, startMember } from '../../../lab/stack/member.ts';
+import type { Killable } from '../../../bin/stack/supervise.ts';
+import { startMember } from '../../../lab/stack/member.ts';
 
 const STOP_GRACE_MS = 5_000;
 
