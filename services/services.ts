@@ -1,4 +1,4 @@
-/** What Genway does, and what it does it with. */
+/** The services of Genway, by subject, and their dependencies. */
 import type { CheckoutPages } from '../providers/checkout.ts';
 import type { CallbackReader } from '../providers/media/upstream.ts';
 import type { Logger } from 'pino';
@@ -31,7 +31,7 @@ import type { Judge, Moderate } from './text/moderate.ts';
 import type { ReadStatus } from './operations/public-status.ts';
 import type { StartReconciliation } from './operations/reconciliation-starter.ts';
 
-/** What services work with. */
+/** The dependencies of services. */
 interface Resources {
   readonly database: Database;
   /** The same database, over connections for reports, whose statements may run long. */
@@ -108,7 +108,7 @@ export interface OperationsServices {
   readonly readStatus: ReadStatus;
 }
 
-/** What the process provides, from which `createServices` builds the rest. */
+/** The dependencies that the process provides; `createServices` builds the rest from them. */
 export interface GivenServices
   extends
     Resources,

@@ -300,7 +300,7 @@ export interface TextResult {
   readonly usage: Usage;
 }
 
-/** Merges two reports: `later` wins, a number that only one has is kept, and a later report of zeros is ignored. */
+/** Merges two reports: `later` wins, a number of only one report stays, and a later report of zeros has no effect. */
 export function mergeUsage(earlier: Usage, later: Usage): Usage {
   if (isEmpty(later) && !isEmpty(earlier)) return earlier;
   return usageOf((name) => later[name] ?? earlier[name]);

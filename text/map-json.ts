@@ -1,7 +1,7 @@
 /** Changes deep inside a body. Unchanged parts stay the same objects. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 
-/** The object with the objects of a list mapped; those that become null are left out. */
+/** Maps the objects of a list, and omits those that become null. */
 export function mapItems(holder: JsonObject, field: string, map: (item: JsonObject) => JsonObject | null): JsonObject {
   const { [field]: list } = holder;
   if (!Array.isArray(list)) return holder;

@@ -1,9 +1,8 @@
 /**
  * Cuts an answer at an output bound that is too small to send to the upstream.
  *
- * Tokens are estimated, and the cut is as precise as the estimate. Text and reasoning count. A tool call that does not
- * fit is left out, because half of its arguments would be useless. The rest of the upstream's answer is read and
- * dropped.
+ * The stage estimates tokens, and cuts as precisely as it estimates. Text and reasoning count. The stage omits a tool
+ * call that does not fit, because half of its arguments would be useless, and reads and drops the rest of the answer.
  */
 import type { StreamEvent } from './canonical.ts';
 import type { Emit, Stage } from './stage.ts';

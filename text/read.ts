@@ -1,7 +1,7 @@
 /**
  * Readers of unknown JSON. Each takes a value and its path in the client's terms, and either returns the value with its
  * type or throws 400 `bad_request` that names the path: `"messages[0].content" must be a string`. Each carries a JSON
- * Schema of what it takes, from which the API description is made.
+ * Schema of the values that it accepts, which the API description prints.
  */
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';

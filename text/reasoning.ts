@@ -29,7 +29,7 @@ function effortOf(budget: number | undefined): ReasoningEffort | undefined {
   return EFFORT_BUDGETS.find(([, most]) => budget <= most)?.[0] ?? 'high';
 }
 
-/** The higher one of two that are equally near, so that a model that is asked to reason does. */
+/** The higher one of two that are equally near, so that a model reasons when a request asks for reasoning. */
 function nearestEffort(wanted: ReasoningEffort, offered: readonly string[]): ReasoningEffort {
   const candidates = REASONING_EFFORTS.filter((effort) => offered.length === 0 || offered.includes(effort));
   const distance = (effort: ReasoningEffort): number =>

@@ -1,5 +1,5 @@
 /**
- * Stages: the pure machines of which streams are made. A stage takes one input at a time and emits any number of
+ * Stages: pure machines, chained into streams. A stage takes one input at a time and emits any number of
  * outputs. A stage never waits, so a chain of stages costs one await per network read, however many events that carries, and
  * the reader of the outputs sets the pace of the source.
  */

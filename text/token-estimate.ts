@@ -109,7 +109,7 @@ const MAX_BLOCKS = 32;
 const BLOCK_LENGTH = MAX_READ / MAX_BLOCKS;
 
 /**
- * Counts the tokens of a text that arrives in pieces. Until the count is asked for, which is rare, it does next to
+ * Counts the tokens of a text that arrives in pieces. Until a caller reads the count, which is rare, the counter does next to
  * nothing: it keeps the text, and of a long one every second, fourth, eighth, … block.
  */
 export class TokenCounter {

@@ -153,7 +153,7 @@ const MAXIMUM_ARGUMENTS_LENGTH = 8 * 1024 * 1024;
 const ARGUMENTS_LIMITS = { maxDepth: 64, maxValues: 100_000 };
 
 /**
- * Checks the size of a conversation's tool calls before {@link argumentsOf} is called for each: parsed JSON may be far
+ * Checks the size of a conversation's tool calls before {@link argumentsOf} parses each: parsed JSON may be far
  * larger than its text.
  *
  * @throws ServiceError `bad_request` when they are too large

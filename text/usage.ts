@@ -1,4 +1,4 @@
-/** Usage as upstreams report it. They differ in what cached tokens are called, and in which counts include which. */
+/** Usage as upstreams report it. Upstreams differ in the names of cached tokens, and in which counts include which. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { Usage } from './canonical.ts';
 import { countOf, objectOf } from './upstream-errors.ts';

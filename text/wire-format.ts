@@ -55,7 +55,7 @@ export interface RequestFormat {
   parseRequest(body: unknown, context: ParseContext): TextRequest;
   /** The body of an error: contract 7.1. */
   renderError(error: ServiceError, requestId: string): JsonObject;
-  /** The body of a refusal before the model is called: the common envelope, with the fields that SDKs of the format read. */
+  /** The body of a refusal before Genway calls the model: the common envelope, with the fields that SDKs of the format read. */
   renderRefusal(error: ServiceError, requestId: string): object;
   /**
    * The frame for an error after the first byte, which ends the stream; null to break the connection off instead.
@@ -125,7 +125,7 @@ export interface InputCount {
 
 /** A request that is passed on in its own format, whose answer is passed back unchanged. */
 export interface ForwardedRequest extends UpstreamRequest {
-  /** Present if the answer has events that the client did not ask for: only those that pass are kept. */
+  /** Present if the answer has events that the client did not request: the stage keeps those that pass. */
   readonly shouldKeepEvent?: (event: ServerSentEvent) => boolean;
 }
 

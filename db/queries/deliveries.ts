@@ -31,7 +31,7 @@ export interface AnsweredAttempt extends DeliveryAttempt {
   readonly answer: string | null;
 }
 
-/** What a delivery sent, and what came back. */
+/** The body that a delivery sent, and the answers. */
 export interface DeliveryContent {
   /** The body of each attempt. */
   readonly payload: string;

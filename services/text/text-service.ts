@@ -43,7 +43,7 @@ export interface TextService {
   stop(graceMs: number): void;
 }
 
-/** What the process provides. The other services of text read its database. */
+/** The dependencies that the process provides. The other services of text read its database. */
 export interface GivenTextServices extends Omit<TextServices, 'catalogue' | 'findPrices' | 'findBudget' | 'hasCredit'> {
   readonly database: Database;
   readonly catalogue: () => Catalogue;

@@ -81,7 +81,7 @@ export function renderFunctionCall(call: ToolCallPart): ChatFunctionToolCall {
   return { id: call.callId, type: 'function', function: called, ...extraContentOf(call.signature) };
 }
 
-/** Unreported numbers are left out of the details, and count as 0 in the totals. */
+/** Omits unreported numbers from the details, and counts them as 0 in the totals. */
 export function renderUsage(usage: Usage): ChatUsage {
   const input = usage.inputTotal ?? 0;
   const output = usage.outputTotal ?? 0;

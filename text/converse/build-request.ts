@@ -179,7 +179,7 @@ function renderAnswerPart(part: AnswerPart): JsonObject[] {
     const call = { toolUse: { toolUseId: part.callId, name: part.name, input: argumentsOf(part) } };
     return [call, ...cachePoint(part)];
   }
-  // Bedrock checks the signature, so reasoning without one is left out.
+  // Bedrock checks the signature, so the request omits reasoning without one.
   const { text, signature, redacted } = part;
   if (signature === undefined || signature === '') return [];
   if (redacted === true) return [{ reasoningContent: { redactedContent: signature } }];

@@ -142,8 +142,8 @@ function renderText(text: string): JsonObject[] {
 }
 
 /**
- * Reasoning is left out: of all of it, the models only need the signatures of their calls back, which clients of some
- * formats keep as reasoning without text. Only the first call of an answer has to have a signature.
+ * Omits reasoning: the models only need the signatures of their calls back, which clients of some formats keep as
+ * reasoning without text. Only the first call of an answer has to have a signature.
  */
 function renderAnswer(parts: readonly AnswerPart[]): JsonObject[] {
   const firstCall = parts.find((part) => part.type === 'tool-call');

@@ -73,7 +73,7 @@ function objectOfText(text: string): JsonObject | null {
   }
 }
 
-/** Unreported numbers are left out where the format allows it, and are 0 otherwise. */
+/** Omits unreported numbers where the format allows it; elsewhere they are 0. */
 export function renderUsage(usage: Usage): UsageMetadata {
   const input = usage.inputTotal ?? 0;
   const output = usage.outputTotal ?? 0;

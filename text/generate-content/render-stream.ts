@@ -24,7 +24,7 @@ class NativeStreamRenderer implements Stage<StreamEvent, string> {
   /** The JSON at the end of every event, made once: it is most of the bytes of a stream. */
   readonly #tail: string;
   readonly #choiceOfPart = new Map<string, number>();
-  /** Calls are sent whole, so a call that has started is kept until its arguments are complete. */
+  /** The format sends calls whole, so this holds a started call until its arguments are complete. */
   readonly #openCalls = new Map<string, ToolCallPart>();
   /** Calls whose arguments are not an object. Whether that is a failure depends on how the answer ends. */
   readonly #brokenCalls = new Map<number, ToolCallPart>();

@@ -26,7 +26,7 @@ export async function parseJson(bytes: Uint8Array): Promise<unknown> {
 
 const UNLIMITED: JsonLimits = { maxDepth: Infinity, maxValues: Infinity };
 
-/** As {@link parseJson}. @throws RangeError when the document is larger than `limits`, before it is made */
+/** As {@link parseJson}. @throws RangeError when the document is larger than `limits`, before it builds the value */
 export function* parseInSteps(bytes: Uint8Array, limits: JsonLimits = UNLIMITED): Steps<unknown> {
   const parser = new Parser(bufferOf(bytes), limits);
   while (!parser.takeStep()) yield;

@@ -317,7 +317,7 @@ function renderAnswerPart(part: AnswerPart): JsonObject[] {
     const call = { type: 'tool_use', id: part.callId, name: part.name, input: argumentsOf(part) };
     return [marked(call, part)];
   }
-  // Upstreams check the signature, so reasoning without one is left out.
+  // Upstreams check the signature, so the request omits reasoning without one.
   const { text, signature, redacted } = part;
   if (signature === undefined || signature === '') return [];
   if (redacted === true) return [{ type: 'redacted_thinking', data: signature }];

@@ -38,7 +38,7 @@ export function parseRequest(
     // Without tools the choice has no effect, whatever it is.
     ...(tools.length === 0 ? {} : request.getAs('tool_choice', readToolChoice)),
     sampling: samplingOf(request),
-    // Vendors think only where they are asked to; with the compatibility of the specification, models always do.
+    // Vendors think only on request; with the compatibility of the specification, models always do.
     ...(compatibility === 'full' && { reasoningDisplay: 'none' as const, ...request.get('thinking') }),
     reasoningEffort: outputConfig?.get('effort'),
     outputFormat: outputConfig?.get('format') ?? request.get('output_format'),

@@ -62,7 +62,7 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
     emitEvent('message_stop', {}, emit);
   }
 
-  /** A message has one choice. Parts of other choices, which clients cannot ask for, are left out. */
+  /** A message has one choice. Omits parts of other choices, which clients cannot request. */
   #isOfTheMessage(event: Exclude<StreamEvent, { type: 'response-start' | 'usage' }>): boolean {
     const choice = 'choice' in event ? event.choice : undefined;
     if (event.type === 'finish' || event.type.endsWith('-start')) return (choice ?? 0) === 0;

@@ -11,7 +11,7 @@ export interface MessagesUsage {
   /** Without tokens that were read from or written to a cache. */
   readonly input_tokens: number;
   readonly cache_creation_input_tokens?: number | undefined;
-  /** The same by how long it is kept. */
+  /** The same, by the lifetime of the entry. */
   readonly cache_creation?:
     | { readonly ephemeral_5m_input_tokens: number; readonly ephemeral_1h_input_tokens: number }
     | undefined;

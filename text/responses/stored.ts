@@ -4,7 +4,7 @@ import { isStorable } from '../../domain/storable-text.ts';
 import { arrayOf } from '../upstream-errors.ts';
 import { itemTypeOf } from './input-items.ts';
 
-/** What is stored of a response: the new input of its request, and the response as the client got it. */
+/** The stored content of a response: the new input of its request, and the response as the client got it. */
 export interface StoredContent {
   readonly input: readonly unknown[];
   readonly response: JsonObject;

@@ -26,7 +26,7 @@ import { freeTextTool } from '../free-text-tools.ts';
 import { JSON_SCHEMA } from '../settings.ts';
 import { arrayOf as arrayOfAnything } from '../upstream-errors.ts';
 
-/** Tools that the vendor runs. Agents send them unasked, so they are left out of the request instead of refused. */
+/** Tools that the vendor runs. Agents send them unasked, so Genway omits them from the request instead of refusing it. */
 const LEFT_OUT = ['web_search', 'web_search_preview', 'image_generation'];
 
 const functionFields = {
@@ -138,7 +138,7 @@ export function withForwardedTools(item: JsonObject): JsonObject {
   return itemsWithTools([item]).length > 0 && Array.isArray(tools) ? { ...item, tools: forwardedTools(tools) } : item;
 }
 
-/** The tools of a client that are left out of its request. */
+/** The tools of a client that Genway omits from its request. */
 export function findOmittedTools({ tools, input }: JsonObject): UnusedFields {
   const all = [tools, ...itemsWithTools(input).map(([item]) => item['tools'])].flatMap(arrayOfAnything);
   const sent = all.filter(isObject);
