@@ -1,7 +1,7 @@
 /** The body of a webhook delivery (contract 6): the event, and the task, late result or balance at that time. */
 import type { PicoUsd } from './money.ts';
 import * as field from './resource/field.ts';
-import { nested, resource } from './resource/resource.ts';
+import { nested, type Presentation, resource } from './resource/resource.ts';
 import { LATE_RESULT, type LateResult, TASK } from './task-object.ts';
 import type { Task } from './task.ts';
 
@@ -85,17 +85,7 @@ export const BALANCE_EVENT = resource<BalanceEvent>('LowBalanceEvent', {
   )('balance'),
 });
 
-/** The exact bytes that every attempt to deliver this event sends. */
-export function renderLowBalanceEvent(event: BalanceEvent): string {
-  return JSON.stringify(BALANCE_EVENT.present(event));
-}
-
-/** The exact bytes that every attempt to deliver this event sends. */
-export function renderLateResultEvent(event: LateEvent): string {
-  return JSON.stringify(LATE_EVENT.present(event));
-}
-
-/** The exact bytes that every attempt to deliver this event sends. */
-export function renderEvent(event: TaskEvent): string {
-  return JSON.stringify(TASK_EVENT.present(event));
+/** The exact bytes that every attempt to deliver an event sends. */
+export function renderEvent<Event>({ present }: Presentation<Event>, event: Event): string {
+  return JSON.stringify(present(event));
 }

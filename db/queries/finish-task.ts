@@ -1,7 +1,7 @@
 import { createdAtMsOf, isId, newId } from '../../domain/ids.ts';
 import { isFinal, type Task, type TaskEnding } from '../../domain/task.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
-import { renderEvent } from '../../domain/webhook-event.ts';
+import { renderEvent, TASK_EVENT } from '../../domain/webhook-event.ts';
 import { retryOnLostConnection } from '../connections.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
@@ -131,7 +131,7 @@ function toItem({ ending, event, lostId }: Finish, task: Task, now: Date) {
 export function eventOf({ status }: TaskEnding): EventOfEnding {
   const id = newId('event');
   const type = `task.${status}` as const;
-  return { id, type, payload: (task) => renderEvent({ id, type, task }) };
+  return { id, type, payload: (task) => renderEvent(TASK_EVENT, { id, type, task }) };
 }
 
 /** Reads the existing tasks by id, and the database's current time. */

@@ -2,7 +2,7 @@
 import { newId } from '../../domain/ids.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import type { LateResult } from '../../domain/task-object.ts';
-import { LATE_RESULT_EVENT, renderLateResultEvent } from '../../domain/webhook-event.ts';
+import { LATE_EVENT, LATE_RESULT_EVENT, renderEvent } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 import { isDueTask } from './content.ts';
@@ -38,7 +38,7 @@ export async function storeLateResult(
     const [kept] = rows;
     if (!kept) return;
     const [id, at] = [newId('event'), kept.created_at];
-    const payload = renderLateResultEvent({ id, at, lateResult: camelCased(kept) });
+    const payload = renderEvent(LATE_EVENT, { id, at, lateResult: camelCased(kept) });
     await insertEvent(transaction, { id, accountId, type: LATE_RESULT_EVENT, taskId, payload, at });
   });
 }

@@ -1,7 +1,7 @@
 /** Warnings about low balances: contract 6. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { LOW_BALANCE_EVENT, renderLowBalanceEvent } from '../../domain/webhook-event.ts';
+import { BALANCE_EVENT, LOW_BALANCE_EVENT, renderEvent } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
 import { BALANCE } from '../ledger-sql.ts';
 import { readRow, type RowOf } from '../row.ts';
@@ -55,6 +55,6 @@ async function announce(transaction: Database, accountId: string): Promise<void>
     reserved: signupReserved + fundedReserved,
     lowBalance,
   };
-  const payload = renderLowBalanceEvent({ id, at, balance });
+  const payload = renderEvent(BALANCE_EVENT, { id, at, balance });
   await insertEvent(transaction, { id, accountId, type: LOW_BALANCE_EVENT, taskId: null, payload, at });
 }

@@ -6,6 +6,7 @@ import { replaceWebhookSecret, type WebhookEndpoint } from '../../db/queries/web
 import { badRequest } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
+import { renderEvent } from '../../domain/webhook-event.ts';
 import { newWebhookSecret } from '../../domain/webhook-signature.ts';
 import { TEST_EVENT } from './test-event.ts';
 import { countAction } from '../people/account-limit.ts';
@@ -19,7 +20,7 @@ export async function sendTestEvent(database: Database, endpoint: WebhookEndpoin
   await countAction(database, endpoint.accountId, TEST_EVENTS);
   const id = newId('event');
   const createdAt = new Date(createdAtMsOf('event', id));
-  const payload = JSON.stringify(TEST_EVENT.present({ id, createdAt, endpoint }));
+  const payload = renderEvent(TEST_EVENT, { id, createdAt, endpoint });
   return insertTestDelivery(database, endpoint, { id, payload, createdAt });
 }
 

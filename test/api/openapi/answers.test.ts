@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { finishTask } from '../../../db/queries/finish-task.ts';
 import type { TaskEnding } from '../../../domain/task.ts';
 import { newId } from '../../../domain/ids.ts';
-import { renderEvent } from '../../../domain/webhook-event.ts';
+import { renderEvent, TASK_EVENT } from '../../../domain/webhook-event.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { useTestApp } from '../../support/app.ts';
 import type { TestCaller } from '../../support/factories.ts';
@@ -78,7 +78,11 @@ describe('the description of answers', () => {
   async function endTask(taskId: string, ending: TaskEnding): Promise<void> {
     const id = newId('event');
     const type = ending.status === 'succeeded' ? 'task.succeeded' : 'task.failed';
-    await finishTask(app.database, taskId, ending, { id, type, payload: (task) => renderEvent({ id, type, task }) });
+    await finishTask(app.database, taskId, ending, {
+      id,
+      type,
+      payload: (task) => renderEvent(TASK_EVENT, { id, type, task }),
+    });
   }
 
   it('holds for tasks, whatever their outcome', async () => {
