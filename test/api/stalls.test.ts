@@ -140,7 +140,7 @@ function providersAt(url: string): object {
   };
 }
 
-describe('other clients of a process are served', function () {
+describe('a process', function () {
   this.timeout(300_000);
   const metricsToken = randomBytes(16).toString('hex');
   let folder: string;
@@ -198,7 +198,7 @@ describe('other clients of a process are served', function () {
 
   for (const [what, { path, body }] of Object.entries(ATTACKS)) {
     for (const who of ['an account with money', 'one without'] as const) {
-      it(`while ${who} sends ${what}`, async () => {
+      it(`serves other clients while ${who} sends ${what}`, async () => {
         const made = body();
         const text = typeof made === 'string' ? made : JSON.stringify(made);
         const longestMs = await heldUpMs(async () => {
@@ -234,7 +234,7 @@ describe('other clients of a process are served', function () {
       },
     ],
   ] as const) {
-    it(`while an upstream ${what}`, async () => {
+    it(`serves other clients while an upstream ${what}`, async () => {
       const longestMs = await heldUpMs(async () => {
         const response = await fetch(stack.textBaseUrl + path, {
           method: 'POST',
@@ -248,7 +248,7 @@ describe('other clients of a process are served', function () {
     });
   }
 
-  it('while 24 bodies of 31 MB wait for their last byte, in bounded memory', async () => {
+  it('serves other clients in bounded memory while 24 bodies of 31 MB wait for their last byte', async () => {
     const before = await residentBytes();
     let most = 0;
     const longestMs = await heldUpMs(async () => {

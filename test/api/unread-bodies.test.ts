@@ -171,13 +171,13 @@ describe('an answer that is sent before the body was read', function () {
   const announced = ({ announcedBytes }: Refusal) => ({ announcedBytes });
 
   for (const [how, refusal] of Object.entries(REFUSALS)) {
-    it(`to a request ${how} keeps the connection usable, at every endpoint`, async () => {
+    it(`keeps the connection of a request ${how} usable, at every endpoint`, async () => {
       await refuseEverywhere(refusal, async () => null);
     });
   }
 
   for (const [how, refusal] of Object.entries(LATER_REFUSALS)) {
-    it(`to a request ${how} keeps the connection usable, at every endpoint`, async () => {
+    it(`keeps the connection of a request ${how} usable, at every endpoint`, async () => {
       const settings = refusal.status === 429 ? { rateLimitRpm: 1 } : {};
       const { apiKey } = await app.createAccount({ key: settings });
       const textKey = await text.createKey(settings);
@@ -195,7 +195,7 @@ describe('an answer that is sent before the body was read', function () {
     });
   }
 
-  it('to an upload of a refused type keeps the connection usable', async () => {
+  it('keeps the connection of an upload of a refused type usable', async () => {
     const { apiKey } = await app.createAccount({ fundedUsd: 1 });
     const body = formOf({ filename: 'a.html', content: '<p>'.repeat(MIB) });
     const headers = { ...FORM_HEADERS, authorization: `Bearer ${apiKey}` };

@@ -219,14 +219,14 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(shown.status).to.equal(401);
     });
 
-    it('with a refusal by the provider', async () => {
+    it('shows a refusal by the provider', async () => {
       const visitor = new Visitor(app);
       const left = await visitor.get('/console/sign-in/provider');
       const state = new URL(String(left.headers['location'])).searchParams.get('state');
       await refuses(visitor, `/console/sign-in/callback?error=access_denied&state=${state}&iss=${provider.issuer}`);
     });
 
-    it('without a valid code and state', async () => {
+    it('refuses an answer without a valid code and state', async () => {
       for (const query of [
         '',
         '?code=',
@@ -266,7 +266,7 @@ describe('signing in with a provider of OpenID Connect', () => {
   }
 
   describe('a holder of an earlier link', () => {
-    it('the identity that a holder of an earlier link connected is removed, with their sessions, once a link for a new password was used', async () => {
+    it('loses the connected identity and the sessions once a link for a new password was used', async () => {
       const email = 'victim@example.com';
       know('thief', { email: 'thief@example.org' });
       const thief = await Visitor.invited(app, { email, account_id: customer.accountId });
@@ -283,7 +283,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect(await isIn(again)).to.equal(false);
     });
 
-    it('an identity is not connected when a link for a new password ended the session meanwhile', async () => {
+    it('connects no identity when a link for a new password ended the session meanwhile', async () => {
       const email = 'raced@example.com';
       know('racer', { email: 'racer@example.org' });
       const racer = await Visitor.invited(app, { email });
@@ -332,7 +332,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       return addSecondFactor(visitor);
     }
 
-    it('asks users with a second factor for a code before anything is shown', async () => {
+    it('enters a code before the console shows anything', async () => {
       const { secret, step } = await connected(app, 'mia');
       const visitor = new Visitor(app);
       expect((await signIn(visitor, 'mia')).headers['location']).to.equal('/console/sign-in');
@@ -344,7 +344,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       );
     });
 
-    it('asks users with a second factor for no code where the operator relies on the provider to ask', async () => {
+    it('enters no code where the operator relies on the provider to ask', async () => {
       const relying = await start(provider.issuer, { asksSecondFactor: true });
       await connected(relying, 'ned');
       const visitor = new Visitor(relying);
@@ -383,7 +383,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     await restarted.stop();
   });
 
-  it('the sign-in with a provider is not offered where none is configured', async () => {
+  it('offers no sign-in with a provider where none is configured', async () => {
     const without = await startTestApp({ mountPages: mountConsole });
     const visitor = new Visitor(without);
     expect((await visitor.get('/console/sign-in')).text).not.to.include('/console/sign-in/provider');

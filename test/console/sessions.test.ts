@@ -30,8 +30,8 @@ describe('sessions of the console', () => {
     return visitor;
   }
 
-  describe('start', () => {
-    it('anew with each sign-in: an earlier token gives no access', async () => {
+  describe('a new session', () => {
+    it('gets a new token with each sign-in: an earlier token gives no access', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email });
       const { cookie } = visitor;
@@ -40,7 +40,7 @@ describe('sessions of the console', () => {
       expect((await new Visitor(app).get('/console/profile', { cookie })).status).to.equal(303);
     });
 
-    it('never with a token that the browser sent', async () => {
+    it('never takes a token that the browser sent', async () => {
       const email = newEmail();
       await Visitor.invited(app, { email });
       const fixed = '__Host-genway-session=chosen-by-an-attacker';
@@ -49,7 +49,7 @@ describe('sessions of the console', () => {
       expect((await new Visitor(app).get('/console/profile', { cookie: fixed })).status).to.equal(303);
     });
 
-    it('anew after the second factor: the token of the first step gives no access', async () => {
+    it('gets a new token after the second factor: the token of the first step gives no access', async () => {
       const email = newEmail();
       const { secret, step } = await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);
@@ -59,7 +59,7 @@ describe('sessions of the console', () => {
       expect((await new Visitor(app).get('/console/profile', { cookie })).status).to.equal(303);
     });
 
-    it('by an invitation also where another user is signed in, whose session ends', async () => {
+    it('starts by an invitation also where another user is signed in, and ends the session of that user', async () => {
       const visitor = await Visitor.invited(app, { email: newEmail() });
       const { cookie } = visitor;
       const path = await invite(app, { email: newEmail() });
@@ -69,8 +69,8 @@ describe('sessions of the console', () => {
     });
   });
 
-  describe('end', () => {
-    it('after seven days without use, and after thirty days in any case', async () => {
+  describe('a session', () => {
+    it('ends after seven days without use, and after thirty days in any case', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email });
       const session = app.database('sessions').where({ user_id: await userId(email) });
@@ -85,7 +85,7 @@ describe('sessions of the console', () => {
       expect(await isIn(visitor)).to.equal(false);
     });
 
-    it('one by one on the profile, where each is listed with its device', async () => {
+    it('ends on the profile, which lists each session with its device', async () => {
       const email = newEmail();
       const [here, there] = [await Visitor.invited(app, { email }), await signIn(email)];
       const { text } = await here.get('/console/profile');
@@ -95,7 +95,7 @@ describe('sessions of the console', () => {
       expect([await isIn(here), await isIn(there)]).to.deep.equal([true, false]);
     });
 
-    it('everywhere else at once', async () => {
+    it('ends together with all others when its user ends the sessions everywhere else', async () => {
       const email = newEmail();
       const [here, ...others] = [await Visitor.invited(app, { email }), await signIn(email), await signIn(email)];
       await here.send('/console/profile/sessions/end-others');
@@ -103,7 +103,7 @@ describe('sessions of the console', () => {
       for (const other of others) expect(await isIn(other)).to.equal(false);
     });
 
-    it('for no user through another user', async () => {
+    it('ends for no user through another user', async () => {
       const [mine, theirs] = [newEmail(), newEmail()];
       const victim = await Visitor.invited(app, { email: theirs });
       await signIn(theirs);
@@ -114,7 +114,7 @@ describe('sessions of the console', () => {
       expect(await app.database('sessions').where({ user_id: await userId(theirs) })).to.have.length(2);
     });
 
-    it('everywhere else when the password is changed, and so do pending links', async () => {
+    it('ends everywhere else when the password changes, as pending links do', async () => {
       const email = newEmail();
       const [here, there] = [await Visitor.invited(app, { email }), await signIn(email)];
       const link = await newPasswordLink(app, email);
@@ -126,7 +126,7 @@ describe('sessions of the console', () => {
     });
   });
 
-  it('are at most fifty for a user: the least recently used end first, and none by attempts without the code', async () => {
+  it('at most fifty sessions of a user exist: the least recently used end first, and none by attempts without the code', async () => {
     const email = newEmail();
     const first = await Visitor.invited(app, { email });
     const user_id = await userId(email);
@@ -142,8 +142,8 @@ describe('sessions of the console', () => {
     expect(await isIn(first)).to.equal(false);
   });
 
-  describe('do not let a person at an open session', () => {
-    it('guess the password more than ten times', async () => {
+  describe('a person at an open session', () => {
+    it('cannot guess the password more than ten times', async () => {
       const thief = await Visitor.invited(app, { email: newEmail() });
       const guess = (current: string): Promise<Shown> =>
         thief.send('/console/profile/password', { current, password: 'x'.repeat(20), repeated: 'x'.repeat(20) });
@@ -157,7 +157,7 @@ describe('sessions of the console', () => {
       '/console/profile/second-factor/remove',
     ];
     for (const path of NEEDS_PASSWORD) {
-      it(`use ${path} without the password`, async () => {
+      it(`cannot use ${path} without the password`, async () => {
         const email = newEmail();
         const thief = await Visitor.invited(app, { email });
         const shown = await thief.send(path, { current: '', password: 'x'.repeat(20), repeated: 'x'.repeat(20) });
@@ -166,7 +166,7 @@ describe('sessions of the console', () => {
       });
     }
 
-    it('make recovery codes without the password', async () => {
+    it('cannot create recovery codes without the password', async () => {
       const email = newEmail();
       const thief = await Visitor.invited(app, { email });
       await addSecondFactor(thief);
@@ -174,8 +174,8 @@ describe('sessions of the console', () => {
     });
   });
 
-  describe('accept as a second factor', () => {
-    it('only a secret that was created for this session', async () => {
+  describe('the second factor', () => {
+    it('accepts only a secret that was created for this session', async () => {
       const [user, other] = [
         await Visitor.invited(app, { email: newEmail() }),
         await Visitor.invited(app, { email: newEmail() }),
@@ -191,7 +191,7 @@ describe('sessions of the console', () => {
       expect((await user.get('/console/profile')).text).to.include('name="offer"');
     });
 
-    it('the displayed secret also after a mistyped code', async () => {
+    it('accepts the displayed secret also after a mistyped code', async () => {
       const user = await Visitor.invited(app, { email: newEmail() });
       const { text } = await user.get('/console/profile');
       const secret = /<code[^>]*>([A-Z2-7]{32})<\/code>/.exec(text)?.[1] ?? '';
@@ -200,14 +200,14 @@ describe('sessions of the console', () => {
       expect(shown.text).to.include(secret);
     });
 
-    it('no code twice, not even the one that enabled it', async () => {
+    it('accepts no code twice, not even the one that enabled it', async () => {
       const email = newEmail();
       const { secret, step } = await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);
       expect((await visitor.send('/console/sign-in/code', { code: codeAt(secret, step) })).status).to.equal(401);
     });
 
-    it('at most ten codes in a quarter of an hour, and thirty in a day, including the right one', async () => {
+    it('accepts at most ten codes in a quarter of an hour, and thirty in a day, including the right one', async () => {
       const email = newEmail();
       const { secret, step } = await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);
@@ -222,7 +222,7 @@ describe('sessions of the console', () => {
       expect(shown.text).to.include('Too many attempts');
     });
 
-    it('ten recovery codes, shown once, each of which works once', async () => {
+    it('accepts ten recovery codes, shown once, once each', async () => {
       const email = newEmail();
       const owner = await Visitor.invited(app, { email });
       const { recoveryCodes } = await addSecondFactor(owner);
@@ -242,7 +242,7 @@ describe('sessions of the console', () => {
       expect((await owner.get('/console/profile')).text).to.include('9 codes are left');
     });
 
-    it('none of the earlier recovery codes, once there are new ones or the second factor is off', async () => {
+    it('accepts none of the earlier recovery codes, once there are new ones or the second factor is off', async () => {
       const email = newEmail();
       const owner = await Visitor.invited(app, { email });
       const { recoveryCodes } = await addSecondFactor(owner);
@@ -253,7 +253,7 @@ describe('sessions of the console', () => {
       expect(await isIn(await signIn(email))).to.equal(true);
     });
 
-    it('another attempt at the first step, from a user who starts over', async () => {
+    it('lets a user who starts over try the first step again', async () => {
       const email = newEmail();
       await addSecondFactor(await Visitor.invited(app, { email }));
       const visitor = await signIn(email);

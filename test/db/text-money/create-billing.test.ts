@@ -228,7 +228,7 @@ describe('billing of text', () => {
     expect(row).to.include({ calls: 2, input_tokens: '260', output_tokens: '2000' });
   });
 
-  describe('bounds a request without a bound', () => {
+  describe('the hold of a request without a bound', () => {
     const unbounded = {
       modelId: 'textg-6-sol',
       maxOutputTokens: null,
@@ -236,7 +236,7 @@ describe('billing of text', () => {
       estimateInputTokens: () => 0,
     };
 
-    it('by the whole output of the model where the balance is ample', async () => {
+    it('covers the whole output of the model where the balance is ample', async () => {
       // contract 8.3:5
       const key = await fundedKey(10);
       const holds = [];
@@ -244,7 +244,7 @@ describe('billing of text', () => {
       expect(holds.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal(Array(8).fill(128_000));
     });
 
-    it('by an amount that leaves room for other requests and answers', async () => {
+    it('leaves room for other requests and answers', async () => {
       // contract 8.3:5
       const key = await fundedKey(0.1);
       const holds = [];
@@ -255,7 +255,7 @@ describe('billing of text', () => {
       expect(holds.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal([8_192, 2_801, 3_735]);
     });
 
-    it('by the rest of the context after the prompt', async () => {
+    it('covers at most the rest of the context after the prompt', async () => {
       // contract 8.3:5
       const hold = await billing.hold(
         await chargeOf(await fundedKey(100), {
@@ -267,12 +267,12 @@ describe('billing of text', () => {
       expect(hold.maxOutputTokens).to.equal(50_000);
     });
 
-    it('not at all where output costs nothing', async () => {
+    it('sets no bound where output costs nothing', async () => {
       const hold = await billing.hold(await chargeOf(await fundedKey(), { ...unbounded, modelId: 'textk-5.3-free' }));
       expect(hold.maxOutputTokens).to.equal(null);
     });
 
-    it('unless the balance does not cover even a short answer', async () => {
+    it('fails if the balance does not cover even a short answer', async () => {
       // contract 8.3:6
       const error = await rejectionOf(billing.hold(await chargeOf(await fundedKey(0.004), unbounded)));
       expect(error).to.include({ code: 'insufficient_credits' });
@@ -287,14 +287,14 @@ describe('billing of text', () => {
     expect(await database('text_requests').where('account_id', key.accountId)).to.have.length(1);
   });
 
-  describe('refuses', () => {
+  describe('the admission of a request', () => {
     async function refusal(key: TestKey, settings: Parameters<typeof chargeOf>[1] = {}): Promise<ServiceError> {
       const error = await rejectionOf(billing.hold(await chargeOf(key, settings)));
       expect(error).to.be.instanceOf(ServiceError);
       return error as ServiceError;
     }
 
-    it('with 402 a request that the balance does not cover, and states the balance', async () => {
+    it('refuses with 402 a request that the balance does not cover, and states the balance', async () => {
       // contract 7.2:5
       const error = await refusal(await fundedKey(0.001), { modelId: 'textg-6-astra', maxOutputTokens: 1_000_000 });
       expect(error).to.include({ code: 'insufficient_credits', status: 402 });
@@ -303,7 +303,7 @@ describe('billing of text', () => {
       );
     });
 
-    it('with 402 a request beyond the limit of the key', async () => {
+    it('refuses with 402 a request beyond the limit of the key', async () => {
       // contract 5:11 7.2:5
       const account = await createAccount(database, { fundedUsd: 1 });
       const key = await createKey(database, account, { usageLimit: 1n });
@@ -312,12 +312,12 @@ describe('billing of text', () => {
       expect(error.message).to.include("0.000000000001 USD is left of the key's usage limit");
     });
 
-    it('with 402 an extreme output bound', async () => {
+    it('refuses with 402 an extreme output bound', async () => {
       // contract 4.8:12
       expect((await refusal(await fundedKey(), { maxOutputTokens: 1e300 })).status).to.equal(402);
     });
 
-    it('with 401 a key that was deleted after it was looked up', async () => {
+    it('refuses with 401 a key that was deleted after it was looked up', async () => {
       // contract 5:17
       const key = await fundedKey();
       const charge = await chargeOf(key);
@@ -327,14 +327,14 @@ describe('billing of text', () => {
       expect(error.message).to.include('deleted');
     });
 
-    it('with 403 models off the free list before the first top-up', async () => {
+    it('refuses with 403 models off the free list before the first top-up', async () => {
       // contract 5:15 5:26
       const key = await createKey(database, await createAccount(database, { signupUsd: 5 }));
       expect(await refusal(key)).to.include({ code: 'forbidden', status: 403 });
       expect(await refusal(key, { modelId: 'textk-5.3-flashx' })).to.include({ code: 'forbidden' });
     });
 
-    it('with 402 texth-4-argon on signup credit', async () => {
+    it('refuses with 402 texth-4-argon on signup credit', async () => {
       // contract 5:22
       const key = await createKey(database, await createAccount(database, { signupUsd: 5, fundedUsd: 0.000001 }));
       const error = await refusal(key, { modelId: 'texth-4-argon' });
@@ -342,7 +342,7 @@ describe('billing of text', () => {
       expect(error.message).to.include('the funded balance, which alone pays for texth-4-argon, is 0.000001 USD');
     });
 
-    it('with 429 and Retry-After a second free request in a minute, but not after a failed one', async () => {
+    it('refuses with 429 and Retry-After a second free request in a minute, but not after a failed one', async () => {
       // contract 8.1:3
       const key = await createKey(database, await createAccount(database));
       const failed = await billing.hold(await chargeOf(key, { modelId: 'textk-5.3-free' }));
@@ -353,7 +353,7 @@ describe('billing of text', () => {
       expect(error.retryAfterSeconds).to.be.within(1, 60);
     });
 
-    it('with 429 a free request after one that failed when its client had received part of the answer', async () => {
+    it('refuses with 429 a free request after one that failed when its client had received part of the answer', async () => {
       const key = await createKey(database, await createAccount(database));
       const broken = await billing.hold(await chargeOf(key, { modelId: 'textk-5.3-free' }));
       await broken.settle({ ...FAILED, countedOutputTokens: 3, firstByteMs: 20 });

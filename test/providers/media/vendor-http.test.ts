@@ -48,23 +48,23 @@ describe('HTTP with an upstream of media', () => {
     return submitTo(url);
   }
 
-  describe('a submission was certainly not accepted', () => {
-    it('when nothing listens', async () => {
+  describe('a submission', () => {
+    it('counts as not accepted when nothing listens', async () => {
       const error = await submitTo(`http://127.0.0.1:${await findFreePort()}`);
       expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', false);
       expect(error.message).to.contain('ECONNREFUSED');
     });
 
-    it('when the name does not exist', async () => {
+    it('counts as not accepted when the name does not exist', async () => {
       expect(await submitTo('http://nobody.invalid')).to.be.instanceOf(NotTakenError);
     });
 
-    it('when no encrypted connection is established', async () => {
+    it('counts as not accepted when no encrypted connection is established', async () => {
       const { url } = await serve((_request, response) => response.end());
       expect(await submitTo(url.replace('http:', 'https:'))).to.be.instanceOf(NotTakenError);
     });
 
-    it('when there are too many of them, with the requested wait', async () => {
+    it('counts as not accepted, with the requested wait, when there are too many', async () => {
       const error = await outcomeOf(429, '{}', { 'retry-after': '7' });
       expect(error).to.be.instanceOf(NotTakenError).with.property('retryAfterMs', 7_000);
     });
@@ -83,7 +83,7 @@ describe('HTTP with an upstream of media', () => {
       ['a negative time', { 'retry-after': '-5' }, retryInfo('-5s'), undefined],
       ['no number', { 'retry-after': 'soon' }, retryInfo('1e9s'), undefined],
     ] as const) {
-      it(`and reads a wait from ${what}, as for every other call`, async () => {
+      it(`counts as not accepted with a wait from ${what}, as every other call`, async () => {
         const { url } = await serve((_request, response) => response.writeHead(429, headers).end(body));
         const http = connect(url);
         const file = { url, mimeType: null };
@@ -101,42 +101,42 @@ describe('HTTP with an upstream of media', () => {
     }
 
     for (const status of [401, 402, 403, 404]) {
-      it(`when the operator’s account or the model is at fault: ${status}; the route is skipped`, async () => {
+      it(`counts as not accepted, and skips the route, when the operator’s account or the model is at fault: ${status}`, async () => {
         expect(await outcomeOf(status, '{}'))
           .to.be.instanceOf(NotTakenError)
           .with.property('isRouteExcluded', true);
       });
     }
 
-    it('when the vendor reports that it is overloaded', async () => {
+    it('counts as not accepted when the vendor reports overload', async () => {
       expect(await outcomeOf(503, '{"error": "overloaded"}')).to.be.instanceOf(NotTakenError);
     });
   });
 
-  describe('the outcome of a submission is unknown', () => {
+  describe('the outcome of a submission', () => {
     for (const status of [301, 400, 408, 409, 422, 425, 500, 502, 504, 524]) {
-      it(`when it is answered ${status}, unless the adapter knows better`, async () => {
+      it(`is unknown after ${status}, unless the adapter knows better`, async () => {
         expect(await outcomeOf(status, '{}')).to.be.instanceOf(OutcomeUnknownError);
       });
     }
 
-    it('when a proxy reports that the vendor is unreachable', async () => {
+    it('is unknown when a proxy reports that the vendor is unreachable', async () => {
       expect(await outcomeOf(503, '<html>Service Unavailable</html>')).to.be.instanceOf(OutcomeUnknownError);
     });
 
-    it('when the connection breaks after the body was sent', async () => {
+    it('is unknown when the connection breaks after the body was sent', async () => {
       const { url } = await serve((request) => {
         request.resume().once('end', () => request.socket.destroy());
       });
       expect(await submitTo(url)).to.be.instanceOf(OutcomeUnknownError);
     });
 
-    it('when no answer arrives in time', async () => {
+    it('is unknown when no answer arrives in time', async () => {
       const { url } = await serve(() => undefined);
       expect(await submitTo(url, { timeoutMs: 50 })).to.be.instanceOf(OutcomeUnknownError);
     });
 
-    it('when the answer is too long to be read', async () => {
+    it('is unknown when the answer is too long to read', async () => {
       expect(await outcomeOf(200, 'x'.repeat(2_000))).to.be.instanceOf(OutcomeUnknownError);
     });
   });

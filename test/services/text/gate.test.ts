@@ -85,14 +85,14 @@ describe('the access check of the text endpoints', () => {
     ];
 
     for (const format of WIRE_FORMAT_NAMES) {
-      it(`in Authorization: Bearer for ${format}, with and without sk-`, async () => {
+      it(`include Authorization: Bearer for ${format}, with and without sk-`, async () => {
         // contract 5:1 5:2 5:3 5:7
         for (const apiKey of [text.apiKey, text.apiKey.slice('sk-'.length)]) {
           expect((await text.ask(format, model, 'Hi', { apiKey })).status).to.equal(200);
         }
       });
 
-      it(`only in the headers that are listed for ${format}`, async () => {
+      it(`are only the headers that the contract lists for ${format}`, async () => {
         // contract 5:1
         for (const header of ['x-api-key', 'x-native-api-key', 'x-goog-api-key']) {
           if (accepted.some(([name, listed]) => name === format && listed === header)) continue;
@@ -105,14 +105,14 @@ describe('the access check of the text endpoints', () => {
     }
 
     for (const [format, header] of accepted) {
-      it(`in ${header} for ${format}`, async () => {
+      it(`include ${header} for ${format}`, async () => {
         // contract 5:2 5:3
         const headers = { ...withoutBearer, [header]: text.apiKey };
         expect((await text.ask(format, model, 'Hi', { headers })).status).to.equal(200);
       });
     }
 
-    it('accepts the key from the specified header first, then from Authorization, so that a client’s placeholder does no harm', async () => {
+    it('have an order: the specified header, then Authorization, so that a client’s placeholder does no harm', async () => {
       // contract 5:3 5:5
       const specified = { authorization: 'Bearer wrong', 'x-native-api-key': text.apiKey, 'x-goog-api-key': 'wrong' };
       const placeholder = { 'x-goog-api-key': 'unused' };
@@ -127,7 +127,7 @@ describe('the access check of the text endpoints', () => {
       );
     });
 
-    it('in the query for the native format, and shows it in no log and no metric', async () => {
+    it('include the query for the native format, which no log and no metric shows', async () => {
       // contract 5:3
       const { path, body } = ASK['generate-content'](model, 'Hi', false);
       for (const apiKey of [text.apiKey, 'sk-not-a-key-at-all']) {

@@ -123,7 +123,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
 
   describe('a refusal', () => {
     for (const status of [400, 413, 415, 422, 424]) {
-      it(`with ${status} and without a code of the protocol as bad_request`, async () => {
+      it(`with ${status} and without a code of the protocol counts as bad_request`, async () => {
         for (const body of ['<html>', '', { error: 'no' }, { error: { code: 'invalid_aspect_ratio' } }]) {
           const error = await refusal(status, body);
           expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'bad_request');
@@ -131,21 +131,21 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       });
     }
 
-    it('with another status and without a code of the protocol as processing_failed', async () => {
+    it('with another status and without a code of the protocol counts as processing_failed', async () => {
       for (const status of [405, 409, 410]) {
         const error = await refusal(status, { error: { code: 'internal_error' } });
         expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'processing_failed');
       }
     });
 
-    it('for the operator’s balance or an unknown address as no statement about the job', async () => {
+    it('for the operator’s balance or an unknown address says nothing about the job', async () => {
       for (const status of [402, 404]) {
         const error = await refusal(status, { error: { code: 'no_such_model' } });
         expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
       }
     });
 
-    it('for the operator’s credential as no statement about the job, whatever its body', async () => {
+    it('for the operator’s credential says nothing about the job, whatever its body', async () => {
       for (const status of [401, 403]) {
         const error = await refusal(status, { error: { code: 'bad_request', message: 'key sk-123 expired' } });
         expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
@@ -153,17 +153,17 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       }
     });
 
-    it('reads a refusal with the upstream’s words where the client can act on them, and with what to check', async () => {
+    it('shows the upstream’s message where the client can act on them, and with what to check', async () => {
       const error = await refusal(422, { error: { code: 'bad_request', message: 'The second image is a GIF.' } });
       expect(error.message).to.match(/^The second image is a GIF\. Check the prompt/);
     });
 
-    it('reads a refusal without the upstream’s words anywhere else', async () => {
+    it('shows the upstream’s message nowhere else', async () => {
       const error = await refusal(422, { error: { code: 'processing_failed', message: 'gpu-17.internal is on fire' } });
       expect(error.message).not.to.contain('gpu-17');
     });
 
-    it('reads a refusal with a message that is short, on one line and free of control characters', async () => {
+    it('has a message that is short, on one line and free of control characters', async () => {
       const message = `a\r\nb\u0000c\u202Ed\u2028e${'x'.repeat(10_000)}`;
       const error = await refusal(422, { error: { code: 'bad_request', message } });
       expect(error.message).to.match(/^a b c d ex+…?\. Check the prompt/);
