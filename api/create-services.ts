@@ -112,7 +112,7 @@ function createMoney({ database, reports, closing, settings }: Given): MoneyServ
 }
 
 function createHttp(
-  { database, clock, catalogue, settings, ...given }: Given,
+  { database, clock, catalogue, text, settings, ...given }: Given,
   endpoints: readonly Endpoint[],
 ): HttpServices {
   const { keyPeppers, adminTokens, metricsToken } = settings;
@@ -121,14 +121,17 @@ function createHttp(
   const descriptions = cacheByCatalogue(catalogue, (current) =>
     createDescriptions(() => createOpenApiDocument(endpoints, current)),
   );
+  const findCaller = createFindCaller(database, keyPeppers);
   return {
+    findCaller,
     accessChecks: createAccessChecks({
-      findCaller: createFindCaller(database, keyPeppers),
+      findCaller,
       findTextCaller,
       clock,
       requestLimit,
       findAdministrator: createFindAdministrator(database, adminTokens),
       metricsToken,
+      isRealtimeOffered: () => text.realtime.isOffered(),
     }),
     requestLimit,
     get descriptions() {

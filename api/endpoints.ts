@@ -35,6 +35,7 @@ import { openAiImageEndpoints } from './routes/openai-media/images.ts';
 import { openAiVideoEndpoints } from './routes/openai-media/videos.ts';
 import { paymentEventEndpoints } from './routes/payment-events/routes.ts';
 import { providerCallbackEndpoints } from './routes/provider-callbacks/routes.ts';
+import { realtimeEndpoints } from './routes/realtime/routes.ts';
 import { statusEndpoints } from './routes/status/routes.ts';
 import { taskEndpoints } from './routes/tasks/routes.ts';
 import { countTokensEndpoints } from './routes/text/count-tokens.ts';
@@ -63,6 +64,7 @@ const ENDPOINTS = [
   moderationEndpoints,
   MODELS,
   TEXT,
+  realtimeEndpoints,
   webhookEndpoints,
   deliveryEndpoints,
   balanceEndpoints,

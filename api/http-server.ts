@@ -89,6 +89,22 @@ export async function listen(
     },
   );
   const use = trackUse(server);
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    socket.on('error', () => socket.destroy());
+    if (ending.has(socket)) return;
+    // Answers to earlier requests on the connection would mix with the messages.
+    if (use.underWay(socket) > 0) return cutOff(socket);
+    if (!isWebSocket(request)) return serveWithoutUpgrade(server, request, socket, head);
+    use.leave(socket);
+    const response = new ClosingResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once('finish', () => socket.destroySoon());
+    const refusal = refusalOf(request);
+    if (refusal !== null) return refuseAndClose(socket, response, refusal);
+    upgrades.set(request, { socket, head });
+    void handler(request, response);
+  });
   closeUnreadConnections(server, use, unreadMs);
   limitUnreadBytes(server, unreadBytes);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -118,6 +134,8 @@ export async function listen(
 interface Use {
   /** The number of requests in progress on a connection. */
   underWay(socket: Socket): number;
+  /** Tracks a connection no further. */
+  leave(socket: Socket): void;
   /** Closes connections without a request now, and all others after their last answer. */
   closeUnused(): void;
 }
@@ -148,6 +166,7 @@ function trackUse(server: Server): Use {
   });
   return {
     underWay: (socket) => requests.get(socket) ?? 0,
+    leave: (socket) => void requests.delete(socket),
     closeUnused: () => {
       isClosing = true;
       for (const socket of requests.keys()) count(socket, 0);
@@ -180,6 +199,59 @@ function limitUnreadBytes(server: Server, limits: UnreadLimits): void {
   });
   const timer = setInterval(() => answers.enforce(), UNREAD_CHECK_MS).unref();
   server.once('close', () => clearInterval(timer));
+}
+
+/** The connection of a request for an upgrade to a WebSocket, with the bytes that followed the request. */
+export interface Upgrade {
+  readonly socket: Socket;
+  readonly head: Buffer;
+}
+
+const upgrades = new WeakMap<IncomingMessage, Upgrade>();
+
+/**
+ * Takes the connection of a request for an upgrade out of HTTP. From then on its response has no effect.
+ *
+ * @returns null for a request that asks for no upgrade, or whose client left
+ */
+export function takeUpgrade(request: IncomingMessage, response: ServerResponse): Upgrade | null {
+  const upgrade = upgrades.get(request);
+  upgrades.delete(request);
+  if (upgrade === undefined || upgrade.socket.destroyed || response.headersSent) return null;
+  const { socket } = upgrade;
+  response.detachSocket(socket);
+  response.statusCode = 101;
+  response.emit('close');
+  socket.setTimeout(0);
+  return upgrade;
+}
+
+/** Whether a request asks for an upgrade to a WebSocket that can still be accepted. */
+export function asksForUpgrade(request: IncomingMessage): boolean {
+  return upgrades.has(request);
+}
+
+function isWebSocket({ method, headers: { upgrade } }: IncomingMessage): boolean {
+  return method === 'GET' && upgrade?.toLowerCase() === 'websocket';
+}
+
+/**
+ * Serves a request that offers another protocol, such as h2c, as if it did not: RFC 9110, section 7.8. Node has stopped
+ * to read HTTP from the connection, so the connection starts again with the request.
+ */
+function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  const { method = '', url = '', httpVersion, rawHeaders } = request;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    const value = rawHeaders[at + 1] ?? '';
+    if (name.toLowerCase() === 'upgrade') continue;
+    if (name.toLowerCase() !== 'connection') lines.push(`${name}: ${value}`);
+    else if (/\bclose\b/i.test(value)) lines.push('Connection: close');
+  }
+  socket.removeAllListeners('error');
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  server.emit('connection', socket);
 }
 
 /** Closes a connection immediately and ignores data that has already arrived. */

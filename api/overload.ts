@@ -35,6 +35,7 @@ const SMALL_BODY_BYTES = 65_536;
 const ALWAYS_ADMITTED = /^\/(admin|console|healthz|readyz|metrics|status|v1\/provider-callbacks|v1\/payment-events)\b/;
 /** The path of one resource, such as `/v1/tasks/{id}`, or of a part of it. */
 const ONE_RESOURCE = /^\/(v1|v1beta)\/[^/?]+\/[^/?]+|^\/files\//;
+const SESSION = /^\/v1\/realtime(?:\?|$)/;
 const READS: readonly (string | undefined)[] = ['GET', 'HEAD'];
 /** Measures how long requests wait. */
 interface WaitMeter {
@@ -102,7 +103,7 @@ function meterEventLoop(): WaitMeter {
 }
 
 function importanceOf({ method, url = '' }: IncomingMessage, hasPaid: boolean): Importance {
-  const kind = READS.includes(method) ? (ONE_RESOURCE.test(url) ? 'poll' : 'list') : 'work';
+  const kind = READS.includes(method) && !SESSION.test(url) ? (ONE_RESOURCE.test(url) ? 'poll' : 'list') : 'work';
   return hasPaid ? kind : `free ${kind}`;
 }
 

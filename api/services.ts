@@ -4,8 +4,8 @@ import type { RequestLimit } from './middlewares/limit-requests.ts';
 import type { Descriptions } from './openapi/descriptions.ts';
 import type { ValidatedImageRequest } from './routes/images/schema.ts';
 import type { ValidatedVideoRequest } from './routes/videos/schema.ts';
-import type { FairQueue } from '../services/fair-queue.ts';
 import type { FindCaller } from '../services/people/find-caller.ts';
+import type { FairQueue } from '../services/fair-queue.ts';
 import type {
   GivenServices,
   MoneyServices,
@@ -35,6 +35,8 @@ export interface ApiServices extends Services {
 export interface HttpServices {
   readonly accessChecks: AccessChecks;
   readonly requestLimit: RequestLimit;
+  /** Queries the database every time. */
+  readonly findCaller: FindCaller;
   readonly descriptions: Descriptions;
   /** Sends answers with pictures, a few of an account at a time. */
   readonly queuePictures: FairQueue;

@@ -19,7 +19,7 @@ export interface RequestState {
   query: URLSearchParams;
   /** The endpoint that answers. */
   endpoint?: Pick<Operation, 'path' | 'tag'>;
-  /** Set if the endpoint changes nothing and costs nothing, although its method suggests a change. */
+  /** Set if the endpoint changes nothing and costs nothing, although its method suggests a change, or the reverse. */
   isRead?: boolean;
   /** Renders errors, if they do not have the common envelope. */
   presentError?: PresentError;

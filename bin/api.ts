@@ -33,7 +33,7 @@ stopOnSignal(log, config.drainMs + config.shutdownGraceMs + RECORDING_MS, async 
   watch.stop();
   await drain(server);
   text.service.stop(config.shutdownGraceMs);
-  await server.stop(config.shutdownGraceMs);
+  await Promise.all([text.service.realtime.stop(config.shutdownGraceMs), server.stop(config.shutdownGraceMs)]);
   await relay.stop();
   await webhookChecks.stop();
   await mail?.stop();

@@ -8,6 +8,8 @@ import {
   type FamilyEntry,
   type ImageEntry,
   type MediaRouteEntry,
+  type RealtimeEntry,
+  type RealtimeRouteEntry,
   type Routed,
   type SoldText,
   type TextEntry,
@@ -55,6 +57,7 @@ const NO_TEXT: NonNullable<CatalogueFile['text']> = {
   families: [],
   embeddings: [],
   voice: [],
+  realtime: [],
 };
 
 /** The catalogue file in this folder. */
@@ -134,6 +137,7 @@ function buildCatalogue({ version, media, text = NO_TEXT }: CatalogueFile): Cata
       ...text.families.flatMap((family) => family.models.map((entry) => toTextModel(family, entry, text))),
       ...text.embeddings.map((entry) => toEmbeddingsModel(entry, text)),
       ...text.voice.map((entry) => toVoiceModel(entry, text)),
+      ...text.realtime.map((entry) => toRealtimeModel(entry, text)),
     ]),
     claudeStylePrefixes: text.claude_style_prefixes,
   };
@@ -335,6 +339,33 @@ function toVoiceModel(
     formats: entry.formats,
     routes: readRoutes(routesOf(entry), toRoute),
     pricing: toVoicePricing(entry.prices),
+  };
+}
+
+/** The family and the only format of models of realtime sessions. */
+const REALTIME_NAME = 'realtime';
+
+/** The context bounds the input of each response of a session. */
+function toRealtimeModel(entry: RealtimeEntry, { media_tokens }: NonNullable<CatalogueFile['text']>): TextModel {
+  const toRoute = ({ cost, ...written }: RealtimeRouteEntry, index: number): TextRoute => ({
+    ...toTextRoute(written, index, entry.id),
+    ...(cost !== undefined && { cost: toTextPricing({ prices: cost, tiers: [], peaks: [] }) }),
+  });
+  return {
+    ...toSoldText(entry),
+    family: REALTIME_NAME,
+    maxOutputTokens: entry.max_output_tokens,
+    maxInputTokens: entry.context_tokens,
+    outputTokenLimit: entry.max_output_tokens,
+    assumedOutputTokens: entry.max_output_tokens,
+    mediaTokens: media_tokens,
+    reasoning: false,
+    reasoningEfforts: [],
+    responsesFields: [],
+    compatibility: 'full',
+    formats: [REALTIME_NAME],
+    routes: readRoutes(routesOf(entry), toRoute),
+    pricing: toTextPricing({ prices: entry.prices, tiers: [], peaks: [] }),
   };
 }
 

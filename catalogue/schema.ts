@@ -36,6 +36,7 @@ import { quoted, usd } from './quoted.ts';
 import {
   type CostEntry,
   type InputPriceEntry,
+  type TokenPricesEntry,
   type PricingEntry,
   type VoicePricesEntry,
   WEEKDAYS,
@@ -71,6 +72,7 @@ export interface CatalogueFile {
     readonly families: readonly FamilyEntry[];
     readonly embeddings: readonly EmbeddingsEntry[];
     readonly voice: readonly VoiceEntry[];
+    readonly realtime: readonly RealtimeEntry[];
   };
 }
 
@@ -168,6 +170,17 @@ export interface VoiceEntry extends SoldText, Routed<VoiceRouteEntry> {
 
 export interface VoiceRouteEntry extends Omit<TextRouteEntry, 'cost'> {
   readonly cost?: VoicePricesEntry;
+}
+
+/** The published limits bound the price of a response, so they are required. */
+export interface RealtimeEntry extends SoldText, Routed<RealtimeRouteEntry> {
+  readonly context_tokens: number;
+  readonly max_output_tokens: number;
+  readonly prices: TokenPricesEntry;
+}
+
+export interface RealtimeRouteEntry extends Omit<TextRouteEntry, 'cost'> {
+  readonly cost?: TokenPricesEntry;
 }
 
 /** One of the values listed in a sibling field. */
@@ -395,6 +408,16 @@ const voiceModel = Joi.object<VoiceEntry>({
   .xor('prices', 'free')
   .xor('route', 'routes');
 
+const { free: _free, ...charged } = soldText;
+
+const realtimeModel = Joi.object<RealtimeEntry>({
+  ...charged,
+  context_tokens: count.required(),
+  max_output_tokens: count.required(),
+  ...routed(Joi.object({ ...routeKeys, format: Joi.valid('chat-completions').required(), cost: tokenPrices })),
+  prices: tokenPrices.required(),
+}).xor('route', 'routes');
+
 /** Every error message names the path of the field. */
 export const catalogueSchema = Joi.object<CatalogueFile>({
   version: name.required(),
@@ -429,6 +452,7 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
       .required(),
     embeddings: Joi.array().items(embeddingsModel).default([]),
     voice: Joi.array().items(voiceModel).default([]),
+    realtime: Joi.array().items(realtimeModel).default([]),
   }),
 })
   .required()

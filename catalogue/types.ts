@@ -147,7 +147,7 @@ export interface TextModel extends TextTerms {
   /** Fields that only this family accepts in the responses format: `reasoning`, `text`. */
   readonly responsesFields: readonly string[];
   readonly compatibility: Compatibility;
-  /** The formats that the model serves; for embedding models, only `embeddings`. */
+  /** The formats that the model serves; for models of embeddings and of realtime sessions, only `embeddings` or `realtime`. */
   readonly formats: readonly RequestFormatName[];
   readonly routes: readonly [TextRoute, ...TextRoute[]];
   /** The model costs nothing, and has a separate rate limit (contract 8.1). */

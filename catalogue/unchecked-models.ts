@@ -23,7 +23,7 @@ export function readUncheckedModels(document: unknown): readonly UncheckedModel[
     ...mediaModels('video', ['media', 'videos'], objectAt(media)['videos']),
     ...mediaModels('image', ['media', 'images'], objectAt(media)['images']),
     ...itemsOf(objectAt(text)['families'], ['text', 'families']).flatMap(textModels),
-    ...['embeddings', 'voice'].flatMap((list) =>
+    ...['embeddings', 'voice', 'realtime'].flatMap((list) =>
       itemsOf(objectAt(text)[list], ['text', list]).map((model) => {
         return { ...model, kind: 'text' as const, routes: routesOf(model) };
       }),

@@ -23,6 +23,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   'request windows': rowsWhere('request_windows', `window_start < now() - interval '10 minutes'`),
   'slots of free text': rowsWhere('text_free_slots', `taken_at < now() - interval '10 minutes'`),
   'stored responses': rowsWhere('stored_responses', `expires_at < now()`),
+  'client secrets': rowsWhere('realtime_secrets', `expires_at < now()`),
   events: deleteOldEvents,
   'webhook endpoints': rowsWhere(
     'webhook_endpoints',

@@ -33,6 +33,9 @@ export const ID_PREFIX = {
   endUserBudget: 'eub_',
   billingDocument: 'doc_',
   form: 'form_',
+  realtimeSecret: 'rts_',
+  realtimeSession: 'sess_',
+  realtimeEvent: 'event_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

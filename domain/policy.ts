@@ -67,6 +67,21 @@ export const EMBEDDINGS = { maxInputs: 2_048, maxDimensions: 65_536 };
 /** Contract 4.8.6. */
 export const VOICE = { maxCharacters: 4_096, maxFileBytes: 100 * MIB };
 
+/** Contract 4.16: realtime sessions. */
+export const REALTIME = {
+  secretSeconds: { min: 10, max: 7_200, default: 600 },
+  maxSessionSeconds: 3_600,
+  maxOrigins: 20,
+  maxMessageBytes: 15 * MIB,
+  /** In one process: of all accounts, and of one. */
+  sessions: { ofProcess: 2_000, ofAccount: 100 },
+  /** A session ends after this long without an event of its client or a response. */
+  idleMs: 10 * 60_000,
+  /** Audio arrives at most so many times as fast as it plays, over the period. */
+  audioPace: { factor: 2, periodMs: 10_000 },
+  eventsPerSecond: 200,
+};
+
 /** Dual control: how long a correction waits for its approval, and over how long one person's amounts add up. */
 export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };
 

@@ -9,11 +9,18 @@ export const INSPECTION_PREFIX = '/_sim/';
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 2000;
 
-export function inspectionRoutes(store: JobStore, log: RequestLog): readonly Route[] {
+export function inspectionRoutes(
+  store: JobStore,
+  log: RequestLog,
+  realtime: { readonly finished: readonly object[] },
+): readonly Route[] {
   return [
     route('GET', `${INSPECTION_PREFIX}health`, (_request, response) => sendJson(response, 200, { status: 'ok' })),
     route('GET', `${INSPECTION_PREFIX}requests`, (request, response) =>
       sendJson(response, 200, { data: log.latest(limitOf(request)) }),
+    ),
+    route('GET', `${INSPECTION_PREFIX}realtime`, (_request, response) =>
+      sendJson(response, 200, { data: realtime.finished }),
     ),
     route('GET', `${INSPECTION_PREFIX}jobs`, (request, response) => {
       const key = request.url.searchParams.get('key');

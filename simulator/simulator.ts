@@ -12,6 +12,7 @@ import { moderationRoutes } from './moderation.ts';
 import { createRequestLog } from './request-log.ts';
 import { createRouter } from './router.ts';
 import { createResultSender } from './jobs/results.ts';
+import { createRealtimeUpgrades } from './realtime/upgrade.ts';
 import { textRoutes } from './text/routes.ts';
 import { vendorRoutes } from './vendors/vendors.ts';
 
@@ -49,17 +50,19 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
   const { apiKey, callbackSecret, renderMs = DEFAULT_RENDER_MS } = options;
   const callbacks = callbackSecret === undefined ? undefined : createCallbackSender(callbackSecret);
   const results = createResultSender();
+  const realtime = createRealtimeUpgrades(apiKey);
   const routes = [
     ...textRoutes(apiKey),
     ...jobRoutes({ store, apiKey, callbacks, renderMs, results }),
     ...vendorRoutes({ apiKey, callbackSecret, renderMs, results }),
     ...moderationRoutes,
-    ...inspectionRoutes(store, log),
+    ...inspectionRoutes(store, log, realtime),
   ];
   const router = createRouter(routes, (request) => {
     if (!request.url.pathname.startsWith(INSPECTION_PREFIX)) log.add(request);
   });
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, router);
+  server.on('upgrade', realtime.accept);
 
   return {
     listen: (port, host) =>
@@ -73,6 +76,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
     close: () =>
       new Promise((resolve) => {
         callbacks?.close();
+        realtime.close();
         server.close(() => resolve());
         server.closeAllConnections();
       }),

@@ -98,6 +98,7 @@ const WORDS: Readonly<Record<RequestFormatName, Words>> = {
   speech: CHAT_WORDS,
   transcriptions: CHAT_WORDS,
   translations: CHAT_WORDS,
+  realtime: CHAT_WORDS,
   responses: {
     counted: (input, limit) =>
       `Your input exceeds the context window of this model (${input} tokens > ${limit} maximum). Please adjust your input and try again.`,

@@ -3,6 +3,7 @@ import type { Clock } from '../../db/database-clock.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { AdminRole } from '../../domain/roles.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import { realtimeDisabled } from '../../domain/realtime.ts';
 import { METRICS_REFUSAL } from '../../telemetry/metrics.ts';
 import {
   type Authentication,
@@ -28,6 +29,7 @@ export interface AccessCheckSettings {
   readonly requestLimit: RequestLimit;
   readonly findAdministrator: FindAdministrator;
   readonly metricsToken: string;
+  readonly isRealtimeOffered: () => boolean;
 }
 
 const WRONG_ADMIN_TOKEN =
@@ -40,7 +42,8 @@ const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog
 const ANY: CredentialPlaces = { ...NATIVE, before: ['x-api-key', 'x-native-api-key'] };
 
 export function createAccessChecks(settings: AccessCheckSettings): AccessChecks {
-  const { findCaller, findTextCaller, clock, requestLimit, findAdministrator, metricsToken } = settings;
+  const { findCaller, findTextCaller, clock, requestLimit, findAdministrator, metricsToken, isRealtimeOffered } =
+    settings;
   const keyCheck = (authentication: Authentication) => {
     const authenticate = createAuthenticator(authentication);
     return async (context: Context): Promise<Caller> => {
@@ -51,13 +54,25 @@ export function createAccessChecks(settings: AccessCheckSettings): AccessChecks 
     };
   };
   const text = { findCaller: findTextCaller, clock, forText: true };
+  const checkKey = keyCheck({ findCaller, clock });
+  const assertRealtime = (): void => {
+    if (!isRealtimeOffered()) throw realtimeDisabled();
+  };
   return {
-    key: keyCheck({ findCaller, clock }),
+    key: checkKey,
     'create-key': keyCheck({ findCaller, clock, canBeExhausted: true }),
     'any-key': keyCheck({ findCaller, clock, places: ANY }),
     'text-key': keyCheck(text),
     'messages-key': keyCheck({ ...text, places: MESSAGES }),
     'native-key': keyCheck({ ...text, places: NATIVE }),
+    'realtime-key': async (context) => {
+      assertRealtime();
+      return checkKey(context);
+    },
+    realtime: async () => {
+      assertRealtime();
+      return null;
+    },
     admin: requireRole(findAdministrator, ROLES.admin),
     'admin-finance': requireRole(findAdministrator, ROLES['admin-finance']),
     'admin-read': requireRole(findAdministrator, ROLES['admin-read']),

@@ -17,6 +17,10 @@ export interface CallerBy {
   readonly 'messages-key': Caller;
   /** An API key for text, also accepted where clients of the native format send it. */
   readonly 'native-key': Caller;
+  /** Like `key`, where realtime sessions are offered. */
+  readonly 'realtime-key': Caller;
+  /** An API key or a client secret, which the endpoint checks, where realtime sessions are offered: contract 4.16. */
+  readonly realtime: null;
   /** An admin token with one of the {@link ROLES} of the rule. */
   readonly admin: Administrator;
   readonly 'admin-finance': Administrator;

@@ -17,7 +17,7 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** Whether a request changes nothing and costs nothing. */
 export function isRead({ method, state }: Context): boolean {
-  return READS.has(method) || state.isRead === true;
+  return state.isRead ?? READS.has(method);
 }
 
 /** Requests that a key may make per minute. */
@@ -44,6 +44,8 @@ export interface RequestLimit {
    * @throws ServiceError 429
    */
   deferCounting(context: Context, caller: Caller): Promise<Caller>;
+  /** The requests per minute that the key may make, apart from reads. */
+  limitOf(caller: Caller): number;
 }
 
 export function createRequestLimit(
@@ -57,9 +59,11 @@ export function createRequestLimit(
   /** When the minute ends in which a key has reached its limit, by `performance.now()`. */
   const usedUpUntilMs = new Map<string, number>();
 
+  const limitOf = (rateLimitRpm: number | null): number => rateLimitRpm ?? requestsPerMinute;
+
   function startCount(context: Context, { key: { id, rateLimitRpm } }: Caller): UncountedRequest {
     const reads = isRead(context);
-    const writesPerMinute = rateLimitRpm ?? requestsPerMinute;
+    const writesPerMinute = limitOf(rateLimitRpm);
     const limit = reads ? Math.max(readsPerMinute, writesPerMinute) : writesPerMinute;
     const counted = (window: RequestWindow): void => {
       setHeaders(context, limit, window);
@@ -77,6 +81,8 @@ export function createRequestLimit(
   }
 
   return {
+    limitOf: ({ key: { rateLimitRpm } }) => limitOf(rateLimitRpm),
+
     async enforce(context, caller) {
       await startCount(context, caller).count();
       return caller;

@@ -10,6 +10,9 @@ const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', 
 /** The methods that clients use; all others share one label. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 
+/** The connection of such a response continues as a WebSocket. */
+const UPGRADED = 101;
+
 interface Observers {
   readonly metrics: Metrics;
   readonly tracing: Tracing;
@@ -49,7 +52,7 @@ export function observe({ metrics, tracing, log, overload }: Observers) {
           status,
           duration_ms: Math.round(durationMs * 10) / 10,
           // The client, or this process while stopping, closed the connection before the answer was complete.
-          ...(!writableFinished && { cut_off: true }),
+          ...(!writableFinished && status !== UPGRADED && { cut_off: true }),
         },
         'request',
       );

@@ -1,4 +1,5 @@
 import type { RouterInstance } from '@koa/router';
+import { realtimeDisabled } from '../../domain/realtime.ts';
 import { methodNotAllowed, ServiceError } from '../../domain/errors.ts';
 import type { AppContext } from '../state.ts';
 
@@ -82,7 +83,8 @@ export function unmatched(router: RouterInstance, other?: OtherAddress) {
       ? `Send the request to ${other.url}.`
       : (INSTEAD.find(([pattern]) => pattern.test(path))?.[1] ?? 'Check the path: /docs of the api address lists all.');
   return async (context: AppContext): Promise<void> => {
-    if (REALTIME.test(context.path)) throw realtimeDisabled();
+    const isElsewhere = other?.router.match(context.path, context.method).route === true;
+    if (REALTIME.test(context.path) && !isElsewhere) throw realtimeDisabled();
     const isCustom = CUSTOM_METHOD.test(context.path);
     const layers = router.match(context.path, context.method).path.filter(({ path }) => !isCustom || isEscaped(path));
     const exact = layers.filter(({ path }) => path === context.path);
@@ -98,14 +100,6 @@ export function unmatched(router: RouterInstance, other?: OtherAddress) {
     }
     throw methodNotAllowed(context.method, context.path, allowed);
   };
-}
-
-/** The answer before anything else of a realtime request is checked: contract 7.2. */
-function realtimeDisabled(): ServiceError {
-  return new ServiceError(
-    'realtime_disabled',
-    'Realtime sessions are not offered. Send `stream: true` with POST /v1/chat/completions or /v1/responses.',
-  );
 }
 
 /** Whether the path of a route names a custom method, whose colon is escaped. */

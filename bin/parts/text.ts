@@ -66,6 +66,7 @@ export function openText(
     assertEnabled: (model) => models.assertEnabled(model),
     billing,
     responses,
+    encryption,
     clock,
     log,
     settings: { cutoffMs, keepAliveMs: KEEP_ALIVE_MS, stallMs: STALL_MS, readOnMs: READ_ON_MS },

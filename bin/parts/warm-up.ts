@@ -50,19 +50,22 @@ export async function warmUp(dependencies: AppDependencies, limitMs = WARM_UP_MS
     TIMEOUT_MS,
     { traced: (_name, dispatcher) => dispatcher, answered: () => {}, attempted: () => {} },
   );
-  const text = createTextServiceOf({
-    catalogue,
-    upstreams,
-    assertEnabled: () => {},
-    findPrices: async () => null,
-    findBudget: async () => null,
-    hasCredit: async () => true,
-    billing: warmUpBilling(),
-    responses: NO_STORED_RESPONSES,
-    clock: MACHINE_CLOCK,
-    log,
-    settings: { cutoffMs: null, keepAliveMs: TIMEOUT_MS, stallMs: TIMEOUT_MS, readOnMs: TIMEOUT_MS },
-  });
+  const text = createTextServiceOf(
+    {
+      catalogue,
+      upstreams,
+      assertEnabled: () => {},
+      findPrices: async () => null,
+      findBudget: async () => null,
+      hasCredit: async () => true,
+      billing: warmUpBilling(),
+      responses: NO_STORED_RESPONSES,
+      clock: MACHINE_CLOCK,
+      log,
+      settings: { cutoffMs: null, keepAliveMs: TIMEOUT_MS, stallMs: TIMEOUT_MS, readOnMs: TIMEOUT_MS },
+    },
+    dependencies.text.realtime,
+  );
   const caller = warmUpCaller();
   const { overload: _, refusals: __, ...given } = dependencies;
   const app = createTextApp({

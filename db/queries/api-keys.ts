@@ -89,6 +89,17 @@ export async function findCallers(database: Database, digests: readonly Buffer[]
   return digests.map((digest) => callers.get(digest.toString('hex')) ?? null);
 }
 
+/** Finds keys by their ids, deleted ones included, with their accounts. */
+export async function findCallersOfKeys(database: Database, keyIds: readonly string[]): Promise<readonly Caller[]> {
+  const { rows } = await database.raw<{ rows: CallerRow[] }>(
+    /* sql */ `
+    SELECT api_keys.*, topped_up_at, suspended_at, budgets_version, response_minutes, ${PLANNED_VERSIONS} AS planned
+    FROM api_keys JOIN accounts ON accounts.id = account_id WHERE api_keys.id = ANY (:keyIds)`,
+    { keyIds: [...keyIds] },
+  );
+  return rows.map(toCaller);
+}
+
 /** Finds a key by its digest, even if it was deleted, with its account; null if it does not exist. */
 export async function findCaller(database: Database, digest: Buffer): Promise<Caller | null> {
   const [caller] = await findCallers(database, [digest]);

@@ -48,6 +48,7 @@ export const CONTENT_COPIES = {
   'idempotency_keys.encrypted_body': 'responses of create calls',
   'sent_forms.encrypted_answer': 'answers to forms',
   'stored_responses.encrypted_content': 'stored responses of accounts',
+  'realtime_secrets.encrypted_settings': 'client secrets of accounts',
   'refused_calls.path, reason': 'refused calls of accounts',
   'text_attempts.message': 'messages about text requests',
   'text_requests.end_user': 'end users of text requests',
@@ -256,6 +257,11 @@ export const CONTENT_SWEEPS = {
   'stored responses of accounts': changeDueRows(
     'stored_responses',
     'DELETE FROM stored_responses',
+    `account_id = owner.id AND ${isDue('created_at')}`,
+  ),
+  'client secrets of accounts': changeDueRows(
+    'realtime_secrets',
+    'DELETE FROM realtime_secrets',
     `account_id = owner.id AND ${isDue('created_at')}`,
   ),
   'expired uploads': expireUploads,

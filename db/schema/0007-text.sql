@@ -57,7 +57,7 @@ CREATE TABLE text_requests (
   api_key_id text COLLATE "C" NOT NULL,
   request_id text NOT NULL,
   model text NOT NULL,
-  format text NOT NULL CHECK (format IN ('chat-completions', 'responses', 'messages', 'generate-content', 'embeddings', 'speech', 'transcriptions', 'translations')),
+  format text NOT NULL CHECK (format IN ('chat-completions', 'responses', 'messages', 'generate-content', 'embeddings', 'speech', 'transcriptions', 'translations', 'realtime')),
   streamed boolean NOT NULL,
   upstream text,
   upstream_format text,

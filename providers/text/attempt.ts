@@ -102,7 +102,7 @@ export async function attempt<Prepared extends PreparedRequest>(
   }
 }
 
-function noteFailure(call: CircuitCall, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
+export function noteFailure(call: CircuitCall, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
   if (fault === null) return call.record('unclear', nowMs);
   const requestedSeconds = error instanceof UpstreamError ? error.requestedWaitSeconds : null;
   call.failed(fault, nowMs, requestedSeconds === null ? null : requestedSeconds * 1000);
@@ -115,7 +115,7 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESE
 /** An upstream that fails later may have generated the answer, and charged for it. */
 const MAX_TRANSIENT_MS = 10_000;
 
-function isTransient(error: unknown, tookMs: number): boolean {
+export function isTransient(error: unknown, tookMs: number): boolean {
   if (!(error instanceof UpstreamError) || error.requestedWaitSeconds !== null || tookMs > MAX_TRANSIENT_MS)
     return false;
   return TRANSIENT_STATUSES.has(error.upstreamStatus) || TRANSIENT_CODES.has(codeOf(error.cause));
@@ -130,7 +130,7 @@ const FAILURE_CODES: ReadonlySet<string> = new Set([
 ]);
 
 /** The upstream's fault; null if the request, or the gateway itself, is at fault. */
-function faultOf(error: unknown): UpstreamFault | null {
+export function faultOf(error: unknown): UpstreamFault | null {
   if (error instanceof UpstreamError) return error.fault;
   // Any upstream may send more than Genway can deliver if the request asks for several answers.
   if (!(error instanceof ServiceError) || error instanceof AnswerTooLongError) return null;

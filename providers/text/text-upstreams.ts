@@ -14,6 +14,7 @@ import { Overrides } from './overrides.ts';
 import { type CountCall, InputCounter } from './input-counter.ts';
 import { CircuitBoard, type TextCircuitState } from './circuits.ts';
 import type { TextUpstreamSettings } from './settings.ts';
+import { openSocket, type SocketCall, type UpstreamSocket } from './socket.ts';
 import { createUpstreamEndpoint } from './upstream-endpoint.ts';
 import { type OpenEndpoint, UpstreamSet, type UpstreamSnapshot } from './upstream-set.ts';
 import { Failover } from './failover.ts';
@@ -62,6 +63,12 @@ export interface TextUpstreams {
    * @returns null if the vendor cannot count tokens, or anything goes wrong
    */
   countInput<Route extends UpstreamRoute>(call: CountCall<Route>): Promise<number | null>;
+  /**
+   * Opens a WebSocket at one of the routes, with failover as in {@link TextUpstreams.call}.
+   *
+   * @throws ServiceError the client's error if no upstream opens it
+   */
+  openSocket<Route extends UpstreamRoute>(call: SocketCall<Route>): Promise<UpstreamSocket<Route>>;
   /** The circuit of each candidate of some routes. Routes without an upstream have no candidates. */
   list(routes: readonly UpstreamRoute[]): readonly TextCircuitState[];
   /** Applies operators' overrides, each once. @param latest the latest override of each upstream and model */
@@ -93,6 +100,7 @@ export function createTextUpstreams(
   const overrides = new Overrides();
   const set = new UpstreamSet(settings, opener(maxSilenceMs, observer));
   const counter = new InputCounter(board, overrides, nowMs);
+  const parts = { board, overrides, observer, nowMs };
 
   async function serve<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
     call: TextCall<Route, Prepared>,
@@ -133,12 +141,12 @@ export function createTextUpstreams(
 
     call: (call) => set.during((upstreams) => serve(call, upstreams)),
 
+    openSocket: (call) => set.during((upstreams) => openSocket(call, { ...parts, upstreams })),
+
     countInput: (call) => set.during((upstreams) => counter.count(call, upstreams)),
 
     list: (routes) =>
-      candidatesOf(routes, set.current).map((candidate) =>
-        board.of(candidate).describe(overrides.of(candidate.route, nowMs()), nowMs()),
-      ),
+      candidatesOf(routes, set.current).map((one) => board.of(one).describe(overrides.of(one.route, nowMs()), nowMs())),
 
     applyOverrides: (latest) => {
       for (const { upstream, model } of overrides.applyOverrides(latest)) board.reset(upstream, nowMs(), model);

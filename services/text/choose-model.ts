@@ -25,11 +25,13 @@ const EFFORT_FIELD: Readonly<Record<WireFormatName, string>> = {
   messages: 'output_config.effort',
   'generate-content': 'generationConfig.thinkingConfig',
 };
-const PATHS: Readonly<Record<SingleFormatName, string>> = {
-  embeddings: '/v1/embeddings',
-  speech: '/v1/audio/speech',
-  transcriptions: '/v1/audio/transcriptions',
-  translations: '/v1/audio/translations',
+/** How each of these kinds of requests is made. */
+const CALLS: Readonly<Record<SingleFormatName, string>> = {
+  embeddings: 'POST /v1/embeddings',
+  speech: 'POST /v1/audio/speech',
+  transcriptions: 'POST /v1/audio/transcriptions',
+  translations: 'POST /v1/audio/translations',
+  realtime: 'GET /v1/realtime',
 };
 /** No id of the catalogue is longer, so an error message shows only this many characters. */
 const MAX_SHOWN_ID = 100;
@@ -126,7 +128,7 @@ function notServed({ id, formats }: TextModel, format: RequestFormatName): Servi
     );
   }
   const [own] = formats.filter(isSingle);
-  if (own !== undefined) return notFound(`The model ${id} has only ${formats.join(' and ')}: use POST ${PATHS[own]}.`);
+  if (own !== undefined) return notFound(`The model ${id} has only ${formats.join(' and ')}: use ${CALLS[own]}.`);
   return notFound(`The model ${id} is not served in the ${format} format.`);
 }
 

@@ -13,6 +13,8 @@ import { trackDepartedClients } from './departed-clients.ts';
 import { BufferedReply } from './reply.ts';
 import type { TextServices } from './services.ts';
 import type { ResponseStore } from './stored-responses.ts';
+import type { Encryption } from '../../db/encryption.ts';
+import { createRealtimeService, type RealtimeService } from '../realtime/realtime-service.ts';
 
 /** If recording a charge takes longer, the answer does not wait for it. */
 const MAX_RECORDING_MS = 2_000;
@@ -33,6 +35,8 @@ export interface TextService {
   answer(incoming: IncomingTextRequest): Promise<string>;
   /** The stored responses. */
   readonly responses: Pick<ResponseStore, 'complete' | 'find' | 'remove'>;
+  /** Realtime sessions. */
+  readonly realtime: RealtimeService;
   /** Counts the input tokens of a request, free of charge. */
   countInput(request: CountRequest): Promise<InputTokens>;
   /** Includes a call in `idle` even before it is admitted. */
@@ -47,10 +51,12 @@ export interface TextService {
 export interface GivenTextServices extends Omit<TextServices, 'catalogue' | 'findPrices' | 'findBudget' | 'hasCredit'> {
   readonly database: Database;
   readonly catalogue: () => Catalogue;
+  /** Encrypts the settings of client secrets. */
+  readonly encryption: Encryption;
 }
 
-export function createTextService({ database, catalogue, ...given }: GivenTextServices): TextService {
-  return createTextServiceOf({
+export function createTextService({ database, catalogue, encryption, ...given }: GivenTextServices): TextService {
+  const services: TextServices = {
     ...given,
     get catalogue() {
       return catalogue();
@@ -58,13 +64,15 @@ export function createTextService({ database, catalogue, ...given }: GivenTextSe
     findPrices: createFindPrices(database),
     findBudget: createFindBudget(database),
     hasCredit: (accountId) => retryOnLostConnection(() => hasCredit(database, accountId)),
-  });
+  };
+  return createTextServiceOf(services, createRealtimeService({ database, encryption, text: services }));
 }
 
-export function createTextServiceOf(services: TextServices): TextService {
+export function createTextServiceOf(services: TextServices, realtime: RealtimeService): TextService {
   const running = new Set<Promise<unknown>>();
   const departedClients = trackDepartedClients(services.settings.readOnMs);
   return {
+    realtime,
     serve: async (incoming) => {
       await deliver(await admit(incoming, services), services, departedClients);
     },

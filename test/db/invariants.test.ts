@@ -1612,6 +1612,28 @@ describe('the rules of the database', () => {
     refusesRows('stored_responses', ({ account }) => ({ ...stored, account_id: account.id }), [
       ['a response of no account', { account_id: newId('account') }, 'stored_responses_account_id_fkey'],
     ]);
+    const secretRow = ({ account, key }: typeof given) => ({
+      id: newId('realtimeSecret'),
+      digest: Buffer.alloc(32),
+      account_id: account.id,
+      api_key_id: key.id,
+      model: 'demo-realtime',
+      encrypted_settings: Buffer.alloc(1),
+      allowed_origins: [],
+      transports: [],
+      session_seconds: 60,
+      expires_at: later,
+    });
+    refuses('two secrets with a digest', 'realtime_secrets_digest_key', (given) =>
+      database('realtime_secrets').insert([secretRow(given), secretRow(given)]),
+    );
+    refusesRows('realtime_secrets', secretRow, [
+      ['a secret without a digest', { digest: randomBytes(1) }],
+      ['a secret of no account', { account_id: newId('account') }, 'realtime_secrets_account_id_fkey'],
+      ['a secret of no key', { api_key_id: newId('apiKey') }, 'realtime_secrets_api_key_id_fkey'],
+      ['a secret for an unknown transport', { transports: ['carrier-pigeon'] }],
+      ['a secret of endless sessions', { session_seconds: 3_601 }],
+    ]);
     refusesTwice('an order of an e-mail to an address', 'link_mails', () => ({ email: user.email }));
     refusesTwice('a count of attempts to sign in', 'sign_in_attempts', () => ({ subject: 'user', attempts: 1 }));
     refusesRows('user_identities', () => identity, [['an identity of nobody', nobody, 'user_identities_user_id_fkey']]);

@@ -64,6 +64,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   refused_calls: { sweep: 'refused calls' },
   request_windows: { sweep: 'request windows' },
   sellers: { because: 'one for each change of the configuration' },
+  realtime_secrets: { sweep: 'client secrets' },
   sent_forms: { sweep: 'sent forms' },
   sessions: { sweep: 'sessions' },
   stored_responses: { sweep: 'stored responses' },

@@ -17,6 +17,7 @@ import { createGuardedClient } from '../../providers/guard/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { type CallerSettings, createCaller, type TestCaller } from './factories.ts';
 import { startTextSimulator } from './simulator.ts';
+import type { RealtimeService } from '../../services/realtime/realtime-service.ts';
 import { useStarted } from './started.ts';
 import { ADMIN_TOKEN, KEY_PEPPER, METRICS_TOKEN, testDependencies, testTextService } from './dependencies.ts';
 import { startTextParts } from './text-parts.ts';
@@ -58,6 +59,9 @@ export interface TestApp {
   readonly metricsToken: string;
   readonly database: Database;
   readonly databaseUrl: string;
+  readonly realtime: RealtimeService;
+  /** The simulator of text; empty without one. */
+  readonly simulatorUrl: string;
   /** Everything that was logged. */
   readonly logged: () => string;
   readonly storage: AppDependencies['storage'];
@@ -135,6 +139,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     metricsToken: METRICS_TOKEN,
     database: testDatabase.database,
     databaseUrl: testDatabase.url,
+    realtime: dependencies.text.realtime,
+    simulatorUrl: simulator?.url ?? '',
     logged: parts.logged,
     storage: dependencies.storage,
     storedFiles: () => filesIn(filesFolder),
@@ -142,7 +148,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     startSecond: () => start(createApp(dependencies)),
     startText: () => start(createTextApp(dependencies)),
     stop: async () => {
-      await Promise.all(servers.map((server) => server.stop(0)));
+      await Promise.all([dependencies.text.realtime.stop(0), ...servers.map((server) => server.stop(0))]);
       control.stop();
       models.stop();
       await refusals?.stop();

@@ -123,6 +123,7 @@ export function testTextService(
     database,
     assertEnabled: () => {},
     clock: MACHINE_CLOCK,
+    encryption: ENCRYPTION,
     responses: createResponseStore({ database, encryption: ENCRYPTION, log: given.log }),
     ...given,
     catalogue: () => catalogue,

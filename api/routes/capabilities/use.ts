@@ -57,7 +57,7 @@ export async function search(
   return found.slice(0, limit).map(({ model, capability, score }) => ({ ...headOf(model, capability), score }));
 }
 
-/** Omits models of embeddings and voice, which have no answer in words. */
+/** Omits models of embeddings, voice and realtime sessions, which have no answer in words. */
 function capabilitiesIn({ catalogue }: ApiServices): readonly Model[] {
   return allModels(catalogue).filter((model) => 'kind' in model || hasFormat(model, 'chat-completions'));
 }

@@ -221,6 +221,7 @@ export type TextModel = {
     | 'speech'
     | 'transcriptions'
     | 'translations'
+    | 'realtime'
   )[];
   /** Whether the model may reason before the answer */
   reasoning: boolean;

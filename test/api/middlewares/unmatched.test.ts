@@ -128,10 +128,8 @@ describe('a request that no route matches', () => {
   }
 
   for (const path of [
-    '/v1/realtime',
-    '/v1/realtime?model=textg-6-sol',
-    '/v1/realtime/client_secrets',
     '/v1/realtime/calls/rtc_1/accept',
+    '/v1/realtime/sessions',
     '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent',
   ]) {
     it(`is 503 realtime_disabled for ${path}, on both addresses, also for an upgrade`, async () => {

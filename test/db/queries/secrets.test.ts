@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { checkSecrets, countKeysUnderOtherPeppers, recordSecrets, pepperMark } from '../../../db/queries/secrets.ts';
 import { reencrypt, type ReencryptedTable } from '../../../db/reencrypt.ts';
 import { createEncryption } from '../../../db/encryption.ts';
+import { insertRealtimeSecret } from '../../../db/queries/realtime-secrets.ts';
 import { insertStoredResponses } from '../../../db/queries/stored-responses.ts';
 import { findUserSecrets } from '../../../db/queries/users.ts';
 import { newId } from '../../../domain/ids.ts';
@@ -101,12 +102,31 @@ describe('the secrets of a database', () => {
         minutes: 60,
       },
     ]);
+    await insertRealtimeSecret(database, {
+      id,
+      digest: randomBytes(32),
+      accountId: account.id,
+      apiKeyId: (await createKey(database, account)).id,
+      model: 'demo-realtime',
+      encryptedSettings: before.encryption.encrypt('{}', id),
+      allowedOrigins: [],
+      transports: [],
+      sessionSeconds: 60,
+      seconds: 600,
+    });
     const last = async (): Promise<Record<string, number>> => {
       const steps: ReencryptedTable[] = [];
       for await (const step of reencrypt(database, during.encryption)) steps.push(step);
       return Object.fromEntries(steps.map(({ table, changed }) => [table, changed]));
     };
-    const tables = ['webhook_endpoints', 'users', 'idempotency_keys', 'stored_responses', 'sent_forms'];
+    const tables = [
+      'webhook_endpoints',
+      'users',
+      'idempotency_keys',
+      'stored_responses',
+      'realtime_secrets',
+      'sent_forms',
+    ];
     const each = (changed: number) => Object.fromEntries(tables.map((table) => [table, changed]));
     expect(await last()).to.deep.equal(each(1));
     expect(await last(), 'once').to.deep.equal(each(0));

@@ -220,7 +220,7 @@ TextModel = TypedDict("TextModel", {
     "unavailable_reason": NotRequired[Literal["not_allowed", "top_up_required", "disabled", "no_route"]],
     "kind": Literal["text"],
     "family": str,
-    "formats": List[Literal["chat-completions", "responses", "messages", "generate-content", "embeddings", "speech", "transcriptions", "translations"]],
+    "formats": List[Literal["chat-completions", "responses", "messages", "generate-content", "embeddings", "speech", "transcriptions", "translations", "realtime"]],
     "reasoning": bool,
     "free": bool,
     "legacy": bool,

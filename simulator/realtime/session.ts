@@ -1,0 +1,366 @@
+/**
+ * A session of OpenAI's realtime protocol. The script of text decides what the model says, so the directives of text
+ * work in instructions and messages: `say`, `tokens`, `prompt`, `cached`, `no_usage`, `tool`, `delay_ms`, `chunk_ms`,
+ * `fail`, `drop_after` and `malformed_after`.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { WebSocket } from 'ws';
+import type { Conversation, Entry, OfferedTool, ToolChoice } from '../text/conversation.ts';
+import { newId } from '../text/format.ts';
+import { promptOf, type Script, writeScript } from '../text/script.ts';
+import { splitIntoPieces } from '../text/tokens.ts';
+import { type Fields, isFields, listAt, textAt } from './fields.ts';
+import { tone } from './tone.ts';
+import { VoiceActivity } from './voice-activity.ts';
+
+/** The usage of a finished response, for tests that compare the ledger with the vendor. */
+export interface FinishedResponse {
+  readonly model: string;
+  readonly status: string;
+  readonly usage: Fields | null;
+}
+
+const SESSION_SECONDS = 3_600;
+const AUDIO_MS_PER_PIECE = 200;
+const MS_PER_INPUT_TOKEN = 100;
+/** One of so many output tokens of speech is text, its transcript. */
+const TOKENS_PER_TEXT_TOKEN = 5;
+
+interface ActiveResponse {
+  readonly id: string;
+  readonly cancelled: AbortController;
+}
+
+/** @param finished called for each response that ended */
+export function startSession(socket: WebSocket, model: string, finished: (response: FinishedResponse) => void): void {
+  new SimulatedSession(socket, model, finished).start();
+}
+
+class SimulatedSession {
+  readonly #socket: WebSocket;
+  readonly #model: string;
+  readonly #finished: (response: FinishedResponse) => void;
+  readonly #items: Fields[] = [];
+  readonly #voice = new VoiceActivity();
+  #session: Fields;
+  #active: ActiveResponse | null = null;
+
+  constructor(socket: WebSocket, model: string, finished: (response: FinishedResponse) => void) {
+    this.#socket = socket;
+    this.#model = model;
+    this.#finished = finished;
+    this.#session = {
+      type: 'realtime',
+      object: 'realtime.session',
+      id: newId('sess_'),
+      model,
+      output_modalities: ['audio'],
+      instructions: '',
+      tools: [],
+      tool_choice: 'auto',
+      max_output_tokens: 'inf',
+      audio: {
+        input: {
+          format: { type: 'audio/pcm', rate: 24_000 },
+          transcription: null,
+          turn_detection: { type: 'server_vad' },
+        },
+        output: { format: { type: 'audio/pcm', rate: 24_000 }, voice: 'alloy' },
+      },
+      expires_at: Math.floor(Date.now() / 1000) + SESSION_SECONDS,
+    };
+  }
+
+  start(): void {
+    this.#socket.on('message', (data) => this.#receive(String(data)));
+    this.#socket.on('close', () => this.#active?.cancelled.abort());
+    this.#send('session.created', { session: this.#session });
+  }
+
+  #send(type: string, fields: Fields): void {
+    this.#socket.send(JSON.stringify({ type, event_id: newId('event_'), ...fields }));
+  }
+
+  #refuse(message: string, code: string, eventId: unknown): void {
+    const error = { type: 'invalid_request_error', code, message, param: null, event_id: eventId ?? null };
+    this.#send('error', { error });
+  }
+
+  #receive(text: string): void {
+    let event: unknown;
+    try {
+      event = JSON.parse(text);
+    } catch {
+      return this.#refuse('The event is not valid JSON.', 'invalid_json', null);
+    }
+    if (!isFields(event)) return this.#refuse('The event must be an object.', 'invalid_json', null);
+    const { type, event_id: eventId } = event;
+    switch (type) {
+      case 'session.update':
+        return this.#update(event);
+      case 'input_audio_buffer.append':
+        return this.#append(textAt(event, 'audio'));
+      case 'input_audio_buffer.commit':
+        return this.#commit();
+      case 'input_audio_buffer.clear':
+        this.#voice.clear();
+        return this.#send('input_audio_buffer.cleared', {});
+      case 'conversation.item.create':
+        return this.#addItem(isFields(event['item']) ? event['item'] : {});
+      case 'conversation.item.delete':
+        return this.#send('conversation.item.deleted', { item_id: event['item_id'] });
+      case 'conversation.item.truncate':
+        return this.#send('conversation.item.truncated', {
+          item_id: event['item_id'],
+          content_index: event['content_index'],
+          audio_end_ms: event['audio_end_ms'],
+        });
+      case 'response.create':
+        return this.#createResponse(isFields(event['response']) ? event['response'] : {}, eventId);
+      case 'response.cancel':
+        if (this.#active === null) {
+          return this.#refuse('Cancellation failed: no active response found', 'response_cancel_not_active', eventId);
+        }
+        return this.#active.cancelled.abort();
+      default:
+        return this.#refuse(`Invalid value: '${String(type)}'.`, 'invalid_value', eventId);
+    }
+  }
+
+  #update({ session: given }: Fields): void {
+    const changes = isFields(given) ? given : {};
+    const audio = isFields(changes['audio']) ? changes['audio'] : {};
+    const before = isFields(this.#session['audio']) ? this.#session['audio'] : {};
+    const merged = (part: string): Fields => ({ ...Object(before[part]), ...Object(audio[part]) });
+    this.#session = { ...this.#session, ...changes, audio: { input: merged('input'), output: merged('output') } };
+    this.#send('session.updated', { session: this.#session });
+  }
+
+  get #turnDetection(): Fields | null {
+    const { audio } = this.#session;
+    const input = isFields(audio) && isFields(audio['input']) ? audio['input'] : {};
+    return isFields(input['turn_detection']) ? input['turn_detection'] : null;
+  }
+
+  #append(base64: string): void {
+    const change = this.#voice.hear(Buffer.from(base64, 'base64'));
+    const detection = this.#turnDetection;
+    if (detection === null || change === null) return;
+    if (change === 'started') {
+      this.#send('input_audio_buffer.speech_started', { audio_start_ms: 0, item_id: newId('item_') });
+      if (detection['interrupt_response'] !== false) this.#active?.cancelled.abort();
+      return;
+    }
+    this.#send('input_audio_buffer.speech_stopped', { audio_end_ms: this.#voice.heardMs, item_id: newId('item_') });
+    this.#commit();
+    if (detection['create_response'] !== false) this.#createResponse({}, null);
+  }
+
+  #commit(): void {
+    const heardMs = this.#voice.heardMs;
+    this.#voice.clear();
+    const itemId = newId('item_');
+    this.#send('input_audio_buffer.committed', { item_id: itemId, previous_item_id: null });
+    this.#addItem({
+      id: itemId,
+      type: 'message',
+      role: 'user',
+      content: [{ type: 'input_audio', transcript: `${heardMs} ms of speech`, heard_ms: heardMs }],
+    });
+  }
+
+  #addItem(given: Fields): void {
+    const item = { id: newId('item_'), object: 'realtime.item', status: 'completed', ...given };
+    this.#items.push(item);
+    this.#send('conversation.item.added', { item, previous_item_id: null });
+    this.#send('conversation.item.done', { item, previous_item_id: null });
+  }
+
+  #createResponse(settings: Fields, eventId: unknown): void {
+    if (this.#active !== null) {
+      return this.#refuse(
+        'Conversation already has an active response in progress. Wait until the response is finished.',
+        'conversation_already_has_active_response',
+        eventId,
+      );
+    }
+    const active = { id: newId('resp_'), cancelled: new AbortController() };
+    this.#active = active;
+    void this.#respond(active, { ...this.#session, ...settings }, settings).catch(() => this.#socket.terminate());
+  }
+
+  async #respond({ id, cancelled }: ActiveResponse, settings: Fields, given: Fields): Promise<void> {
+    const isOutOfBand = given['conversation'] === 'none';
+    const shown = {
+      id,
+      object: 'realtime.response',
+      conversation_id: isOutOfBand ? null : 'conv_1',
+      metadata: given['metadata'] ?? null,
+      output_modalities: settings['output_modalities'],
+      max_output_tokens: settings['max_output_tokens'],
+    };
+    this.#send('response.created', { response: { ...shown, status: 'in_progress', output: [], usage: null } });
+    const items = Array.isArray(given['input']) ? given['input'].filter(isFields) : this.#items;
+    const conversation = toConversation(this.#model, settings, items);
+    const prompt = promptOf(conversation);
+    const script = writeScript(conversation, prompt, 0);
+    const done = (status: string, output: readonly Fields[], details: Fields | null, hasUsage = true): void => {
+      const usage = hasUsage ? usageOf(script, items, isSpoken(settings)) : null;
+      this.#active = null;
+      this.#finished({ model: this.#model, status, usage });
+      this.#send('response.done', { response: { ...shown, status, status_details: details, output, usage } });
+      this.#send('rate_limits.updated', { rate_limits: [{ name: 'tokens', limit: 40_000, remaining: 39_000 }] });
+    };
+    await sleep(script.faults.delayMs, undefined, { signal: cancelled.signal }).catch(() => undefined);
+    if (script.faults.failure !== null) {
+      return done('failed', [], { type: 'failed', error: { type: 'server_error', code: 'server_error' } }, false);
+    }
+    const output = await this.#sendOutput(id, script, isSpoken(settings), cancelled.signal);
+    if (output === null) return;
+    if (cancelled.signal.aborted) return done('cancelled', output, { type: 'cancelled', reason: 'turn_detected' });
+    if (!isOutOfBand) this.#items.push(...output);
+    if (script.finish.reason === 'length') {
+      return done('incomplete', output, { type: 'incomplete', reason: 'max_output_tokens' });
+    }
+    done('completed', output, null);
+  }
+
+  /** @returns null if the connection was broken off */
+  async #sendOutput(
+    responseId: string,
+    { text, calls, faults }: Script,
+    spoken: boolean,
+    signal: AbortSignal,
+  ): Promise<readonly Fields[] | null> {
+    const output: Fields[] = [];
+    let chunks = 0;
+    const pace = async (): Promise<boolean> => {
+      if (faults.dropAfter !== null && chunks >= faults.dropAfter) {
+        this.#socket.terminate();
+        return false;
+      }
+      if (faults.malformedAfter === chunks) this.#socket.send('{"type":');
+      chunks += 1;
+      if (faults.chunkMs > 0) await sleep(faults.chunkMs, undefined, { signal }).catch(() => undefined);
+      return true;
+    };
+    if (text.length > 0) {
+      const item = { id: newId('item_'), object: 'realtime.item', type: 'message', role: 'assistant' };
+      const at = { response_id: responseId, item_id: item.id, output_index: output.length, content_index: 0 };
+      this.#send('response.output_item.added', { ...at, item: { ...item, status: 'in_progress', content: [] } });
+      this.#send('response.content_part.added', { ...at, part: { type: spoken ? 'audio' : 'text' } });
+      for (const piece of text) {
+        if (signal.aborted) break;
+        if (!(await pace())) return null;
+        if (spoken) {
+          this.#send('response.output_audio_transcript.delta', { ...at, delta: piece });
+          this.#send('response.output_audio.delta', { ...at, delta: tone(AUDIO_MS_PER_PIECE) });
+        } else this.#send('response.output_text.delta', { ...at, delta: piece });
+      }
+      const whole = text.join('');
+      if (spoken) {
+        this.#send('response.output_audio.done', at);
+        this.#send('response.output_audio_transcript.done', { ...at, transcript: whole });
+      } else this.#send('response.output_text.done', { ...at, text: whole });
+      const part = spoken ? { type: 'output_audio', transcript: whole } : { type: 'output_text', text: whole };
+      this.#send('response.content_part.done', { ...at, part });
+      const finished = { ...item, status: 'completed', content: [part] };
+      this.#send('response.output_item.done', { ...at, item: finished });
+      output.push(finished);
+    }
+    for (const call of calls) {
+      const callId = newId('call_');
+      const item = {
+        id: newId('item_'),
+        object: 'realtime.item',
+        type: 'function_call',
+        name: call.name,
+        call_id: callId,
+      };
+      const at = { response_id: responseId, item_id: item.id, output_index: output.length, call_id: callId };
+      this.#send('response.output_item.added', { ...at, item: { ...item, status: 'in_progress', arguments: '' } });
+      for (const delta of splitIntoPieces(call.arguments)) {
+        if (!(await pace())) return null;
+        this.#send('response.function_call_arguments.delta', { ...at, delta });
+      }
+      this.#send('response.function_call_arguments.done', { ...at, name: call.name, arguments: call.arguments });
+      const finished = { ...item, status: 'completed', arguments: call.arguments };
+      this.#send('response.output_item.done', { ...at, item: finished });
+      output.push(finished);
+    }
+    return (await pace()) ? output : null;
+  }
+}
+
+function isSpoken({ output_modalities: modalities }: Fields): boolean {
+  return !Array.isArray(modalities) || modalities.includes('audio');
+}
+
+function usageOf({ usage }: Script, items: readonly Fields[], spoken: boolean): Fields | null {
+  if (usage === null) return null;
+  const heardMs = items
+    .flatMap((item) => listAt(item, 'content'))
+    .reduce((sum, part) => sum + Number(part['heard_ms'] ?? 0), 0);
+  const inputAudio = Math.min(Math.ceil(heardMs / MS_PER_INPUT_TOKEN), usage.input);
+  const outputAudio = spoken ? usage.output - Math.floor(usage.output / TOKENS_PER_TEXT_TOKEN) : 0;
+  return {
+    total_tokens: usage.input + usage.output,
+    input_tokens: usage.input,
+    output_tokens: usage.output,
+    input_token_details: {
+      text_tokens: usage.input - inputAudio,
+      audio_tokens: inputAudio,
+      image_tokens: 0,
+      cached_tokens: usage.cached,
+      cached_tokens_details: { text_tokens: usage.cached, audio_tokens: 0, image_tokens: 0 },
+    },
+    output_token_details: { text_tokens: usage.output - outputAudio, audio_tokens: outputAudio },
+  };
+}
+
+function toConversation(model: string, settings: Fields, items: readonly Fields[]): Conversation {
+  const { max_output_tokens: bound, tool_choice: choice } = settings;
+  return {
+    model,
+    stream: true,
+    entries: [
+      { kind: 'text', role: 'system', text: textAt(settings, 'instructions'), mediaCount: 0 },
+      ...items.flatMap(toEntry),
+    ],
+    tools: listAt(settings, 'tools').map(toTool),
+    toolChoice: toToolChoice(choice),
+    parallelCalls: true,
+    maxOutputTokens: typeof bound === 'number' ? bound : undefined,
+    stopSequences: [],
+    reasoningAllowed: false,
+    answerSchema: undefined,
+    choiceCount: 1,
+  };
+}
+
+function toTool(tool: Fields): OfferedTool {
+  return { name: textAt(tool, 'name'), description: textAt(tool, 'description'), schema: tool['parameters'] };
+}
+
+function toToolChoice(choice: unknown): ToolChoice {
+  if (choice === 'none' || choice === 'required') return choice;
+  return isFields(choice) && typeof choice['name'] === 'string' ? { name: choice['name'] } : 'auto';
+}
+
+function toEntry(item: Fields): readonly Entry[] {
+  if (item['type'] === 'function_call') {
+    return [
+      { kind: 'call', id: textAt(item, 'call_id'), name: textAt(item, 'name'), arguments: textAt(item, 'arguments') },
+    ];
+  }
+  if (item['type'] === 'function_call_output') {
+    return [
+      { kind: 'result', callId: textAt(item, 'call_id'), name: null, text: textAt(item, 'output'), mediaCount: 0 },
+    ];
+  }
+  const { role } = item;
+  const text = listAt(item, 'content')
+    .map((part) => textAt(part, 'text') || textAt(part, 'transcript'))
+    .join(' ');
+  return [{ kind: 'text', role: role === 'assistant' || role === 'system' ? role : 'user', text, mediaCount: 0 }];
+}

@@ -1,0 +1,379 @@
+/** Realtime sessions over real WebSockets, with a real database and the simulator as upstream: contract 4.16. */
+import { expect } from 'chai';
+import { useTestApp } from '../../support/app.ts';
+import { eventually } from '../../support/eventually.ts';
+import { openRealtime, refusalOfRealtime, type TestSession, userMessage } from '../../support/realtime.ts';
+import { call } from '../../support/stack.ts';
+
+const MODEL = 'demo-realtime';
+
+/** Sends half a second of noise, and half a second of silence. */
+function speak(session: TestSession): void {
+  for (const loud of [true, false]) {
+    const pcm = Buffer.alloc(48_000 / 2);
+    if (loud) for (let at = 0; at < pcm.length; at += 2) pcm.writeInt16LE(at % 4 === 0 ? 9_000 : -9_000, at);
+    session.send({ type: 'input_audio_buffer.append', audio: pcm.toString('base64') });
+  }
+}
+
+describe('Realtime sessions', () => {
+  const app = useTestApp({ simulatesText: true });
+  const url = (): string => `${app.baseUrl}/v1/realtime?model=${MODEL}`;
+  let apiKey: string;
+  let accountId: string;
+  before(async () => {
+    ({ apiKey, accountId } = await app.createAccount({ fundedUsd: 100 }));
+  });
+  const opened: TestSession[] = [];
+  const open = async (...parameters: Parameters<typeof openRealtime>): Promise<TestSession> => {
+    const session = await openRealtime(...parameters);
+    opened.push(session);
+    return session;
+  };
+  afterEach(() => {
+    for (const session of opened.splice(0)) session.close();
+  });
+  const createSecret = async (body: object = {}, key = apiKey) =>
+    call<{ value: string; expires_at: number; session: Record<string, unknown> }>(
+      `${app.baseUrl}/v1/realtime/client_secrets`,
+      { method: 'POST', key, body: { session: { type: 'realtime', model: MODEL }, ...body } },
+    );
+  const requestsUntil = (account: string, count: number) =>
+    eventually(async () => {
+      const rows = await app
+        .database<Readonly<Record<string, string | null>>>('text_requests')
+        .where({ account_id: account })
+        .orderBy('created_at')
+        .orderBy('id');
+      return rows.length === count ? rows : undefined;
+    });
+  const reservedOf = async (keyId: string): Promise<string | undefined> =>
+    (await app.database<{ id: string; reserved: string }>('api_keys').where({ id: keyId }).first())?.reserved;
+
+  it('hold a conversation whose responses are text requests with the usage of the vendor', async () => {
+    // contract 4.16:20 4.16:22 4.16:24
+    const session = await open(url(), { bearer: apiKey });
+    const { session: settings } = await session.next('session.created');
+    expect(settings).to.include({ model: MODEL });
+    const done = await session.ask('[sim:say=Good_morning,prompt=100,cached=40,tokens=10]', {
+      output_modalities: ['text'],
+      metadata: { mine: 'yes' },
+    });
+    expect(done['response']).to.deep.include({ status: 'completed', metadata: { mine: 'yes' } });
+    expect(session.events.map(({ type }) => type)).not.to.include('rate_limits.updated');
+    const text = session.events.filter(({ type }) => type === 'response.output_text.delta');
+    expect(text.map(({ delta }) => delta).join('')).to.equal('Good morning');
+    const [request] = await requestsUntil(accountId, 1);
+    expect(request).to.include({
+      format: 'realtime',
+      model: MODEL,
+      outcome: 'succeeded',
+      upstream: 'simulator',
+      input_tokens: '100',
+      cache_read_tokens: '40',
+      output_tokens: '10',
+    });
+    // 60 × 4 + 40 × 0.40 + 10 × 16 USD per million tokens.
+    expect(request?.charge).to.equal(String(416_000_000));
+  });
+
+  describe('refuse before the upgrade', () => {
+    const secretFor = async (body: object): Promise<string> => (await createSecret(body)).body.value;
+    const origin = 'https://app.example.com';
+
+    it('in the order of the contract, each with its code in the common envelope', async () => {
+      // contract 4.16:1 4.16:14
+      const empty = await app.createAccount();
+      const strict = { allowed_origins: [origin], transports: ['webrtc'] };
+      const cases: readonly [
+        code: string,
+        status: number,
+        options: Parameters<typeof openRealtime>[1],
+        query?: string,
+      ][] = [
+        ['missing_api_key', 401, {}],
+        ['invalid_client_secret', 401, { bearer: 'ek_unknown', origin: 'https://evil.example' }],
+        ['invalid_api_key', 401, { bearer: 'sk-unknown' }],
+        ['transport_not_allowed', 400, { bearer: await secretFor(strict), origin: 'https://evil.example' }],
+        [
+          'origin_not_allowed',
+          403,
+          { bearer: await secretFor({ allowed_origins: [origin] }), origin: 'https://evil.example' },
+        ],
+        ['origin_not_allowed', 403, { bearer: apiKey, origin }],
+        ['not_found', 404, { bearer: apiKey }, 'model=unknown'],
+        ['not_found', 404, { bearer: apiKey }, 'model=demo-chat'],
+        ['bad_request', 400, { bearer: apiKey }, ''],
+        ['insufficient_credits', 402, { bearer: empty.apiKey }],
+      ];
+      for (const [code, status, options, query = `model=${MODEL}`] of cases) {
+        const refusal = await refusalOfRealtime(`${app.baseUrl}/v1/realtime?${query}`, options);
+        expect([refusal.status, refusal.body.error.code], JSON.stringify(options)).to.deep.equal([status, code]);
+        expect(refusal.body.error.request_id).to.equal(refusal.headers['x-request-id']);
+      }
+    });
+
+    it('with 429 for a key beyond its limit, and 503 with Retry-After when the places of the account are taken', async () => {
+      // contract 4.16:2
+      const limited = await app.createAccount({ fundedUsd: 1, key: { rateLimitRpm: 1 } });
+      await open(url(), { bearer: limited.apiKey });
+      expect((await refusalOfRealtime(url(), { bearer: limited.apiKey })).body.error.code).to.equal(
+        'rate_limit_exceeded',
+      );
+      const busy = await app.createAccount({ fundedUsd: 10 });
+      const many = await Promise.all(Array.from({ length: 100 }, () => open(url(), { bearer: busy.apiKey })));
+      const refusal = await refusalOfRealtime(url(), { bearer: busy.apiKey });
+      expect([refusal.status, refusal.body.error.code, refusal.body.error.retryable]).to.deep.equal([
+        503,
+        'realtime_capacity_unavailable',
+        true,
+      ]);
+      expect(refusal.headers['retry-after']).to.equal('5');
+      many[0]?.close();
+      await eventually(async () => {
+        const session = await open(url(), { bearer: busy.apiKey }).catch(() => undefined);
+        return session !== undefined;
+      });
+    });
+
+    it('with 426 a request without an upgrade', async () => {
+      const response = await fetch(url(), { headers: { authorization: `Bearer ${apiKey}` } });
+      expect([response.status, response.headers.get('upgrade')]).to.deep.equal([426, 'websocket']);
+    });
+  });
+
+  describe('with a client secret', () => {
+    it('start with its settings, from a bearer token or the subprotocol of browsers', async () => {
+      // contract 4.16:3 4.16:11 4.16:12
+      const { status, body } = await createSecret({
+        session: { type: 'realtime', model: MODEL, instructions: 'Be brief.', output_modalities: ['text'] },
+        expires_after: { anchor: 'created_at', seconds: 10 },
+      });
+      expect(status).to.equal(200);
+      expect(body.value).to.match(/^ek_/);
+      expect(body.expires_at - Date.now() / 1000).to.be.within(5, 15);
+      expect(body.session).to.include({ type: 'realtime', model: MODEL, instructions: 'Be brief.' });
+      for (const options of [
+        { bearer: body.value },
+        { protocols: ['realtime', `openai-insecure-api-key.${body.value}`], origin: 'https://any.example' },
+      ]) {
+        const session = await open(`${app.baseUrl}/v1/realtime`, options);
+        const created = await session.next('session.created');
+        expect(created['session']).to.deep.include({
+          instructions: 'Be brief.',
+          output_modalities: ['text'],
+          model: MODEL,
+        });
+      }
+    });
+
+    it('are refused once the secret has expired, and for another model', async () => {
+      const { value } = (await createSecret()).body;
+      const other = await refusalOfRealtime(`${app.baseUrl}/v1/realtime?model=other`, { bearer: value });
+      expect(other.body.error.code).to.equal('bad_request');
+      await app.database('realtime_secrets').update({ expires_at: new Date(0) });
+      expect((await refusalOfRealtime(url(), { bearer: value })).body.error.code).to.equal('invalid_client_secret');
+    });
+
+    it('may come only from its origins, which match as browsers write them', async () => {
+      // contract 4.16:4 4.16:13
+      const { value } = (
+        await createSecret({ allowed_origins: ['https://App.example.com:443', 'http://localhost:3000'] })
+      ).body;
+      const sent: readonly [origin: string | undefined, isAllowed: boolean][] = [
+        ['https://app.example.com', true],
+        ['http://localhost:3000', true],
+        [undefined, false],
+        ['null', false],
+        ['https://app.example.com:8443', false],
+        ['http://app.example.com', false],
+        ['https://sub.app.example.com', false],
+        ['https://app.example.com.evil.example', false],
+        ['https://evil.example?https://app.example.com', false],
+      ];
+      for (const [origin, isAllowed] of sent) {
+        const options = { bearer: value, ...(origin !== undefined && { origin }) };
+        if (isAllowed) await open(url(), options);
+        else expect((await refusalOfRealtime(url(), options)).body.error.code, origin).to.equal('origin_not_allowed');
+      }
+      for (const wrong of ['*', 'null', 'app.example.com', 'https://app.example.com/path', 'https://*.example.com']) {
+        expect((await createSecret({ allowed_origins: [wrong] })).status, wrong).to.equal(400);
+      }
+    });
+
+    it('end within 2 s of the deletion of its key, and the secret opens no more', async () => {
+      // contract 4.16:5
+      const caller = await app.createAccount({ fundedUsd: 1 });
+      const { value } = (await createSecret({}, caller.apiKey)).body;
+      const session = await open(url(), { bearer: value });
+      await session.next('session.created');
+      const { status } = await call(`${app.baseUrl}/admin/v1/keys/${caller.keyId}`, {
+        method: 'DELETE',
+        key: app.adminToken,
+      });
+      expect(status).to.be.within(200, 204);
+      const deletedAtMs = performance.now();
+      expect((await session.next('error'))['error']).to.include({ code: 'invalid_api_key' });
+      expect(performance.now() - deletedAtMs).to.be.below(2_000);
+      expect((await session.closed).code).to.equal(1008);
+      expect((await refusalOfRealtime(url(), { bearer: value })).body.error.code).to.equal('invalid_client_secret');
+    });
+
+    it('last as long as the secret says', async () => {
+      // contract 4.16:6 4.16:15
+      const { value } = (await createSecret({ session_seconds: 1 })).body;
+      const session = await open(url(), { bearer: value });
+      expect((await session.next('error'))['error']).to.include({ code: 'realtime_session_expired' });
+      expect((await session.closed).reason).to.equal('realtime_session_expired');
+    });
+  });
+
+  it('refuse events that could change the price or act in the account at the vendor, and go on', async () => {
+    // contract 4.16:7 4.16:16 4.16:17 4.16:18 4.16:19
+    const session = await open(url(), { bearer: apiKey });
+    await session.next('session.created');
+    const refused: readonly object[] = [
+      { type: 'session.update', session: { model: 'gpt-realtime' } },
+      { type: 'session.update', session: { max_output_tokens: 4_097 } },
+      { type: 'session.update', session: { max_output_tokens: 0 } },
+      { type: 'session.update', session: { max_response_output_tokens: 9 } },
+      { type: 'session.update', session: { type: 'transcription' } },
+      { type: 'session.update', session: { tools: [{ type: 'mcp', server_url: 'https://evil.example' }] } },
+      { type: 'session.update', session: { prompt: { id: 'pmpt_1' } } },
+      { type: 'response.create', response: { max_output_tokens: 99_999 } },
+      { type: 'response.create', response: { prompt: { id: 'pmpt_1' } } },
+      { type: 'response.create', response: { input: [{ type: 'mcp_approval_response' }] } },
+      { type: 'conversation.item.create', item: { type: 'mcp_call' } },
+      { type: 'transcription_session.update', session: {} },
+      { type: 'unknown' },
+    ];
+    for (const [index, event] of refused.entries()) {
+      session.send({ ...event, event_id: `event-${index}` });
+      const { error } = await session.next('error');
+      expect(error, JSON.stringify(event)).to.include({
+        type: 'invalid_request_error',
+        code: 'bad_request',
+        event_id: `event-${index}`,
+      });
+    }
+    session.socket.send('{"type":');
+    expect((await session.next('error'))['error']).to.include({ code: 'bad_request' });
+    session.socket.send(
+      `{"type":"input_audio_buffer.clear","type":"session.update","session":{"model":"gpt-realtime"}}`,
+    );
+    expect((await session.next('error'))['error']).to.include({ code: 'bad_request' });
+    const done = await session.ask('[sim:say=Still_here]', { output_modalities: ['text'] });
+    expect(done['response']).to.include({ status: 'completed' });
+  });
+
+  it('answer speech that voice activity ends, and bill the response that nobody requested', async () => {
+    // contract 4.16:8
+    const caller = await app.createAccount({ fundedUsd: 10 });
+    const session = await open(url(), { bearer: caller.apiKey });
+    session.send({ type: 'session.update', session: { type: 'realtime', instructions: '[sim:say=Hello_there]' } });
+    speak(session);
+    await session.next('input_audio_buffer.speech_started');
+    await session.next('response.output_audio.delta');
+    await session.next('response.done');
+    const [request] = await requestsUntil(caller.accountId, 1);
+    expect(request).to.include({ outcome: 'succeeded', format: 'realtime' });
+  });
+
+  it('call a tool and go on with its result', async () => {
+    const session = await open(url(), { bearer: apiKey });
+    const tools = [
+      { type: 'function', name: 'look', description: 'Looks', parameters: { type: 'object', properties: {} } },
+    ];
+    session.send({ type: 'session.update', session: { type: 'realtime', tools, output_modalities: ['text'] } });
+    const done = await session.ask('[sim:tool=look]');
+    const [item] = (done['response'] as { output: { call_id: string; type: string }[] }).output;
+    expect(item?.type).to.equal('function_call');
+    session.send({
+      type: 'conversation.item.create',
+      item: { type: 'function_call_output', call_id: item?.call_id, output: 'a lighthouse' },
+    });
+    session.send({ type: 'response.create' });
+    await session.next('response.done');
+    const text = session.events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta);
+    expect(text.join('')).to.equal('look => a lighthouse');
+  });
+
+  it('charge nothing for a failed response, and what the vendor reports for a response that the client cuts off', async () => {
+    // contract 4.16:9
+    const caller = await app.createAccount({ fundedUsd: 10 });
+    const session = await open(url(), { bearer: caller.apiKey });
+    const failed = await session.ask('[sim:fail=processing_failed]');
+    expect(failed['response']).to.deep.include({ status: 'failed' });
+    const other = await open(url(), { bearer: caller.apiKey });
+    other.send(userMessage('[sim:tokens=500,prompt=50,chunk_ms=20,say=one_two_three_four_five_six_seven_eight]'));
+    other.send({ type: 'response.create', response: { output_modalities: ['text'] } });
+    await other.next('response.output_text.delta');
+    other.close();
+    const [first, second] = await requestsUntil(caller.accountId, 2);
+    expect(first).to.include({ outcome: 'failed', charge: '0', error_code: 'processing_failed' });
+    expect(second).to.include({ outcome: 'disconnected' });
+    expect(second).to.include({ input_tokens: '50', output_tokens: '500' });
+    await eventually(async () => (await reservedOf(caller.keyId)) === '0');
+  });
+
+  it('release the hold of a response that the vendor refuses, and name the client’s event', async () => {
+    // contract 4.16:23
+    const caller = await app.createAccount({ fundedUsd: 10 });
+    const session = await open(url(), { bearer: caller.apiKey });
+    session.send(userMessage('[sim:say=one_two_three_four_five,chunk_ms=50]'));
+    session.send({ type: 'response.create', event_id: 'first' });
+    session.send({ type: 'response.create', event_id: 'second' });
+    expect((await session.next('error'))['error']).to.include({
+      code: 'conversation_already_has_active_response',
+      event_id: 'second',
+    });
+    await session.next('response.done');
+    const rows = await requestsUntil(caller.accountId, 2);
+    expect(rows.map(({ outcome }) => outcome).toSorted()).to.deep.equal(['failed', 'succeeded']);
+  });
+
+  it('end with insufficient_credits when the money for a response is missing', async () => {
+    // contract 4.16:10
+    const poor = await app.createAccount({ fundedUsd: 0.001 });
+    const session = await open(url(), { bearer: poor.apiKey });
+    session.send(userMessage('Hello'));
+    session.send({ type: 'response.create' });
+    expect((await session.next('error'))['error']).to.include({ code: 'insufficient_credits' });
+    expect((await session.closed).code).to.equal(1008);
+  });
+
+  it('cancel a response that speech caused when the money for it is missing', async () => {
+    // contract 4.16:21
+    const poor = await app.createAccount({ fundedUsd: 0.001 });
+    const session = await open(url(), { bearer: poor.apiKey });
+    speak(session);
+    expect((await session.next('error'))['error']).to.include({ code: 'insufficient_credits' });
+    await session.closed;
+    expect(session.events.map(({ type }) => type)).not.to.include('response.created');
+  });
+
+  it('end with an error when the upstream breaks off, and charge nothing for the response', async () => {
+    const caller = await app.createAccount({ fundedUsd: 10 });
+    const session = await open(url(), { bearer: caller.apiKey });
+    session.send(userMessage('[sim:say=one_two_three,drop_after=1]'));
+    session.send({ type: 'response.create', response: { output_modalities: ['text'] } });
+    expect((await session.next('error'))['error']).to.include({ code: 'processing_failed' });
+    const [row] = await requestsUntil(caller.accountId, 1);
+    expect(row).to.include({ outcome: 'failed', charge: '0' });
+  });
+
+  describe('of a process that stops', () => {
+    it('are announced to end, and end in time', async () => {
+      // contract 4.16:25
+      const session = await open(url(), { bearer: apiKey });
+      await session.next('session.created');
+      const stopped = app.realtime.stop(200);
+      expect(await session.next('session.expired')).to.include({ closes_in_ms: 200 });
+      expect((await session.next('error'))['error']).to.include({ code: 'realtime_session_expired' });
+      expect((await session.closed).code).to.equal(1001);
+      await stopped;
+      const refusal = await refusalOfRealtime(url(), { bearer: apiKey });
+      expect(refusal.body.error.code).to.equal('realtime_capacity_unavailable');
+    });
+  });
+});
