@@ -209,6 +209,15 @@ const costs = Joi.alternatives(usd.optional(), Joi.object().pattern(name, usd).m
 
 const routed = (route: Joi.Schema): Joi.SchemaMap => ({ route, routes: Joi.array().items(route).min(1) });
 
+/** A field of an upstream's request; points lead into objects. */
+const fieldPath = Joi.string().pattern(/^\w+(?:\.\w+)*$/);
+/** Headers with another meaning or with the credential, which do not belong into the catalogue. */
+const headerName = Joi.string()
+  .pattern(/^[a-z][a-z0-9-]*$/i)
+  .insensitive()
+  .invalid('authorization', 'x-api-key', 'x-goog-api-key', 'x-key', 'host', 'connection', 'transfer-encoding')
+  .invalid('content-length', 'content-type');
+
 const mediaRoute = Joi.object<MediaRouteEntry>({
   provider: name.required(),
   model: name.required(),
@@ -217,6 +226,10 @@ const mediaRoute = Joi.object<MediaRouteEntry>({
   model_with_images: name,
   images_as: Joi.valid(...IMAGE_ROLES),
   params: Joi.object().unknown(),
+  drop: Joi.array().items(fieldPath).unique(),
+  rename: Joi.object().pattern(fieldPath, fieldPath),
+  set: Joi.object().pattern(fieldPath, Joi.any()),
+  headers: Joi.object().pattern(headerName, Joi.string().pattern(/^[\x20-\x7e]*$/)),
   fields: Joi.object(Object.fromEntries(FIELD_INPUTS.map((input) => [input, fieldName]))),
   parameters: parameterNames,
   cost: Joi.object({

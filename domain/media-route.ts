@@ -52,8 +52,16 @@ export interface RouteCost {
   readonly modifiers?: readonly PriceModifier[];
 }
 
+/** Changes to the requests of a route, by the upstream's names of fields; points lead into objects. */
+export interface RouteChanges {
+  readonly drop?: readonly string[];
+  readonly rename?: Readonly<Record<string, string>>;
+  readonly set?: JsonObject;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** A route. Each task stores its routes as they were when the task was created. */
-export interface MediaRoute {
+export interface MediaRoute extends RouteChanges {
   /** The upstream's name. */
   readonly provider: string;
   /** The upstream's name for the model. */

@@ -9,6 +9,7 @@ import { imageRoleOf, type RankedRoute } from '../domain/media-route.ts';
 import type { KindTraits, MediaAdapter, RenderRequest } from './media/adapter.ts';
 import { fingerprintOf } from './media/json.ts';
 import { JobRefusedError } from './media/outcomes.ts';
+import { withRouteChanges } from './media/route-fields.ts';
 import { assertInRange } from './media/range.ts';
 import { findVendorResolution } from './media/resolutions.ts';
 
@@ -59,7 +60,7 @@ function dimensionFindings(
     const label = `"${writePath(path)}" cannot be delivered by the upstream "${route.provider}"`;
     try {
       assertInRange(request, traits.range);
-      const { path: address, query, body } = adapter.submission(request);
+      const { path: address, query, body } = withRouteChanges(adapter.submission(request), request.changes);
       const sent = fingerprintOf({ address, query, body });
       const other = first.get(sent);
       first.set(sent, other ?? name);
@@ -234,6 +235,7 @@ function usualRequest({ kind }: VideoModel | ImageModel, route: RankedRoute, has
     imagesAs: imageRoleOf(route, kind),
     params: route.params ?? {},
     fields: route.fields ?? {},
+    changes: route,
     deadlineAt: DEADLINE,
     files: new Map(linksTo('image', MAX_IMAGES).map((link) => [link, file])),
   };

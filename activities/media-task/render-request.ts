@@ -1,5 +1,5 @@
 /** The request to an upstream, for a task on one of its routes. */
-import { imageRoleOf, type MediaRoute } from '../../domain/media-route.ts';
+import { imageRoleOf, type MediaRoute, type RouteChanges } from '../../domain/media-route.ts';
 import type { Task } from '../../domain/task.ts';
 import type { RenderRequest } from '../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
@@ -23,8 +23,13 @@ export function renderRequestOf(
     imagesAs: imageRoleOf(route, inputs.kind),
     params: mergeParams(route.params ?? {}, parameterFields(inputs.parameters, route.parameters)),
     fields: route.fields ?? {},
+    changes: changesOf(route),
     deadlineAt: task.deadlineAt,
     files: new Map(),
     ...(callbackUrl !== null && { callbackUrl }),
   };
+}
+
+function changesOf({ drop = [], rename = {}, set = {}, headers = {} }: MediaRoute): RouteChanges {
+  return { drop, rename, set, headers };
 }

@@ -5,7 +5,7 @@
  * shows how to write one.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
-import type { FieldNames, ImageRole, VendorCost } from '../../domain/media-route.ts';
+import type { FieldNames, ImageRole, RouteChanges, VendorCost } from '../../domain/media-route.ts';
 import type { RenderInputs, TaskKind } from '../../domain/task.ts';
 import type { AuthKind } from '../credentials/settings.ts';
 import type { CallbackFormat } from './callbacks.ts';
@@ -25,6 +25,8 @@ export interface RenderRequest extends RenderInputs {
   /** The operator's further fields of the body, unchanged. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly fields: FieldNames;
+  /** Applied to the submission that the adapter built. */
+  readonly changes?: RouteChanges;
   /** The address to which the upstream may announce the end of the job; absent if callbacks are off. */
   readonly callbackUrl?: string;
   /** After this time the client no longer needs the result. */

@@ -25,6 +25,7 @@ import type { Credential } from './credentials.ts';
 import { isName, JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from './outcomes.ts';
 import { createPublishedKeys, type PublishedKeys } from './published-keys.ts';
 import { assertInRange } from './range.ts';
+import { withRouteChanges } from './route-fields.ts';
 import {
   createVendorHttp,
   type VendorAnswer,
@@ -196,7 +197,7 @@ export function createMediaUpstream(
 /** @throws JobRefusedError */
 function prepared(adapter: MediaAdapter, request: RenderRequest, { range }: KindTraits): VendorCall {
   assertInRange(request, range);
-  return adapter.submission(request);
+  return withRouteChanges(adapter.submission(request), request.changes);
 }
 
 /** @throws InvalidCallbackError */
