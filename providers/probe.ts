@@ -1,6 +1,8 @@
 /** Checks whether upstreams answer and accept their keys, with one harmless request for each address and key. */
 import { Agent, type Dispatcher } from 'undici';
 import type { UpstreamFormatName } from '../domain/wire-format-name.ts';
+import { CredentialsError } from './credentials/credentials.ts';
+import { openCredentials } from './credentials/open.ts';
 import { type Answer, exchange, isSuccess } from './media/exchange.ts';
 import { shownCredential } from './media/credentials.ts';
 import { valueIn } from './media/json.ts';
@@ -83,22 +85,30 @@ function retiredModels(
 }
 
 function probeText(
-  { name, apiKeys, baseUrls, headers = {} }: TextUpstreamSettings,
+  { name, apiKeys, auth, platform, baseUrls, headers = {} }: TextUpstreamSettings,
   dispatcher: Dispatcher,
   { formatsOf, timeoutMs }: ProbeOptions,
 ): readonly Promise<Probe>[] {
-  const addresses = formatsOf(name).flatMap((format) => {
+  const credentials = auth === undefined ? null : openCredentials(auth, { region: platform?.region ?? undefined });
+  // All formats of a cloud have the same address.
+  const formats = platform === undefined ? formatsOf(name) : formatsOf(name).slice(0, 1);
+  const addresses = formats.flatMap((format) => {
     const address = baseUrls[format];
     return address === undefined ? [] : [{ address, format }];
   });
   return addresses.flatMap(({ address, format }) =>
     apiKeys.map((key) => {
-      const ask = () =>
+      const url = new URL(`${address}${platform?.name === 'azure' ? '/openai/v1' : ''}/models`);
+      const keyOf = async () => {
+        if (credentials !== null) return credentials.headersFor({ method: 'GET', url, headers, body: '' });
+        return platform?.name === 'azure' ? { 'api-key': key } : CREDENTIALS[format](key);
+      };
+      const ask = async () =>
         exchange(
           {
             method: 'GET',
-            url: new URL(`${address}/models`),
-            headers: { ...headers, ...CREDENTIALS[format](key) },
+            url,
+            headers: { ...headers, ...(await keyOf()) },
             dispatcher,
             timeoutMs,
             maxResponseBytes: MAX_ANSWER_BYTES,
@@ -131,7 +141,8 @@ async function judge(
     const detail = `it answers ${answer.status}`;
     return { ...subject, verdict: verdictOf(answer), detail, retiredModels: retiredIn(answer) };
   } catch (error) {
-    return { ...subject, verdict: 'unreachable', detail: reasonOf(error), retiredModels: retiredIn(null) };
+    const verdict = error instanceof CredentialsError && error.isRefused ? 'refused' : 'unreachable';
+    return { ...subject, verdict, detail: reasonOf(error), retiredModels: retiredIn(null) };
   }
 }
 

@@ -1,7 +1,6 @@
 /** Signatures of AWS (version 4), with credentials that may expire, by the SDK's libraries. */
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
-import { fromIni, fromNodeProviderChain, fromTemporaryCredentials, fromTokenFile } from '@aws-sdk/credential-providers';
-import { SignatureV4 } from '@smithy/signature-v4';
+import type { SignatureV4 } from '@smithy/signature-v4';
 import type { AwsCredentialIdentity, AwsCredentialIdentityProvider, Checksum, SourceData } from '@smithy/types';
 import type { Credentials, CredentialsOptions, Headers, SentRequest } from './credentials.ts';
 import { type Expiring, FETCH_TIMEOUT_MS, Renewed } from './renewed.ts';
@@ -12,22 +11,17 @@ const SERVICE = 'bedrock';
 /** AWS refuses signatures of clocks that differ by 5 minutes. */
 const MAX_SKEW_MS = 4 * 60_000;
 
-export function openAws(
-  settings: AwsAuth,
-  { region = 'us-east-1', nowMs = Date.now }: CredentialsOptions,
-): Credentials {
+export function openAws(settings: AwsAuth, options: CredentialsOptions): Credentials {
+  const { region = 'us-east-1', nowMs = Date.now } = options;
   const secrets = [settings.secret_access_key, settings.session_token].filter((secret) => secret !== undefined);
-  const provide = providerOf(settings, region);
-  const identity = new Renewed(() => fetchIdentity(provide), secrets, nowMs);
+  const identity = new Renewed(() => fetchIdentity(settings, region), secrets, options);
   let skewMs = 0;
-  const signer = new SignatureV4({
-    service: SERVICE,
-    region,
-    sha256: Sha256,
-    credentials: () => identity.get(),
-  });
+  let signer: Promise<SignatureV4> | null = null;
   return {
-    headersFor: (request) => sign(signer, request, new Date(nowMs() + skewMs)),
+    headersFor: async (request) => {
+      signer ??= createSigner(region, () => identity.get());
+      return sign(await signer, request, new Date(nowMs() + skewMs));
+    },
     refused: (date) => {
       const measuredMs = Date.parse(date ?? '') - nowMs();
       if (!Number.isNaN(measuredMs)) skewMs = Math.abs(measuredMs) > MAX_SKEW_MS ? measuredMs : 0;
@@ -36,12 +30,18 @@ export function openAws(
   };
 }
 
-async function fetchIdentity(provide: AwsCredentialIdentityProvider): Promise<Expiring<AwsCredentialIdentity>> {
+async function createSigner(region: string, credentials: () => Promise<AwsCredentialIdentity>): Promise<SignatureV4> {
+  const { SignatureV4: Signer } = await import('@smithy/signature-v4');
+  return new Signer({ service: SERVICE, region, sha256: Sha256, credentials });
+}
+
+async function fetchIdentity(settings: AwsAuth, region: string): Promise<Expiring<AwsCredentialIdentity>> {
+  const provide = await providerOf(settings, region);
   const value = await provide();
   return { value, expiresAtMs: value.expiration?.getTime() ?? Infinity };
 }
 
-function providerOf(settings: AwsAuth, region: string): AwsCredentialIdentityProvider {
+async function providerOf(settings: AwsAuth, region: string): Promise<AwsCredentialIdentityProvider> {
   const { role_arn: roleArn, external_id: ExternalId, web_identity_token_file: webIdentityTokenFile } = settings;
   const clientConfig = {
     region,
@@ -49,21 +49,24 @@ function providerOf(settings: AwsAuth, region: string): AwsCredentialIdentityPro
     requestHandler: { requestTimeout: FETCH_TIMEOUT_MS },
     ...(settings.token_url !== undefined && { endpoint: settings.token_url }),
   };
-  if (roleArn === undefined) return baseOf(settings, clientConfig);
+  const base = await baseOf(settings, clientConfig);
+  if (roleArn === undefined) return base;
+  const { fromTemporaryCredentials, fromTokenFile } = await import('@aws-sdk/credential-providers');
   if (webIdentityTokenFile !== undefined) return fromTokenFile({ roleArn, webIdentityTokenFile, clientConfig });
   return fromTemporaryCredentials({
     params: { RoleArn: roleArn, RoleSessionName: 'genway', ...(ExternalId !== undefined && { ExternalId }) },
-    masterCredentials: baseOf(settings, clientConfig),
+    masterCredentials: base,
     clientConfig,
   });
 }
 
-function baseOf(
+async function baseOf(
   { access_key_id: accessKeyId, secret_access_key: secretAccessKey, session_token: sessionToken, profile }: AwsAuth,
   clientConfig: object,
-): AwsCredentialIdentityProvider {
+): Promise<AwsCredentialIdentityProvider> {
   if (accessKeyId !== undefined && secretAccessKey !== undefined)
     return async () => ({ accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) });
+  const { fromIni, fromNodeProviderChain } = await import('@aws-sdk/credential-providers');
   // The files are read anew for each identity, so that their keys can be replaced.
   if (profile !== undefined) return () => fromIni({ profile, ignoreCache: true, clientConfig })();
   return () => fromNodeProviderChain({ ignoreCache: true, clientConfig })();

@@ -19,9 +19,10 @@ const MACHINE_VERSION = '2018-02-01';
 /** Of App Service and Container Apps: https://learn.microsoft.com/en-us/azure/app-service/overview-managed-identity#rest-endpoint-reference */
 const APP_VERSION = '2019-08-01';
 
-export function openAzure(settings: AzureAuth, { nowMs = Date.now }: CredentialsOptions): Credentials {
+export function openAzure(settings: AzureAuth, options: CredentialsOptions): Credentials {
+  const { nowMs = Date.now } = options;
   const secrets = [settings.client_secret, settings.identity_header].filter((secret) => secret !== undefined);
-  const headers = new Renewed(() => fetchHeaders(settings, nowMs), secrets, nowMs);
+  const headers = new Renewed(() => fetchHeaders(settings, nowMs), secrets, options);
   return { headersFor: () => headers.get(), refused: () => headers.renew() };
 }
 

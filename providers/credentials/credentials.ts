@@ -42,4 +42,6 @@ export interface CredentialsOptions {
   readonly region?: string | undefined;
   /** In milliseconds since 1970; `Date.now` by default. */
   readonly nowMs?: (() => number) | undefined;
+  /** Limits a request to a token service; 10 s by default. */
+  readonly timeoutMs?: number | undefined;
 }

@@ -1,6 +1,6 @@
 /** Access tokens of Google Cloud, by Google's library. https://docs.cloud.google.com/docs/authentication/application-default-credentials */
 import { readFile } from 'node:fs/promises';
-import { GoogleAuth, type AuthClient } from 'google-auth-library';
+import type { AuthClient } from 'google-auth-library';
 import type { Credentials, CredentialsOptions, Headers } from './credentials.ts';
 import { assertGoogleCredentials, type GoogleAuth as Settings } from './settings.ts';
 import { type Expiring, FETCH_TIMEOUT_MS, Renewed } from './renewed.ts';
@@ -10,8 +10,9 @@ const TOKEN_URL = 'https://oauth2.googleapis.com/token';
 /** The life of a token whose end the library does not report. */
 const DEFAULT_LIFE_MS = 15 * 60_000;
 
-export function openGoogle(settings: Settings, { nowMs = Date.now }: CredentialsOptions): Credentials {
-  const headers = new Renewed(() => fetchHeaders(settings, nowMs), [], nowMs);
+export function openGoogle(settings: Settings, options: CredentialsOptions): Credentials {
+  const { nowMs = Date.now } = options;
+  const headers = new Renewed(() => fetchHeaders(settings, nowMs), [], options);
   return { headersFor: () => headers.get(), refused: () => headers.renew() };
 }
 
@@ -32,6 +33,7 @@ async function fetchHeaders(settings: Settings, nowMs: () => number): Promise<Ex
 
 async function createClient({ credentials, credentials_file: file, scopes, token_url }: Settings): Promise<AuthClient> {
   const json = credentials ?? (file === undefined ? undefined : assertGoogleCredentials(await readFile(file, 'utf8')));
+  const { GoogleAuth } = await import('google-auth-library');
   const auth = new GoogleAuth({ scopes: [...scopes] });
   const client = json === undefined ? await auth.getClient() : auth.fromJSON(JSON.parse(json));
   if ('scopes' in client) client.scopes = [...scopes];

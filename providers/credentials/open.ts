@@ -1,19 +1,12 @@
 /** Opens the credentials of an upstream. */
+import { openAws } from './aws.ts';
+import { openAzure } from './azure.ts';
 import type { Credentials, CredentialsOptions } from './credentials.ts';
+import { openGoogle } from './google.ts';
 import type { Auth } from './settings.ts';
 
-/** The vendor's library is loaded at the first request. */
+/** The vendors' libraries are loaded at the first request. */
 export function openCredentials(auth: Auth, options: CredentialsOptions = {}): Credentials {
-  let opened: Promise<Credentials> | null = null;
-  const open = (): Promise<Credentials> => (opened ??= load(auth, options));
-  return {
-    headersFor: async (request) => (await open()).headersFor(request),
-    refused: (date) => void opened?.then((credentials) => credentials.refused(date)),
-  };
-}
-
-async function load(auth: Auth, options: CredentialsOptions): Promise<Credentials> {
-  if ('google' in auth) return (await import('./google.ts')).openGoogle(auth.google, options);
-  if ('aws' in auth) return (await import('./aws.ts')).openAws(auth.aws, options);
-  return (await import('./azure.ts')).openAzure(auth.azure, options);
+  if ('google' in auth) return openGoogle(auth.google, options);
+  return 'aws' in auth ? openAws(auth.aws, options) : openAzure(auth.azure, options);
 }

@@ -1,7 +1,7 @@
 /** A value that expires, such as a token: fetched ahead of its end, once for all requests that wait. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toLogLine } from '../text/vendor-message.ts';
-import { CredentialsError } from './credentials.ts';
+import { CredentialsError, type CredentialsOptions } from './credentials.ts';
 
 export interface Expiring<Value> {
   readonly value: Value;
@@ -31,16 +31,22 @@ export class Renewed<Value> {
   readonly #fetch: () => Promise<Expiring<Value>>;
   readonly #secrets: readonly string[];
   readonly #nowMs: () => number;
+  readonly #timeoutMs: number;
   #current: Current<Value> | null = null;
   #flight: Promise<Value> | null = null;
   #failure: CredentialsError | null = null;
   #pausedUntilMs = 0;
 
   /** @param secrets removed from messages for operators */
-  constructor(fetch: () => Promise<Expiring<Value>>, secrets: readonly string[], nowMs: () => number = Date.now) {
+  constructor(
+    fetch: () => Promise<Expiring<Value>>,
+    secrets: readonly string[],
+    { nowMs = Date.now, timeoutMs = FETCH_TIMEOUT_MS }: Pick<CredentialsOptions, 'nowMs' | 'timeoutMs'> = {},
+  ) {
     this.#fetch = fetch;
     this.#secrets = secrets;
     this.#nowMs = nowMs;
+    this.#timeoutMs = timeoutMs;
   }
 
   /**
@@ -77,7 +83,7 @@ export class Renewed<Value> {
   async #fetchOnce(): Promise<Value> {
     const startedAtMs = this.#nowMs();
     try {
-      const { value, expiresAtMs } = await withTimeout(this.#fetch());
+      const { value, expiresAtMs } = await withTimeout(this.#fetch(), this.#timeoutMs);
       const lifeMs = expiresAtMs - startedAtMs;
       if (!(lifeMs > 0)) throw new CredentialsError('the token service sent an expired token', { isRefused: false });
       this.#current = {
@@ -97,9 +103,9 @@ export class Renewed<Value> {
 }
 
 /** The vendors' libraries set no limit of their own, or a longer one. */
-async function withTimeout<Value>(fetched: Promise<Value>): Promise<Value> {
+async function withTimeout<Value>(fetched: Promise<Value>, timeoutMs: number): Promise<Value> {
   const over = new AbortController();
-  const limit = sleep(FETCH_TIMEOUT_MS, null, { signal: over.signal }).then(() => {
+  const limit = sleep(timeoutMs, null, { signal: over.signal }).then(() => {
     throw new CredentialsError('the token service did not answer in time', { isRefused: false });
   });
   limit.catch(() => {});

@@ -14,7 +14,7 @@ function tokenService() {
     if (state.failure !== null) throw state.failure;
     return { value: `token ${state.count}`, expiresAtMs: state.nowMs + HOUR_MS };
   };
-  return { state, token: new Renewed(fetch, ['s3cret-value'], () => state.nowMs) };
+  return { state, token: new Renewed(fetch, ['s3cret-value'], { nowMs: () => state.nowMs }) };
 }
 
 async function failureOf(promise: Promise<unknown>): Promise<CredentialsError> {
