@@ -29,6 +29,7 @@ WORKDIR /app
 ENV NODE_ENV=production \
   NODE_OPTIONS=--max-semi-space-size=64 \
   GENWAY_HOST=0.0.0.0 \
+  GENWAY_TEXT_PROCESSES=auto \
   GENWAY_HOME=/var/lib/genway \
   GENWAY_WORKFLOW_BUNDLE=/app/dist/workflow-bundle.js
 COPY --from=prune /app/package.json /app/sbom.cdx.json ./

@@ -204,6 +204,12 @@ const openIdClient: Kind<OpenIdClient> = {
   schema: Joi.object({ clientId: Joi.string().required(), clientSecret: Joi.string().required() }).required(),
 };
 
+const processCount: Kind<number | 'auto'> = {
+  form: 'auto or a whole number from 1 to 64',
+  parse: toNumber,
+  schema: Joi.alternatives<number | 'auto'>('auto', Joi.number().integer().min(1).max(64)).required(),
+};
+
 interface Taxes {
   readonly point: TaxPoint;
   readonly taxes: readonly Tax[];
@@ -467,8 +473,8 @@ export const VARIABLE_GROUPS = {
   Running: {
     GENWAY_TEXT_PROCESSES: byDefault(
       '1',
-      wholeNumber(1, 64),
-      'Number of text processes behind GENWAY_TEXT_PORT, for a machine with several cores. Each process has its own memory and connections to PostgreSQL.',
+      processCount,
+      'Number of text processes behind GENWAY_TEXT_PORT, for a machine with several cores. Each process has its own memory and connections to PostgreSQL. `auto`, the default of the image, is the CPU limit of the container in whole cores, or without a limit one less than the cores of the machine.',
     ),
     GENWAY_LOG_LEVEL: byDefault(
       'info',

@@ -318,7 +318,7 @@ function mistakesAcross(values: Values): string[] {
 function textOf(values: Values) {
   return {
     port: values.GENWAY_TEXT_PORT,
-    /** The number of processes that serve the port. */
+    /** The number of processes that serve the port; `auto` for a number by the available cores. */
     processes: values.GENWAY_TEXT_PROCESSES,
     cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000,
   };

@@ -16,8 +16,8 @@ const MARGIN_MS = 2_000;
  *
  * @throws OperatorError if a text process ends before it listens
  */
-export async function superviseTextProcesses(config: Config): Promise<void> {
-  const { processes, port } = config.text;
+export async function superviseTextProcesses(config: Config, processes: number): Promise<void> {
+  const { port } = config.text;
   const log = createLog('text', config);
   const killAfterMs = config.drainMs + config.shutdownGraceMs + RECORDING_MS + MARGIN_MS;
   const listening = new Set<ChildProcess>();
