@@ -28,6 +28,11 @@ export interface TextEstimate extends Omit<TextPriceLimits, 'inputTokens'> {
   readonly maxInputTokens: number;
   /** The request's own bound for each answer; null when it sets none. */
   readonly maxOutputTokens: number | null;
+  /**
+   * The most seconds of audio that an upstream can report, where more may be due than was held for, because the file
+   * announced less; `audioSeconds` by default.
+   */
+  readonly maxAudioSeconds?: number | undefined;
   /** How many answers the request asks for. */
   readonly choiceCount: number;
   /** The most upstream calls for the request: one, or one for each answer. */
@@ -162,7 +167,8 @@ function chargedTokens(
   return {
     ...tokensOf(usage && coveredUsage(usage, estimate), inputTokens, outputTokens),
     characters: estimate.characters,
-    audioSeconds: clampCount(audioSeconds, estimate.audioSeconds) ?? 0,
+    audioSeconds:
+      clampCount(audioSeconds, (status === 'succeeded' && estimate.maxAudioSeconds) || estimate.audioSeconds) ?? 0,
   };
 }
 

@@ -205,6 +205,7 @@ export interface TextRequest extends Cacheable {
   /** Embeddings only, whose texts are the parts of one turn. */
   readonly embeddings?: EmbeddingsOptions | undefined;
   readonly speech?: SpeechOptions | undefined;
+  readonly transcription?: TranscriptionOptions | undefined;
 }
 
 /** The inputs of an embeddings request, and the encoding of its answer. */
@@ -217,6 +218,25 @@ export interface EmbeddingsOptions {
   readonly shape: 'list' | 'embedding' | 'embeddings';
   /** The request for the upstream, with the client's name for the model. */
   readonly sent: JsonObject;
+}
+
+/** A file of audio, which can be read several times. */
+export interface AudioFile {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  /** As the file announces; null if it does not. */
+  readonly seconds: number | null;
+  read(): AsyncIterable<Uint8Array>;
+}
+
+/** A request to transcribe speech, or to translate it into English. */
+export interface TranscriptionOptions {
+  readonly task: 'transcriptions' | 'translations';
+  readonly audio: AudioFile;
+  readonly format: 'json' | 'text' | 'srt' | 'vtt' | 'verbose_json' | 'diarized_json';
+  /** The other fields for the upstream. */
+  readonly fields: JsonObject;
 }
 
 /** A request to speak a text. */

@@ -6,7 +6,7 @@ import type { Compatibility } from '../domain/compatibility.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { SingleFormatName, UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
-import type { Setting, StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
+import type { AudioFile, Setting, StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
 import type { SchemaLimits, SchemaNames } from './fit-schemas.ts';
 import type { SignaturePlaces } from './signatures.ts';
 import type { ServerSentEvent } from './sse.ts';
@@ -21,6 +21,8 @@ export interface ParseContext {
   readonly compatibility?: Compatibility;
   /** Messages only: the client's header `anthropic-beta`. */
   readonly betas?: string | readonly string[] | undefined;
+  /** Transcriptions and translations only: the file of the form. */
+  readonly audio?: AudioFile | undefined;
 }
 
 /** The context for writing an answer: the same for all of its events, so that ids and times stay the same. */
@@ -111,6 +113,13 @@ export interface UpstreamRequest {
   /** Credentials and versions; `content-type` is always JSON, and left out here. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: JsonObject;
+  /** Sent instead of the body as JSON. */
+  readonly content?: {
+    readonly type: string;
+    readonly byteLength: number;
+    /** Called for each attempt. */
+    readonly read: () => AsyncIterable<Uint8Array>;
+  };
   /** Settings that the body omits, because the upstream would refuse them beside others; none by default. */
   readonly omitted?: readonly Setting[];
 }

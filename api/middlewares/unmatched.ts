@@ -31,7 +31,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   [/^\/v1\/(?:assistants|threads|conversations|chatkit)(?:\/|$)|^\/v1(?:beta)?\/interactions/, HISTORY],
   [
     /^\/v1\/audio\//,
-    'Genway does not transcribe speech. POST /v1/audio/speech speaks texts. GET /v1/models lists the models.',
+    'Use POST /v1/audio/speech, /v1/audio/transcriptions or /v1/audio/translations. GET /v1/models lists the models.',
   ],
   [/^\/v1\/(?:messages\/)?batches(?:\/|$)|:batch\w+$/, EACH],
   [/^\/v1\/(?:fine_tuning|fine-tunes|trainings|evals|graders)(?:\/|$)|^\/v1(?:beta)?\/tunedModels/, MODELS],

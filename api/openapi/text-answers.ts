@@ -198,6 +198,17 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     model: text(),
     usage: object({ prompt_tokens: integer(), total_tokens: integer() }),
   }),
+  Transcript: object(
+    {
+      text: text(),
+      usage: optional(ANY_OBJECT),
+      duration: optional({ type: 'number' }),
+      language: optional(text()),
+      segments: optional(arrayOf(ANY_OBJECT)),
+      words: optional(arrayOf(ANY_OBJECT)),
+    },
+    'Further fields as the upstream sends them, by `response_format`',
+  ),
   EmbedContentResponse: object({ embedding: NATIVE_VECTOR }),
   BatchEmbedContentsResponse: object({ embeddings: arrayOf(NATIVE_VECTOR) }),
   SvcError: object(

@@ -5,6 +5,7 @@ import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import { READ_REQUEST as READ_CHAT_REQUEST } from '../../text/chat-completions/request-shape.ts';
 import { readRequest as readEmbeddingsRequest } from '../../text/embeddings/request-shape.ts';
 import { readBatchEmbedContents, readEmbedContent } from '../../text/embeddings/native.ts';
+import { readTranscription, readTranslation } from '../../text/voice/transcription.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../text/generate-content/request-shape.ts';
 import { readRequest as readSpeechRequest } from '../../text/voice/speech.ts';
 import { REQUEST_SCHEMA as MESSAGES_REQUEST } from '../../text/messages/request-shape.ts';
@@ -20,6 +21,8 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
     MessagesCount: { ...messagesRequest, required: ['model', 'messages'] },
     EmbeddingsRequest: withModels(readEmbeddingsRequest.schema, modelOn('embeddings', catalogue)),
     SpeechRequest: withModels(readSpeechRequest.schema, modelOn('speech', catalogue)),
+    TranscriptionForm: withFile(withModels(readTranscription.schema, modelOn('transcriptions', catalogue))),
+    TranslationForm: withFile(withModels(readTranslation.schema, modelOn('translations', catalogue))),
     EmbedContentRequest: readEmbedContent.schema,
     BatchEmbedContentsRequest: readBatchEmbedContents.schema,
     GenerateContentRequest: READ_NATIVE_REQUEST.full.schema,
@@ -27,6 +30,11 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
       anyOf: [ref('GenerateContentRequest'), object({ generateContentRequest: ref('GenerateContentRequest') })],
     },
   };
+}
+
+function withFile(schema: JsonSchema): JsonSchema {
+  const file = text('The audio, with a filename', { format: 'binary' });
+  return { ...schema, properties: { ...Object(schema['properties']), file }, required: ['file', 'model'] };
 }
 
 function withModels(schema: JsonSchema, model: JsonSchema): JsonSchema {

@@ -1,12 +1,13 @@
 /** Admits a text request: all steps before the call of the model. Contract 4.8, 5 and 8. */
 import type { TextModel } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
-import type { TextHold } from '../../db/text-money/billing.ts';
+import type { TextCharge, TextHold } from '../../db/text-money/billing.ts';
 import { BODIES } from '../../domain/policy.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { readObject } from '../../text/read.ts';
 import { maxSpeechSeconds } from '../../text/voice/speech.ts';
+import { maxAudioTokens, maxSecondsOf, secondsToHold } from '../../text/voice/transcription.ts';
 import { hasCacheMarks } from '../../text/turns.ts';
 import type { SingleFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
 import { withPrices } from '../money/customer-prices.ts';
@@ -85,13 +86,13 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
     uncounted,
     startedAtMs,
     estimateInputTokens: inputTokenEstimate(request),
-    maxInputTokens: maxInputTokens(request, body, model),
+    maxInputTokens: maxPromptTokens(request, body, model),
     maxOutputTokens: maxOutputTokensOf(request, model),
     isCachedFor1h: hasCacheMarks(request, '1h'),
-    hasAudioInput: mayHaveAudio(request),
+    hasAudioInput: request.transcription !== undefined || mayHaveAudio(request),
     hasAudioOutput: request.speech !== undefined,
     characters: request.speech?.characters ?? 0,
-    audioSeconds: maxAudioSeconds(request, model),
+    ...audioSecondsOf(request, model),
     choiceCount: request.sampling.choiceCount ?? 1,
     callCount: maxCallCount(model, request),
   });
@@ -108,16 +109,33 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
 }
 
 /** The request's own bound. That of voice applies up to the model's limit, and is 0 where tokens have no price. */
-function maxOutputTokensOf({ sampling, speech }: TextRequest, { outputTokenLimit }: TextModel): number | null {
+function maxOutputTokensOf(
+  { sampling, speech, transcription }: TextRequest,
+  { outputTokenLimit }: TextModel,
+): number | null {
   const { maxOutputTokens = null } = sampling;
-  return speech === undefined || maxOutputTokens === null
-    ? maxOutputTokens
-    : Math.min(maxOutputTokens, outputTokenLimit);
+  const isVoice = speech !== undefined || transcription !== undefined;
+  return !isVoice || maxOutputTokens === null ? maxOutputTokens : Math.min(maxOutputTokens, outputTokenLimit);
 }
 
-/** The most seconds of audio to charge for, where seconds have a price. */
-function maxAudioSeconds({ speech }: TextRequest, { pricing }: TextModel): number {
-  return speech === undefined || pricing.rates.audioSecond === 0n ? 0 : maxSpeechSeconds(speech);
+function maxPromptTokens(request: TextRequest, body: JsonObject, model: TextModel): number {
+  const tokens = maxInputTokens(request, body, model);
+  const { transcription } = request;
+  return transcription === undefined
+    ? tokens
+    : Math.min(tokens + maxAudioTokens(transcription.audio), model.maxInputTokens);
+}
+
+/** The seconds of audio to hold for, and the most to charge for, where seconds have a price. */
+function audioSecondsOf(
+  { speech, transcription }: TextRequest,
+  { pricing }: TextModel,
+): Pick<TextCharge, 'audioSeconds' | 'maxAudioSeconds'> {
+  if (pricing.rates.audioSecond === 0n) return { audioSeconds: 0 };
+  if (speech !== undefined) return { audioSeconds: maxSpeechSeconds(speech) };
+  if (transcription === undefined) return { audioSeconds: 0 };
+  const { audio } = transcription;
+  return { audioSeconds: secondsToHold(audio), maxAudioSeconds: maxSecondsOf(audio) };
 }
 
 /** Reads the body. Refuses a large one before parsing it, if its model or account would refuse it later. */

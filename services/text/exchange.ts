@@ -4,7 +4,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { PreparedRequest } from '../../providers/text/attempt.ts';
 import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
-import type { SpeechOptions, TextRequest } from '../../text/canonical.ts';
+import type { SpeechOptions, TextRequest, TranscriptionOptions } from '../../text/canonical.ts';
 import { buildEmbeddingsRequest } from '../../text/embeddings/index.ts';
 import { streamVectors } from '../../text/embeddings/read-answer.ts';
 import {
@@ -26,6 +26,8 @@ import { runStage, type Stage } from '../../text/stage.ts';
 import { adaptBody, namesForClient } from '../../text/route-fields.ts';
 import { buildSpeechRequest } from '../../text/voice/speech.ts';
 import { readSpeech, SPEECH_TYPES, splitSpeech } from '../../text/voice/speech-answer.ts';
+import { readTranscript, readTranscriptEvents } from '../../text/voice/transcript-answer.ts';
+import { buildTranscriptionRequest } from '../../text/voice/transcription.ts';
 import { isOutputConverted } from '../../text/structured-output.ts';
 import { findFieldsUnusedAfterConversion, findFieldsUnusedWhenForwarded } from '../../text/unused-fields.ts';
 import type {
@@ -143,9 +145,10 @@ export function planExchange(
     autoCache,
   };
   if (!('upstream' in format)) {
-    return request.speech === undefined
-      ? planEmbeddings(request, options, meter)
-      : planSpeech(request.speech, route, options, meter, outputTokenLimit > 0);
+    const { speech, transcription } = request;
+    if (speech !== undefined) return planSpeech(speech, route, options, meter, outputTokenLimit > 0);
+    if (transcription !== undefined) return planTranscription(transcription, request.stream, route, options, meter);
+    return planEmbeddings(request, options, meter);
   }
   const adapted = (upstreamRequest: UpstreamRequest): UpstreamRequest & { readonly unused: readonly string[] } => {
     const { body: sent, unused } = adaptBody(upstreamRequest.body, route);
@@ -233,6 +236,29 @@ function planSpeech(
     readStream,
     unexpected: null,
     contentType: speech.asEvents ? EVENT_STREAM_TYPE : SPEECH_TYPES[speech.audioFormat],
+  };
+}
+
+function planTranscription(
+  transcription: TranscriptionOptions,
+  isStreamed: boolean,
+  { format }: TextRoute,
+  options: UpstreamOptions,
+  meter: Meter,
+): Exchange {
+  const isText = ['text', 'srt', 'vtt'].includes(transcription.format) && !isStreamed;
+  return {
+    meter,
+    unusedFields: [],
+    upstreamRequest: buildTranscriptionRequest(transcription, format === 'generate-content', isStreamed, options),
+    readResult: async (bytes) => {
+      const transcript = readTranscript(await parseAnswer(bytes), transcription, meter);
+      return typeof transcript === 'string' ? transcript : writeJson(transcript);
+    },
+    splitStream: splitFrames,
+    readStream: () => readTranscriptEvents(transcription, meter),
+    unexpected: null,
+    ...(isText && { contentType: 'text/plain; charset=utf-8' }),
   };
 }
 

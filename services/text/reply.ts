@@ -94,6 +94,7 @@ class WholeReply implements Reply {
   readonly #call: AdmittedCall;
   readonly #reading = new WholeReading();
   #body: WrittenJson = '';
+  #contentType = JSON_TYPE;
 
   constructor(call: AdmittedCall) {
     this.#call = call;
@@ -103,6 +104,7 @@ class WholeReply implements Reply {
     const body = await this.#reading.read(answer, exchange);
     if (body === null) return READ_WHOLE;
     this.#body = body;
+    this.#contentType = exchange.contentType ?? JSON_TYPE;
     if (!this.#call.context.res.destroyed) this.firstByteAtMs = performance.now();
     return READ_WHOLE;
   }
@@ -112,7 +114,7 @@ class WholeReply implements Reply {
     const { res } = context;
     // Koa would wrap the pieces in a stream, which costs more than everything else about a short answer.
     context.respond = false;
-    res.setHeader('Content-Type', JSON_TYPE);
+    res.setHeader('Content-Type', this.#contentType);
     res.setHeader('Content-Length', byteLengthOf(this.#body));
     const pieces = typeof this.#body === 'string' ? [this.#body] : this.#body;
     for (const piece of pieces.slice(0, -1)) res.write(piece);

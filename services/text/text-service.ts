@@ -4,9 +4,12 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import { retryOnLostConnection } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
+import type { Caller } from '../../db/queries/api-keys.ts';
+import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import { createFindPrices } from '../money/customer-prices.ts';
 import { createFindBudget } from '../money/end-user-budgets.ts';
 import { admit, type IncomingTextRequest } from './admit.ts';
+import { checkEarly } from './check-early.ts';
 import { type CountRequest, countInput, type InputTokens } from './count-input.ts';
 import { deliver } from './deliver.ts';
 import { trackDepartedClients } from './departed-clients.ts';
@@ -33,6 +36,12 @@ export interface TextService {
    * @throws ServiceError for every reason not to call the model, and for every failure
    */
   answer(incoming: IncomingTextRequest): Promise<string>;
+  /**
+   * Checks a request whose file is still arriving.
+   *
+   * @throws ServiceError the refusal that the request would get later
+   */
+  check(format: RequestFormatName, modelId: string, caller: Caller): Promise<void>;
   /** The stored responses. */
   readonly responses: Pick<ResponseStore, 'complete' | 'find' | 'remove'>;
   /** Realtime sessions. */
@@ -83,6 +92,7 @@ export function createTextServiceOf(services: TextServices, realtime: RealtimeSe
       await Promise.race([recorded, sleep(MAX_RECORDING_MS, undefined, { ref: false })]);
       return reply.take();
     },
+    check: (format, modelId, caller) => checkEarly(format, modelId, caller, services),
     responses: services.responses,
     countInput: (request) => countInput(request, services),
     track: (call) => {

@@ -17,6 +17,8 @@ export interface SimulatedFormat {
    * @throws TextFailure when a header is missing
    */
   requireCredential(request: Pick<SimulatorRequest, 'headers' | 'url'>, apiKey: string | undefined): void;
+  /** Reads the body; as JSON by default. */
+  readBody?(request: SimulatorRequest): unknown;
   /** @throws TextFailure when the body is not a request of the format */
   open(body: unknown, request: SimulatorRequest): Exchange;
   /** Headers that every answer has besides its content type. */
@@ -43,7 +45,8 @@ export interface Exchange {
   readonly conversation: Conversation;
   /** Present if the stream is a file instead of events: its parts have one character for each byte. */
   readonly file?: { readonly contentType: string };
-  renderWhole(script: Script): object;
+  /** The answer: an object as JSON, or a text. */
+  renderWhole(script: Script): object | string;
   renderStream(script: Script): StreamedAnswer;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Text generation in four formats, `/v1/chat/completions`, `/v1/responses`, `/v1/messages` and `/v1beta/models/…`, and
- * `/v1/embeddings` and `/v1/audio/speech`.
+ * `/v1/embeddings` and `/v1/audio/…`.
  */
 import type { ServerResponse } from 'node:http';
 import { BadDirectiveError } from '../directives.ts';
@@ -15,10 +15,19 @@ import { PacedWriter } from './paced-writer.ts';
 import { createPromptCache, type PromptCache } from './prompt-cache.ts';
 import { responses } from './responses.ts';
 import { speech } from './speech.ts';
+import { transcriptions } from './transcriptions.ts';
 import { promptOf, writeScript, type Script } from './script.ts';
 import { sendAnswer, sendFailure } from './send-answer.ts';
 
-const FORMATS: readonly SimulatedFormat[] = [chatCompletions, responses, messages, generateContent, embeddings, speech];
+const FORMATS: readonly SimulatedFormat[] = [
+  chatCompletions,
+  responses,
+  messages,
+  generateContent,
+  embeddings,
+  speech,
+  transcriptions,
+];
 
 /** @param apiKey the credential that clients must send; any is accepted when undefined */
 export function textRoutes(apiKey: string | undefined): readonly Route[] {
@@ -64,7 +73,7 @@ async function answer(
   let script: Script;
   try {
     format.requireCredential(request, options.apiKey);
-    exchange = format.open(parseJson(request), request);
+    exchange = format.open(format.readBody?.(request) ?? parseJson(request), request);
     script = scriptOf(exchange, options.cache);
   } catch (error) {
     return sendFailure(format, failureOf(error), false, writer);

@@ -17,11 +17,15 @@ export async function sendAnswer(
   if (faults.failure !== null && (faults.failAfter === null || !isStream)) {
     return sendFailure(format, faults.failure, isStream, writer);
   }
-  if (!isStream) return sendWhole(format, JSON.stringify(exchange.renderWhole(script)), faults, writer);
+  if (!isStream) return sendWhole(format, textOf(exchange.renderWhole(script)), faults, writer);
   const contentType = exchange.file?.contentType ?? format.contentTypes.stream;
   const headers = { ...format.headers(), 'content-type': contentType, 'cache-control': 'no-cache' };
   writer.start(200, headers, exchange.file === undefined ? 'utf8' : 'latin1');
   await sendStream(exchange.renderStream(script), faults, writer);
+}
+
+function textOf(answer: object | string): string {
+  return typeof answer === 'string' ? answer : JSON.stringify(answer);
 }
 
 export function sendFailure(

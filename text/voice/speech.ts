@@ -59,11 +59,10 @@ export const readRequest = fields(
   { unknown: 'refuse' },
 );
 
-/** Code points. Counts without copying the text. */
+/** Code points. */
 function countCharacters(text: string): number {
-  let count = 0;
-  for (const _character of text) count += 1;
-  return count;
+  const surrogatePairs = text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0;
+  return text.length - surrogatePairs;
 }
 
 export const speech: SingleFormat = {

@@ -4,6 +4,8 @@ import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, ref, text } from '../../../domain/json-schema.ts';
 import { embeddings } from '../../../text/embeddings/index.ts';
 import { FORMATS } from '../../../text/formats.ts';
+import { transcriptions, translations } from '../../../text/voice/transcription.ts';
+import type { RequestBody } from '../../endpoint/body.ts';
 import { speech } from '../../../text/voice/speech.ts';
 import { type Answers, EVENT_STREAM, json } from '../../endpoint/answers.ts';
 import { textParameter } from '../../endpoint/query.ts';
@@ -22,6 +24,21 @@ function wholeOrStreamed(schema: string): Answers {
 
 /** One of these headers is required: contract 9. The vendor's own clients send the second. */
 const VERSION_HEADERS = ['msgfmt-version', 'anthropic-version'];
+
+const TRANSCRIPT: Answers = {
+  200: {
+    description: 'The transcript, in the requested format',
+    content: { ...json(ref('Transcript')), 'text/plain': { schema: text() }, ...EVENT_STREAM },
+  },
+};
+
+/** A form with a file. @param schema its name in the API description */
+function audioForm(schema: string): RequestBody<void> {
+  return {
+    description: { required: true, content: { 'multipart/form-data': { schema: ref(schema) } } },
+    read: async () => {},
+  };
+}
 
 const NATIVE_BODY = textBody('GenerateContentRequest', {
   contents: [{ role: 'user', parts: [{ text: 'Name three lighthouses.' }] }],
@@ -139,6 +156,26 @@ export const textEndpoints = endpoints('Text', {
         content: { 'audio/*': { schema: text(undefined, { format: 'binary' }) }, ...EVENT_STREAM },
       },
     },
+  }),
+  createTranscription: textEndpoint({
+    request: 'POST /v1/audio/transcriptions',
+    access: 'text-key',
+    format: transcriptions,
+    hasFile: true,
+    summary: 'Transcribe speech',
+    description: 'Takes a file of up to 100 MB, and a model whose `formats` have `transcriptions`.',
+    body: audioForm('TranscriptionForm'),
+    answers: TRANSCRIPT,
+  }),
+  createTranslation: textEndpoint({
+    request: 'POST /v1/audio/translations',
+    access: 'text-key',
+    format: translations,
+    hasFile: true,
+    summary: 'Translate speech into English',
+    description: 'Takes a file of up to 100 MB, and a model whose `formats` have `translations`.',
+    body: audioForm('TranslationForm'),
+    answers: TRANSCRIPT,
   }),
 });
 

@@ -11,6 +11,7 @@ import {
   type RequestLine,
   type UnnamedEndpoint,
 } from '../../endpoint/endpoint.ts';
+import { receiveAudio } from '../../receive-audio.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import type { Context } from '../../state.ts';
@@ -26,6 +27,8 @@ interface TextDefinition<Path extends RequestLine, Query extends object> extends
 > {
   readonly format: WireFormat | SingleFormat;
   readonly body: RequestBody<void>;
+  /** Whether the body is a form with a file of audio. */
+  readonly hasFile?: boolean;
   /** Reads the path and headers of the request. @throws ServiceError if a required value is missing */
   readonly read?: (
     request: EndpointRequest<Path, TextAccess, Query>,
@@ -39,14 +42,26 @@ interface TextDefinition<Path extends RequestLine, Query extends object> extends
 export function textEndpoint<const Path extends RequestLine, Query extends object = object>({
   format,
   read = () => ({}),
+  hasFile = false,
   ...definition
 }: TextDefinition<Path, Query>): UnnamedEndpoint {
   const unnamed = endpoint({
     ...definition,
     refusalsInFormat: refusalsIn(format.name),
     refusals: ['insufficient_credits', 'not_found', 'processing_unavailable'],
-    handle: (request, { text }) => {
+    handle: async (request, { text }) => {
       const { caller, context } = request;
+      if (hasFile) {
+        // Prevents a key beyond its limit from sending a file.
+        await countNow(context);
+        const form = await receiveAudio(context.req, (model) => text.check(format.name, model, caller));
+        const { fields: body, audio } = form;
+        try {
+          return await text.serve({ caller, context, format, parseContext: { audio }, streamsArray: false, body });
+        } finally {
+          await form.dispose();
+        }
+      }
       const { parseContext = {}, streamsArray = false } = read(request);
       const body: ReceiveBody = (limits, mayBeParsed) => readJsonBody(context.req, limits, mayBeParsed);
       return text.serve({ caller, context, format, parseContext, streamsArray, body });

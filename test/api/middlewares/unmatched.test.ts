@@ -94,7 +94,7 @@ describe('a request that no route matches', () => {
     ],
     [
       'GET /v1/models',
-      ['/v1/fine_tuning/jobs', '/v1/trainings', '/v1/evals', '/v1/audio/transcriptions', '/models', '/v1/collections'],
+      ['/v1/fine_tuning/jobs', '/v1/trainings', '/v1/evals', '/v1/audio/voices', '/models', '/v1/collections'],
     ],
     [
       'send the data with each request',

@@ -1,0 +1,108 @@
+/** Reads a form with fields and one file of audio (RFC 7578), and writes the file to disk while it arrives. */
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { badRequest } from '../domain/errors.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { VOICE } from '../domain/policy.ts';
+import { readAudioDuration } from '../storage/audio-duration.ts';
+import { spool, type SpooledFile } from '../storage/spool.ts';
+import type { AudioFile } from '../text/canonical.ts';
+import { boundedBody, createParser, toRefusal, tooLarge } from './receive-upload.ts';
+
+const LIMITS = { files: 1, fields: 40, fieldSize: 64 * 1024, fieldNameSize: 100, fileSize: VOICE.maxFileBytes };
+
+export interface ReceivedAudio {
+  /** Numbers, booleans and lists as such, like fields of JSON. */
+  readonly fields: JsonObject;
+  /** Absent if the form has no file. */
+  readonly audio: AudioFile | undefined;
+  /** Removes the file. */
+  dispose(): Promise<void>;
+}
+
+/**
+ * @param mayContinue is called with the model as soon as it arrives, and may throw to refuse the rest
+ * @throws ServiceError `bad_request` for a malformed form; 413 for a file that is too large
+ */
+export async function receiveAudio(
+  request: IncomingMessage,
+  mayContinue: (model: string) => Promise<void>,
+): Promise<ReceivedAudio> {
+  if (Number(request.headers['content-length'] ?? 0) > VOICE.maxFileBytes * 1.02) throw tooLarge(VOICE.maxFileBytes);
+  const parser = createParser(request, LIMITS);
+  const fields = new Map<string, unknown>();
+  const checks: Promise<void>[] = [];
+  let spooling: Promise<{ readonly file: SpooledFile; readonly head: FileHead }> | undefined;
+  const refuse = (error: unknown): void => void parser.destroy(error instanceof Error ? error : undefined);
+  parser.on('field', (name: string | undefined, value, { valueTruncated }) => {
+    if (name === undefined || valueTruncated) return refuse(badRequest(`"${name ?? ''}" is too long`));
+    if (name === 'file') return refuse(badRequest('Send the file as the part "file" of a form, with a filename.'));
+    const list = /^(\w+)\[\]$/.exec(name)?.[1];
+    if (list === undefined) fields.set(name, valueOf(name, value));
+    else fields.set(list, [...listIn(fields.get(list)), value]);
+    if (name !== 'model') return;
+    const check = mayContinue(value);
+    check.catch(refuse);
+    checks.push(check);
+  });
+  parser.on('file', (name: string | undefined, content, { filename, mimeType }) => {
+    content.on('error', () => {});
+    if (name !== 'file') return refuse(badRequest('Send one file per request, as the part "file".'));
+    content.on('limit', () => refuse(tooLarge(VOICE.maxFileBytes)));
+    spooling = spool(content, extensionOf(filename)).then((file) => ({ file, head: { filename, mimeType } }));
+    spooling.catch(refuse);
+  });
+  for (const limit of ['filesLimit', 'fieldsLimit'] as const) {
+    parser.on(limit, () => refuse(badRequest('The form has too many parts.')));
+  }
+  parser.on('error', () => {});
+  const body = Readable.from(boundedBody(request));
+  body.on('error', refuse).pipe(parser);
+  try {
+    await finished(parser, { readable: false }).catch(toRefusal);
+    await Promise.all(checks);
+    const spooled = await spooling;
+    if (spooled === undefined) return { fields: Object.fromEntries(fields), audio: undefined, dispose: async () => {} };
+    const { file, head } = spooled;
+    if (file.bytes === 0) throw badRequest('The file is empty.');
+    const audio = {
+      filename: head.filename ?? 'audio',
+      contentType: head.mimeType,
+      bytes: file.bytes,
+      seconds: await readAudioDuration(file.path),
+      read: () => file.read(),
+    };
+    return { fields: Object.fromEntries(fields), audio, dispose: () => file.remove() };
+  } catch (error) {
+    await spooling?.then(
+      ({ file }) => file.remove(),
+      () => {},
+    );
+    throw error;
+  } finally {
+    body.destroy();
+    parser.destroy();
+  }
+}
+
+interface FileHead {
+  readonly filename: string | undefined;
+  readonly mimeType: string;
+}
+
+/** Such as `.wav`, from which the reader of durations knows the format. Empty for an unusual name. */
+function extensionOf(filename: string | undefined): string {
+  return /\.[a-z0-9]{1,5}$/i.exec(filename ?? '')?.[0].toLowerCase() ?? '';
+}
+
+/** Forms have only texts. */
+function valueOf(name: string, text: string): unknown {
+  if (name === 'stream' && (text === 'true' || text === 'false')) return text === 'true';
+  if (name === 'temperature' && text.trim() !== '' && Number.isFinite(Number(text))) return Number(text);
+  return text;
+}
+
+function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,65 @@
+/**
+ * Files of requests, on the local disk while their request is served: they may be sent to several upstreams, and are too
+ * large for the memory. All files of this process share a limit.
+ */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { ServiceError } from '../domain/errors.ts';
+
+const MAX_SPOOLED_BYTES = 2 * 2 ** 30;
+/** Of the names of this process's folders. */
+export const SPOOLED_PREFIX = `genway-audio-${process.pid}-`;
+const FULL_RETRY_SECONDS = 5;
+
+export interface SpooledFile {
+  readonly path: string;
+  readonly bytes: number;
+  /** Can be called several times. */
+  read(): AsyncIterable<Uint8Array>;
+  /** Removes the file. */
+  remove(): Promise<void>;
+}
+
+let spooledBytes = 0;
+
+/**
+ * Writes a body to a file of its own.
+ *
+ * @param extension of the file, such as `.wav`
+ * @throws ServiceError 503 if the files of all requests are too large together; the error of the body
+ */
+export async function spool(body: AsyncIterable<Uint8Array>, extension = ''): Promise<SpooledFile> {
+  const folder = await mkdtemp(join(tmpdir(), SPOOLED_PREFIX));
+  const path = join(folder, `file${extension}`);
+  let bytes = 0;
+  const remove = async (): Promise<void> => {
+    spooledBytes -= bytes;
+    bytes = 0;
+    await rm(folder, { recursive: true, force: true });
+  };
+  async function* counted(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of body) {
+      bytes += chunk.byteLength;
+      spooledBytes += chunk.byteLength;
+      if (spooledBytes > MAX_SPOOLED_BYTES) throw tooMany();
+      yield chunk;
+    }
+  }
+  try {
+    await pipeline(Readable.from(counted()), createWriteStream(path));
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { path, bytes, read: () => createReadStream(path), remove };
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError('processing_unavailable', 'Too many files are arriving at once. Try again.', {
+    retryAfterSeconds: FULL_RETRY_SECONDS,
+  });
+}
