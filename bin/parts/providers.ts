@@ -135,7 +135,10 @@ function simulatedMedia(simulator: FilesConfig['simulator']): readonly LimitedMe
       adapter,
       baseUrl: `${simulator.url}/vendors/${protocol}`,
       keysUrl: `${simulator.url}/vendors/${protocol}/jwks.json`,
-      addresses: { requests: `${simulator.url}/vendors/${protocol}` },
+      addresses: {
+        requests: `${simulator.url}/vendors/${protocol}`,
+        storage: `${simulator.url}/vendors/${protocol}`,
+      },
       resultOrigins: [simulatedFiles(simulator.url)],
     })),
   ];

@@ -113,8 +113,8 @@ export interface MediaAdapter {
   readonly keyPair?: boolean;
   /** The sources of tokens from which the credential may come; none by default. The tokens replace `authorization`. */
   readonly auth?: readonly AuthKind[];
-  /** Further addresses of the vendor, which an operator may replace: `requests` by the field `requests_url`. */
-  readonly addresses?: Readonly<Partial<Record<'requests', VendorAddress>>>;
+  /** Further addresses of the vendor, which may get the credential. An operator may replace `requests` by the field `requests_url`. */
+  readonly addresses?: Readonly<Partial<Record<'requests' | 'storage', VendorAddress>>>;
   readonly callbacks?: CallbackFormat;
   /** Other APIs of the vendor, by the values of the operator's field `api`. */
   readonly apis?: Readonly<Record<string, MediaAdapter>>;

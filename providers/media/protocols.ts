@@ -11,6 +11,7 @@ import { minimax } from './adapters/minimax.ts';
 import { openaiImages } from './adapters/openai-images.ts';
 import { openaiVideos } from './adapters/openai-videos.ts';
 import { replicate } from './adapters/replicate.ts';
+import { vertex } from './adapters/vertex.ts';
 import { xai } from './adapters/xai.ts';
 
 const ADAPTERS = {
@@ -25,6 +26,7 @@ const ADAPTERS = {
   'openai-images': openaiImages,
   'openai-videos': openaiVideos,
   replicate,
+  vertex,
   xai,
 };
 

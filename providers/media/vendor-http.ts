@@ -104,6 +104,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   const { base, addresses = {}, maxResponseBytes = DEFAULT_MAX_RESPONSE_BYTES } = options;
   const exchangeOf = requestBuilder(options);
   const resultOrigins = new Set(options.resultOrigins);
+  const origins = ownOrigins(options);
 
   /** Sends a request, and reports an answer that refuses the credential. */
   async function sendTo(request: Exchange, signal: AbortSignal): Promise<VendorAnswer> {
@@ -113,7 +114,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   }
 
   async function carrierOf(url: URL): Promise<Carrier | null> {
-    if (url.origin === base.origin) {
+    if (origins.has(url.origin)) {
       const request = { method: 'GET', url, headers: {}, body: '' };
       const headers = await Promise.resolve(options.credential(request)).catch(rethrowAsUnreachable);
       return { dispatcher: options.dispatcher, headers };
@@ -165,9 +166,13 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   };
 }
 
+function ownOrigins({ base, addresses = {} }: Pick<VendorHttpOptions, 'base' | 'addresses'>): ReadonlySet<string> {
+  return new Set([base, ...Object.values(addresses)].map(({ origin }) => origin));
+}
+
 /** Recognises the addresses that may get the credential. */
 function ownAddresses({ base, addresses = {}, ownHosts }: VendorHttpOptions): (url: URL) => boolean {
-  const origins = new Set([base, ...Object.values(addresses)].map(({ origin }) => origin));
+  const origins = ownOrigins({ base, addresses });
   const hosts = ownHosts?.test(base.hostname) ? ownHosts : undefined;
   return ({ origin, protocol, hostname }) =>
     origins.has(origin) || (protocol === 'https:' && hosts?.test(hostname) === true);

@@ -12,6 +12,7 @@ import { openaiImages } from './openai-images.ts';
 import { openaiVideos } from './openai-videos.ts';
 import { type VendorOptions, simulateVendor, type Vendor } from './simulate-vendor.ts';
 import { replicate } from './replicate.ts';
+import { vertex } from './vertex.ts';
 import { xai } from './xai.ts';
 
 const VENDORS: readonly Vendor[] = [
@@ -25,6 +26,7 @@ const VENDORS: readonly Vendor[] = [
   openaiImages,
   openaiVideos,
   replicate,
+  vertex,
   xai,
 ];
 

@@ -23,6 +23,8 @@ const SENT: readonly (readonly [MediaProtocol, resolution: string, sent: object 
   ['replicate', '4k', { input: { resolution: '4k' } }],
   ['xai', '1080p', { resolution: '1080p' }],
   ['xai', '4k', null],
+  ['vertex', '2160p', { parameters: { resolution: '4k' } }],
+  ['vertex', '480p', null],
   ['dashscope', '1080p', { parameters: { resolution: '1080P' } }],
   ['dashscope', '4k', null],
   ['bfl', '720p', { resolution: 'hd' }],

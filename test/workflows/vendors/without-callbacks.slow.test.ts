@@ -6,6 +6,7 @@ import { describeKling, describeKlingStandard } from './kling.ts';
 import { describeMiniMax } from './minimax.ts';
 import { describeOpenAiImages } from './openai-images.ts';
 import { describeOpenAiVideos } from './openai-videos.ts';
+import { describeVertex } from './vertex.ts';
 import { describeXai } from './xai.ts';
 
 describe('at vendors that Genway polls', function () {
@@ -19,5 +20,6 @@ describe('at vendors that Genway polls', function () {
   describeMiniMax(stack);
   describeOpenAiImages(stack);
   describeOpenAiVideos(stack);
+  describeVertex(stack);
   describeXai(stack);
 });

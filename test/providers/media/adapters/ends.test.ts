@@ -27,6 +27,7 @@ const ENDED: readonly (readonly [MediaProtocol, jobId: string, document: object,
   ['minimax', 'job_1', { task: { status: 'succeeded', content: {}, updated_at: SECONDS } }, ENDED_AT],
   ['bfl', 'v1/get_result?id=job_1', { status: 'Ready', result: {} }],
   ['dashscope', 'job_1', { output: { task_status: 'SUCCEEDED' } }],
+  ['vertex', 'projects/p/locations/l/publishers/google/models/veo/operations/job_1', { done: true, response: {} }],
   ['xai', 'job_1', { status: 'done', video: { url: '' } }],
   ['replicate', 'job_1', { status: 'succeeded', output: null, completed_at: '2026-11-22T12:00:00.000000Z' }, ENDED_AT],
 ];

@@ -35,6 +35,7 @@ const JOBS: Readonly<Record<string, string>> = {
   'kling-standard': 'tasks|job_1',
   'openai-videos': 'job_1',
   xai: 'job_1',
+  vertex: 'projects/p/locations/l/publishers/google/models/veo/operations/job_1',
   dashscope: 'job_1',
   bfl: 'v1/get_result?id=job_1',
 };
@@ -104,6 +105,7 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
   kling: ['succeed', 'failed'],
   'openai-videos': ['completed', 'failed'],
   xai: ['done', 'failed'],
+  vertex: ['done'],
   dashscope: ['SUCCEEDED', 'FAILED'],
   bfl: ['Ready', 'Error'],
 };
@@ -130,12 +132,13 @@ function endings(state: string): readonly Body[] {
     const data = `"data":{"task_status":"${state}","final_unit_deduction":${value},"task_result":{"videos":[{"url":${value}}]}}`;
     const named = `"id":"job_1","status":"${state}","done":true,"code":0,"content":{"video_url":${value}}`;
     const output = `"output":{"task_id":"job_1","task_status":"${state}","code":${value},"message":${value},"video_url":${value}}`;
+    const stored = `"response":{"videos":[{"gcsUri":${value},"bytesBase64Encoded":${value},"mimeType":${value}}]}`;
     const video = `"video":{"url":${value},"respect_moderation":${value}}`;
     const steps = `"steps":[{"type":"model_output","content":[{"type":"video","uri":${value},"data":${value}}]}]`;
     return [
       `${what} in a job that is ${state}`,
       200,
-      `${everywhere(value)},${named},${video},${output},${steps},${task},${data}}`,
+      `${everywhere(value)},${named},${video},${stored},${output},${steps},${task},${data}}`,
     ];
   });
 }

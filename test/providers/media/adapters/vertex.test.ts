@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import type { RenderRequest } from '../../../../providers/media/adapter.ts';
+import { vertex } from '../../../../providers/media/adapters/vertex.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { pngFile } from '../../../support/media-files.ts';
+import {
+  endOf,
+  filesIn,
+  imageRequest,
+  LINKS,
+  sizesOf,
+  submit,
+  testUpstream,
+  videoRequest,
+} from '../../../support/media.ts';
+import {
+  itLeavesTheRoute,
+  itReadsFailures,
+  itReadsRefusals,
+  itRefuses,
+  itRenders,
+  itReportsAMissingJob,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
+
+describe('Vertex AI', () => {
+  let baseUrl: string;
+  let upstream: MediaUpstream;
+
+  useSimulatedVendor('vertex', { apiKey: 'vertex-token' }, (address) => {
+    baseUrl = address;
+    upstream = testUpstream({ adapter: vertex, baseUrl, ...settings() });
+    return upstream;
+  });
+
+  const settings = () => ({ credential: { apiKey: 'vertex-token' }, addresses: { storage: baseUrl } });
+  const video = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
+    withFiles(videoRequest({ model: 'veo-3.1-generate-001', durationSeconds: 8, ...overrides }));
+  const image = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
+    imageRequest({ model: 'imagen-4.0-generate-001', width: 1024, height: 1024, ...overrides });
+
+  for (const [what, inputs, fields] of [
+    ['a first frame', { images: LINKS.slice(0, 1) }, ['prompt', 'image']],
+    [
+      'a first and a last frame',
+      { images: LINKS.slice(0, 2), imagesAs: 'first_and_last_frame' },
+      ['prompt', 'image', 'lastFrame'],
+    ],
+    ['references', { images: LINKS, imagesAs: 'references' }, ['prompt', 'referenceImages']],
+  ] as const) {
+    it(`receives a request for a video from ${what}`, async () => {
+      const request = video(inputs);
+      expect(upstream.prepare(request).body)
+        .to.have.nested.property('json.instances[0]')
+        .that.has.all.keys(...fields);
+      await submit(upstream, request);
+    });
+  }
+
+  it('returns an image in the nearest of its sizes', async () => {
+    const accepted = await filesIn(upstream, image({ width: 2560, height: 1440 }));
+    expect(await sizesOf(accepted.files)).to.deep.equal([[2816, 1536]]);
+  });
+
+  itReadsRefusals(
+    (prompt) => submit(upstream, video({ prompt })),
+    (prompt) => filesIn(upstream, image({ prompt })),
+  );
+  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
+  // The file is in Cloud Storage, which takes the same token.
+  itRenders(() => upstream, video, '1080p', { codedSize: [1080, 1920], durationSeconds: 8 });
+  itRefuses(
+    () => upstream,
+    [
+      video({ images: LINKS.slice(0, 2) }),
+      video({ referenceVideos: ['https://example.com/1.mp4'] }),
+      video({ referenceAudios: ['https://example.com/1.mp3'] }),
+      image({ images: LINKS.slice(0, 1) }),
+      image({ background: 'transparent' }),
+      image({ width: 3840, height: 2160 }),
+    ],
+  );
+  itLeavesTheRoute(
+    () => ({ adapter: vertex, baseUrl }),
+    (other) => submit(other, video()),
+    (other) => filesIn(other, image()),
+  );
+  itReportsAMissingJob(
+    () => upstream,
+    'projects/p/locations/l/publishers/google/models/veo-3.1-generate-001/operations/nowhere',
+  );
+});
+
+/** The request with its images, as if they had been fetched. */
+function withFiles(request: RenderRequest): RenderRequest {
+  const file = { bytes: pngFile(), mimeType: 'image/png', name: 'a.png' };
+  return { ...request, files: new Map((request.images ?? []).map((link) => [link, file])) };
+}
