@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { CLIENT_LIMITS, listen, type RunningServer } from '../../api/http-server.ts';
 import { eventually } from '../support/eventually.ts';
@@ -323,5 +325,53 @@ describe('an HTTP server whose clients read nothing', () => {
     await eventually(() => cut.length > 0);
     await Promise.all([readAll(first, 20), readAll(second, 21), readAll(last, 22)]);
     expect(cut).to.deep.equal(['/23']);
+  });
+});
+
+describe('an HTTP server that is asked for another protocol', () => {
+  let server: RunningServer;
+  before(async () => {
+    const echo = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      response.end(`${request.method} ${request.url} ${await text(request)}`);
+    };
+    server = await listen(echo, '127.0.0.1', 0);
+  });
+  after(() => server.stop(0));
+
+  /** Sends bytes, and returns the bodies of the answers. */
+  async function bodiesOf(bytes: string, count: number): Promise<readonly string[]> {
+    const socket = connect(server.port, '127.0.0.1');
+    let received = '';
+    socket.on('data', (chunk: Buffer) => (received += String(chunk)));
+    const isClosed = once(socket, 'close');
+    socket.write(bytes);
+    const bodies = (): readonly string[] =>
+      received
+        .split('\r\n\r\n')
+        .slice(1)
+        .map((part) => part.split('HTTP/1.1')[0] ?? '');
+    await Promise.race([isClosed, eventually(() => bodies().length >= count)]);
+    socket.destroy();
+    return bodies();
+  }
+
+  const OFFER = 'Host: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n';
+
+  it('answers in HTTP/1.1 a request that offers h2c, with its body and the next request', async () => {
+    const next = 'GET /next HTTP/1.1\r\nHost: a\r\n\r\n';
+    for (const body of [
+      'Content-Length: 5\r\n\r\nhello',
+      'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
+    ]) {
+      expect(await bodiesOf(`POST /x HTTP/1.1\r\n${OFFER}${body}${next}`, 2)).to.deep.equal([
+        'POST /x hello',
+        'GET /next ',
+      ]);
+    }
+  });
+
+  it('closes a connection on which an upgrade follows an unanswered request', async () => {
+    const upgrade = 'GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+    expect(await bodiesOf(`GET /first HTTP/1.1\r\nHost: a\r\n\r\n${upgrade}`, 1)).to.deep.equal([]);
   });
 });

@@ -1,5 +1,9 @@
 /** Realtime sessions over real WebSockets, with a real database and the simulator as upstream: contract 4.16. */
+import { Agent } from 'node:https';
+import { connect } from 'node:net';
 import { expect } from 'chai';
+import OpenAI from 'openai';
+import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { useTestApp } from '../../support/app.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openRealtime, refusalOfRealtime, type TestSession, userMessage } from '../../support/realtime.ts';
@@ -298,6 +302,39 @@ describe('Realtime sessions', () => {
     expect(text.join('')).to.equal('look => a lighthouse');
   });
 
+  it('hold a conversation with a tool call through OpenAI’s own SDK, with a secret that the SDK created', async () => {
+    const { value } = await new OpenAI({ apiKey, baseURL: `${app.baseUrl}/v1` }).realtime.clientSecrets.create({
+      session: { type: 'realtime', model: MODEL, output_modalities: ['text'] },
+    });
+    // The SDK always uses TLS, which the agent leaves out.
+    const agent = new Agent();
+    agent.createConnection = () => connect(Number(new URL(app.baseUrl).port), '127.0.0.1');
+    const client = new OpenAI({ apiKey: value, baseURL: `${app.baseUrl}/v1` });
+    const session = new OpenAIRealtimeWS({ model: MODEL, options: { agent } }, client);
+    const tools = [{ type: 'function' as const, name: 'look', description: 'Looks', parameters: { type: 'object' } }];
+    const answer = new Promise<string>((resolve, reject) => {
+      session.on('error', reject);
+      session.on('response.output_text.done', ({ text }) => resolve(text));
+      session.on('response.function_call_arguments.done', ({ call_id }) => {
+        const item = { type: 'function_call_output' as const, call_id, output: 'a lighthouse' };
+        session.send({ type: 'conversation.item.create', item });
+      });
+      session.on('response.done', ({ response }) => {
+        if (response.output?.[0]?.type === 'function_call') session.send({ type: 'response.create' });
+      });
+      session.on('session.created', () => {
+        session.send({ type: 'session.update', session: { type: 'realtime', tools } });
+        session.send({
+          type: 'conversation.item.create',
+          item: { type: 'message', role: 'user', content: [{ type: 'input_text', text: '[sim:tool=look]' }] },
+        });
+        session.send({ type: 'response.create' });
+      });
+    });
+    expect(await answer).to.equal('look => a lighthouse');
+    session.close();
+  });
+
   it('charge nothing for a failed response, and what the vendor reports for a response that the client cuts off', async () => {
     // contract 4.16:9
     const caller = await app.createAccount({ fundedUsd: 10 });
@@ -350,6 +387,19 @@ describe('Realtime sessions', () => {
     expect((await session.next('error'))['error']).to.include({ code: 'insufficient_credits' });
     await session.closed;
     expect(session.events.map(({ type }) => type)).not.to.include('response.created');
+  });
+
+  it('keep what a slow client does not read, and deliver all of it in order', async () => {
+    const session = await open(url(), { bearer: apiKey });
+    await session.next('session.created');
+    session.socket.pause();
+    const done = session.ask('[sim:tokens=600]');
+    // The audio of 600 tokens is more than buffers of the system hold.
+    await eventually(() => session.socket.isPaused);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    session.socket.resume();
+    expect((await done)['response']).to.include({ status: 'completed' });
+    expect(session.events.filter(({ type }) => type === 'response.output_audio.delta')).to.have.length(600);
   });
 
   it('end with an error when the upstream breaks off, and charge nothing for the response', async () => {
