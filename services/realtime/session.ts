@@ -56,6 +56,7 @@ export class Session {
   readonly #responses: Responses;
   readonly #prompt: PromptBound;
   readonly #pace = new Pace(performance.now());
+  #slowTimer: NodeJS.Timeout | undefined;
   #resolveEnded: () => void = () => undefined;
   /** The output bound of responses that set none. */
   #maxOutputTokens: number;
@@ -207,7 +208,9 @@ export class Session {
     const waitMs = this.#pace.count(audioBytes / this.#audioBytesPerSecond, performance.now());
     if (waitMs <= 0) return;
     this.#client.pause(this.#pace);
-    setTimeout(() => this.#client.resume(this.#pace), Math.ceil(waitMs)).unref();
+    // Only the last wait counts: an earlier timer would let the client send on too early.
+    clearTimeout(this.#slowTimer);
+    this.#slowTimer = setTimeout(() => this.#client.resume(this.#pace), Math.ceil(waitMs)).unref();
   }
 
   #noteSettings(event: ClientEvent): void {
