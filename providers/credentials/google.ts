@@ -7,6 +7,8 @@ import { type Expiring, FETCH_TIMEOUT_MS, Renewed } from './renewed.ts';
 
 /** Where the library sends the assertions of service accounts, whatever their JSON says. */
 const TOKEN_URL = 'https://oauth2.googleapis.com/token';
+/** Requests do not wait for further attempts: the next one follows after a pause. */
+const NO_RETRIES = { retry: 0, noResponseRetries: 0 };
 /** The life of a token whose end the library does not report. */
 const DEFAULT_LIFE_MS = 15 * 60_000;
 
@@ -40,7 +42,7 @@ async function createClient({ credentials, credentials_file: file, scopes, token
   client.transporter.interceptors.request.add({
     resolved: async (request) => {
       const url = token_url !== undefined && String(request.url) === TOKEN_URL ? new URL(token_url) : request.url;
-      return { ...request, url, timeout: FETCH_TIMEOUT_MS, retry: false };
+      return { ...request, url, timeout: FETCH_TIMEOUT_MS, retry: false, retryConfig: NO_RETRIES };
     },
   });
   return client;

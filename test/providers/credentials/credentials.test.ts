@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Credentials, CredentialsError, type SentRequest } from '../../../providers/credentials/credentials.ts';
 import { openCredentials } from '../../../providers/credentials/open.ts';
+import { probeUpstreams } from '../../../providers/probe.ts';
 import { type Auth, authSchema } from '../../../providers/credentials/settings.ts';
 import { type Clouds, startClouds } from '../../support/clouds/clouds.ts';
 import { AWS_KEY, AWS_KEY_ID, AZURE_SECRET, AZURE_TENANT, ROLE } from '../../support/clouds/token-services.ts';
@@ -109,6 +110,19 @@ describe('credentials that expire', () => {
     await rm(file);
     nowMs += 60 * 60_000;
     expect((await failureOf(credentials)).message).to.include('ENOENT');
+  });
+
+  it('are fetched by a probe, which reports whether the token service accepts them', async () => {
+    const settings = { name: 'azure', apiKeys: ['auth'], auth: authOf('azure', clouds) } as const;
+    const platform = { name: 'azure', region: null, apiVersion: null } as const;
+    const upstreams = { media: [], text: [{ ...settings, platform, baseUrls: { 'chat-completions': clouds.url } }] };
+    const probe = () =>
+      probeUpstreams(upstreams, { formatsOf: () => ['chat-completions'], modelsOf: () => [], timeoutMs: 5_000 });
+    const count = clouds.issued.azure;
+    expect((await probe()).map(({ verdict, key }) => [verdict, key])).to.deep.equal([['unclear', 'auth']]);
+    expect(clouds.issued.azure).to.equal(count + 1);
+    clouds.conduct.mode = 'refuse';
+    expect((await probe()).map(({ verdict }) => verdict)).to.deep.equal(['refused']);
   });
 
   for (const [name, auth, message] of [

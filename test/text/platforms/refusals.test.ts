@@ -1,0 +1,214 @@
+/** What clouds answer instead of an answer: names, statuses and sentences as their documents and users report them. */
+import { expect } from 'chai';
+import type { UpstreamFault } from '../../../domain/circuit.ts';
+import type { ErrorCode } from '../../../domain/errors.ts';
+import type { UpstreamFormatName } from '../../../domain/wire-format-name.ts';
+import { FORMATS } from '../../../text/formats.ts';
+import { platformOf, type PlatformName } from '../../../text/platforms/index.ts';
+
+type Recorded = readonly [
+  status: number,
+  /** The name of the error; of Bedrock in a header. */
+  name: string | null,
+  message: string,
+  code: ErrorCode,
+  fault: UpstreamFault | null,
+];
+
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html and the errors of its calls */
+const BEDROCK: readonly Recorded[] = [
+  [400, 'ValidationException', 'The provided model identifier is invalid.', 'bad_request', null],
+  [400, 'ValidationException', 'Input is too long for requested model.', 'bad_request', null],
+  [400, 'ValidationException', 'prompt is too long: 215000 tokens > 200000 maximum', 'bad_request', null],
+  [400, 'ServiceQuotaExceededException', 'Too many tokens per day.', 'rate_limit_exceeded', 'rate_limited'],
+  [403, 'AccessDeniedException', "You don't have access to the model.", 'processing_unavailable', 'access_refused'],
+  [
+    403,
+    'AccessDeniedException',
+    'is not authorized to perform: bedrock:InvokeModel',
+    'processing_unavailable',
+    'access_refused',
+  ],
+  [403, 'ExpiredTokenException', 'The security token included is expired', 'processing_unavailable', 'key_refused'],
+  [
+    403,
+    'UnrecognizedClientException',
+    'The security token included is invalid.',
+    'processing_unavailable',
+    'key_refused',
+  ],
+  [403, 'InvalidSignatureException', 'Signature expired: is now earlier than', 'processing_unavailable', 'key_refused'],
+  [
+    403,
+    'InvalidSignatureException',
+    'The signature we calculated does not match',
+    'processing_unavailable',
+    'key_refused',
+  ],
+  [403, 'MissingAuthenticationTokenException', 'Missing Authentication Token', 'processing_unavailable', 'key_refused'],
+  [403, 'IncompleteSignatureException', 'The signature is incomplete', 'processing_unavailable', 'key_refused'],
+  [
+    404,
+    'ResourceNotFoundException',
+    'Could not resolve the foundation model.',
+    'processing_unavailable',
+    'model_unknown',
+  ],
+  [
+    404,
+    'ResourceNotFoundException',
+    'This model version has reached the end of its life.',
+    'processing_unavailable',
+    'model_unknown',
+  ],
+  [408, 'ModelTimeoutException', 'Model has timed out.', 'processing_timeout', 'failed'],
+  [424, 'ModelErrorException', 'The model had an error.', 'processing_failed', 'failed'],
+  [424, 'ModelStreamErrorException', 'The stream had an error.', 'processing_failed', 'failed'],
+  [
+    429,
+    'ThrottlingException',
+    'Too many requests, please wait before trying again.',
+    'rate_limit_exceeded',
+    'rate_limited',
+  ],
+  [
+    429,
+    'ThrottlingException',
+    'Too many tokens, please wait before trying again.',
+    'rate_limit_exceeded',
+    'rate_limited',
+  ],
+  [429, 'ModelNotReadyException', 'The model is not ready for inference.', 'rate_limit_exceeded', 'rate_limited'],
+  [500, 'InternalServerException', 'The system encountered an unexpected error.', 'processing_failed', 'failed'],
+  [
+    503,
+    'ServiceUnavailableException',
+    'Bedrock is unable to process your request.',
+    'processing_unavailable',
+    'failed',
+  ],
+];
+
+/** https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/api-errors */
+const VERTEX: readonly Recorded[] = [
+  [400, 'INVALID_ARGUMENT', 'Please use a valid role: user, model.', 'bad_request', null],
+  [400, 'INVALID_ARGUMENT', 'Request contains an invalid argument.', 'bad_request', null],
+  [
+    400,
+    'FAILED_PRECONDITION',
+    'Project is not allowed to use Publisher Model',
+    'processing_unavailable',
+    'key_refused',
+  ],
+  [401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.', 'processing_unavailable', 'key_refused'],
+  [
+    403,
+    'PERMISSION_DENIED',
+    "Permission 'aiplatform.endpoints.predict' denied",
+    'processing_unavailable',
+    'access_refused',
+  ],
+  [403, 'PERMISSION_DENIED', 'Vertex AI API has not been used in project', 'processing_unavailable', 'access_refused'],
+  [404, 'NOT_FOUND', 'Publisher Model was not found', 'processing_unavailable', 'model_unknown'],
+  [408, 'DEADLINE_EXCEEDED', 'Deadline expired before operation could complete.', 'processing_timeout', 'failed'],
+  [429, 'RESOURCE_EXHAUSTED', 'Resource exhausted. Please try again later.', 'rate_limit_exceeded', 'rate_limited'],
+  [
+    429,
+    'RESOURCE_EXHAUSTED',
+    'Quota exceeded for online_prediction_requests_per_base_model',
+    'rate_limit_exceeded',
+    'rate_limited',
+  ],
+  [503, 'UNAVAILABLE', 'The service is currently unavailable.', 'processing_unavailable', 'failed'],
+  [504, 'DEADLINE_EXCEEDED', 'Deadline exceeded', 'processing_timeout', 'failed'],
+];
+
+/** https://learn.microsoft.com/en-us/azure/foundry/openai/concepts/content-filter and its quotas */
+const AZURE: readonly Recorded[] = [
+  [400, 'content_filter', 'The response was filtered due to the prompt.', 'content_policy_violation', null],
+  [400, 'context_length_exceeded', "This model's maximum context length is 128000 tokens.", 'bad_request', null],
+  [400, 'unsupported_parameter', "Unsupported parameter: 'max_tokens'", 'bad_request', null],
+  [400, 'invalid_request_error', 'Invalid value', 'bad_request', null],
+  [401, '401', 'Access denied due to invalid subscription key.', 'processing_unavailable', 'key_refused'],
+  [401, 'PermissionDenied', 'The principal lacks the required data action', 'processing_unavailable', 'key_refused'],
+  [
+    403,
+    '403',
+    'Public access is disabled. Please configure private endpoint.',
+    'processing_unavailable',
+    'access_refused',
+  ],
+  [
+    404,
+    'DeploymentNotFound',
+    'The API deployment for this resource does not exist.',
+    'processing_unavailable',
+    'model_unknown',
+  ],
+  [404, '404', 'Resource not found', 'processing_unavailable', 'model_unknown'],
+  [408, 'Timeout', 'The operation was timeout.', 'processing_timeout', 'failed'],
+  [
+    429,
+    '429',
+    'Requests have exceeded call rate limit of your current OpenAI S0 pricing tier.',
+    'rate_limit_exceeded',
+    'rate_limited',
+  ],
+  [429, 'RateLimitReached', 'Your requests have exceeded token rate limit.', 'rate_limit_exceeded', 'rate_limited'],
+  [429, 'too_many_requests', 'Too many requests', 'rate_limit_exceeded', 'rate_limited'],
+  [429, 'insufficient_quota', 'You exceeded your current quota', 'processing_unavailable', 'key_refused'],
+  [500, 'InternalServerError', 'Backend returned unexpected response.', 'processing_failed', 'failed'],
+  [
+    503,
+    'ServiceUnavailable',
+    'The service is temporarily unable to process your request.',
+    'processing_unavailable',
+    'failed',
+  ],
+];
+
+const CLOUDS: readonly (readonly [PlatformName, readonly UpstreamFormatName[], readonly Recorded[]])[] = [
+  ['bedrock', ['messages', 'converse'], BEDROCK],
+  ['vertex', ['messages', 'generate-content'], VERTEX],
+  ['azure', ['chat-completions', 'responses'], AZURE],
+];
+
+/** An error in the form of its cloud. */
+function bodyOf(cloud: PlatformName, [status, name, message]: Recorded): object {
+  if (cloud === 'bedrock') return { message };
+  return cloud === 'vertex' ? { error: { code: status, status: name, message } } : { error: { code: name, message } };
+}
+
+describe('a refusal of a cloud', () => {
+  for (const [cloud, formats, recorded] of CLOUDS) {
+    for (const format of formats) {
+      it(`of ${cloud} has its code and its fault in ${format}`, () => {
+        for (const refusal of recorded) {
+          const [status, name, message, code, fault] = refusal;
+          const body = bodyOf(cloud, refusal);
+          const header = (asked: string): string =>
+            cloud === 'bedrock' && asked === 'x-amzn-errortype' ? `${name}:http://internal.amazon.com/` : '';
+          const read = platformOf(cloud).refusal?.(body, header) ?? body;
+          const error = FORMATS[format].upstream.parseError(status, read);
+          expect([error.code, error.fault], `${status} ${name} ${message}`).to.deep.equal([code, fault]);
+          expect(error.vendorMessage).to.equal(message);
+        }
+      });
+    }
+  }
+
+  it('of Bedrock for a prompt that is too long says so', () => {
+    for (const format of ['messages', 'converse'] as const) {
+      const error = { type: 'ValidationException', message: 'Input is too long for requested model.' };
+      expect(FORMATS[format].upstream.parseError(400, { error }).overflow).not.to.equal(null);
+    }
+  });
+
+  it('of Azure names its filter inside, whatever the code is', () => {
+    const innererror = { code: 'ResponsibleAIPolicyViolation', content_filter_result: { hate: { filtered: true } } };
+    const { parseError } = FORMATS['chat-completions'].upstream;
+    expect(parseError(400, { error: { code: null, message: 'No.', innererror } }).code).to.equal(
+      'content_policy_violation',
+    );
+  });
+});
