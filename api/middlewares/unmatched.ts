@@ -62,7 +62,8 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
 ];
 
 /** The paths of realtime sessions of OpenAI's and Google's clients. */
-const REALTIME = /^\/v1\/realtime(?:\/|$)|^\/ws\/google\.ai\.generativelanguage\./;
+const REALTIME =
+  /^\/v1\/realtime(?:$|\/(?:sessions|transcription_sessions|calls)(?:\/|$))|^\/ws\/google\.ai\.generativelanguage\./;
 
 /** A path like `/v1beta/models/{model}:countTokens` ends in a custom method. */
 const CUSTOM_METHOD = /:\w*$/;
@@ -74,8 +75,8 @@ export interface OtherAddress {
 }
 
 /**
- * Answers requests without a route: 503 for a realtime path, 404 for an unknown path, with what to use instead, and 405 with `Allow` for a known
- * path and another method.
+ * Answers requests without a route: 503 for an unknown path of realtime sessions, 404 for another unknown path, with what
+ * to use instead, and 405 with `Allow` for a known path and another method.
  */
 export function unmatched(router: RouterInstance, other?: OtherAddress) {
   const adviceFor = ({ path, method }: AppContext): string =>
@@ -83,12 +84,12 @@ export function unmatched(router: RouterInstance, other?: OtherAddress) {
       ? `Send the request to ${other.url}.`
       : (INSTEAD.find(([pattern]) => pattern.test(path))?.[1] ?? 'Check the path: /docs of the api address lists all.');
   return async (context: AppContext): Promise<void> => {
-    const isElsewhere = other?.router.match(context.path, context.method).route === true;
-    if (REALTIME.test(context.path) && !isElsewhere) throw realtimeDisabled();
     const isCustom = CUSTOM_METHOD.test(context.path);
     const layers = router.match(context.path, context.method).path.filter(({ path }) => !isCustom || isEscaped(path));
     const exact = layers.filter(({ path }) => path === context.path);
     const methods = new Set((exact.length > 0 ? exact : layers).flatMap((layer) => layer.methods));
+    const isElsewhere = other?.router.match(context.path, context.method).route === true;
+    if (methods.size === 0 && !isElsewhere && REALTIME.test(context.path)) throw realtimeDisabled();
     if (methods.size === 0 || VIDEO_CALLS.test(context.path) || RESPONSE_CALLS.test(context.path)) {
       throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. ${adviceFor(context)}`);
     }
