@@ -6,6 +6,7 @@ import { type Document, isMap, isSeq, parseDocument, stringify } from 'yaml';
 import { VENDORS_CATALOGUE } from '../../catalogue/load.ts';
 import { isObject } from '../../domain/json.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
+import type { MediaAdapter } from '../../providers/media/adapter.ts';
 import { MEDIA_APIS } from '../../providers/media/protocols.ts';
 import { TEXT_VENDORS } from '../../providers/text/vendors.ts';
 import type { ConfigTerminal } from './config-terminal.ts';
@@ -91,12 +92,17 @@ function upstreamsOf(vendors: readonly string[]): object {
     protocol,
     ...(name !== protocol && { api: name.slice(protocol.length + 1) }),
     ...(adapter.baseUrl === null && { base_url: variable(name, 'URL') }),
-    ...(adapter.keyPair
-      ? { access_key: variable(name, 'ACCESS_KEY'), secret_key: variable(name, 'SECRET_KEY') }
-      : { api_key: variable(name, 'API_KEY') }),
+    ...credentialOf(name, adapter),
   }));
   const text = Object.entries(TEXT_VENDORS)
     .filter(([name]) => vendors.includes(name))
     .map(([name, base_url]) => ({ name, base_url, api_key: variable(name, 'API_KEY') }));
   return { ...(media.length > 0 && { media }), ...(text.length > 0 && { text }) };
+}
+
+/** Tokens of Google expire, so that no variable can hold one. */
+function credentialOf(name: string, { auth = [], keyPair }: MediaAdapter): object {
+  if (auth.includes('google')) return { auth: { google: { credentials_file: variable(name, 'CREDENTIALS_FILE') } } };
+  if (keyPair) return { access_key: variable(name, 'ACCESS_KEY'), secret_key: variable(name, 'SECRET_KEY') };
+  return { api_key: variable(name, 'API_KEY') };
 }
