@@ -242,7 +242,6 @@ export class Allowances {
   #scheduleSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
-      this.#includeLow(this.#settlements);
       if (this.#canPostpone()) {
         this.#postponements += 1;
         this.#scheduleSoon();
@@ -252,16 +251,12 @@ export class Allowances {
     }, WRITE_DELAY_MS);
   }
 
-  /** Whether only settlements wait, and more of them come soon. */
+  /** Whether only settlements wait, more of them come soon, and no allowance of theirs is nearly spent. */
   #canPostpone(): boolean {
     const isUnderLoad = this.#settlements.length >= MIN_SETTLEMENTS_UNDER_LOAD;
-    return isUnderLoad && this.#waitingByEntry.size === 0 && this.#postponements < MAX_POSTPONEMENTS;
-  }
-
-  /** Includes entries that are nearly spent in the next write. */
-  #includeLow(settlements: readonly WaitingSettlement[]): void {
+    if (!isUnderLoad || this.#waitingByEntry.size > 0 || this.#postponements >= MAX_POSTPONEMENTS) return false;
     const nowMs = performance.now();
-    for (const entry of new Set(settlements.map((one) => one.entry))) if (entry.isLow(nowMs)) this.#waitingOf(entry);
+    return !this.#settlements.some(({ entry }) => entry.isLow(nowMs));
   }
 
   #startWriting(): void {
@@ -294,7 +289,9 @@ export class Allowances {
     if (this.#wantsAll) await this.#compareAll();
     const ended = this.#settlements.slice(0, MAX_SETTLEMENTS_AT_ONCE);
     this.#settlements = this.#settlements.slice(ended.length);
-    this.#includeLow(ended);
+    // Not earlier: an entry that is no longer low when the write begins would return its money.
+    const nowMs = performance.now();
+    for (const entry of new Set(ended.map((one) => one.entry))) if (entry.isLow(nowMs)) this.#waitingOf(entry);
     const waitingEntries = this.#nextEntries();
     if (waitingEntries.length + ended.length + this.#strays.length > 0) await this.#writeBatch(waitingEntries, ended);
     for (const one of this.#refused.splice(0)) await this.#writeBatch([], [one], { mayBeRecorded: true });
