@@ -91,6 +91,8 @@ describe('a submission', function () {
   const rendered: Rendered[] = [];
   /** The jobs that were cancelled. */
   const cancelled: string[] = [];
+  /** The upstreams whose lists fail for the patience of Genway, and are empty once after it. */
+  const lateLists = new Set<string>();
   /** The upstreams whose jobs were listed. */
   const listed = new Set<string>();
   /** The jobs whose state was requested. */
@@ -141,7 +143,11 @@ describe('a submission', function () {
       if (action === 'file') return void response.end(png);
       if (action === 'list') {
         listed.add(upstream);
-        return answer(200, { jobs: mine });
+        const firstAtMs = callsAtMs[call]?.[0] ?? 0;
+        if (!lateLists.has(upstream)) return answer(200, { jobs: mine });
+        if (performance.now() - firstAtMs < PATIENCE_MS) return answer(503, {});
+        lateLists.delete(upstream);
+        return answer(200, { jobs: [] });
       }
       if (action === 'cancel') {
         cancelled.push(String(id));
@@ -417,6 +423,14 @@ describe('a submission', function () {
         expect(rendersOf(task)).to.deep.equal([name]);
       });
     }
+
+    it('is submitted once if a single search, however late, misses its job', async () => {
+      const name = upstreamWith({ recovery: 'exclusion' }, ['takes it, and the answer is lost']);
+      lateLists.add(name);
+      const task = await run(await taskOn(name));
+      expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by exclusion`]);
+      expect(rendersOf(task)).to.deep.equal([name]);
+    });
 
     for (const recovery of ['content', 'exclusion'] as const) {
       it(`Genway assigns no job by ${recovery} that may belong to another task, at any upstream of the vendor`, async () => {

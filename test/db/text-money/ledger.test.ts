@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { reopenAccount, suspendAccount } from '../../../db/queries/accounts.ts';
@@ -11,6 +12,7 @@ import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts'
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { eventually } from '../../support/eventually.ts';
 import { createAccount, createKey, reloadAccount, startNextPeriod, type TestKey } from '../../support/factories.ts';
 import { withinOneMinute } from '../../support/one-minute.ts';
 import {
@@ -580,5 +582,27 @@ describe('the money of text requests', () => {
       .orderBy('created_at')
       .select('kind', 'created_at');
     expect(rows.map(({ kind }) => kind)).to.deep.equal(['topup', 'allowance', 'charge', 'release']);
+  });
+
+  it('reports a write as repeated although its first attempt is still in progress', async () => {
+    const writer = randomUUID();
+    const renewLease = async (connection: Database, writeNumber: number): Promise<number> => {
+      const { rows } = await connection.raw<{ rows: { previous: string }[] }>(
+        'SELECT renew_text_lease(:writer, :writeNumber) AS previous',
+        { writer, writeNumber },
+      );
+      return Number(rows[0]?.previous);
+    };
+    await renewLease(database, 1);
+    const repeated = await database.transaction(async (first) => {
+      await renewLease(first, 2);
+      const second = renewLease(database, 2);
+      const waiting = database('pg_stat_activity')
+        .where('wait_event_type', 'Lock')
+        .whereRaw('datname = current_database()');
+      await eventually(async () => expect(await waiting.clone()).to.have.length(1));
+      return { second };
+    });
+    expect(await repeated.second).to.equal(2);
   });
 });
