@@ -110,7 +110,10 @@ export async function createTokenServices(): Promise<TokenServices> {
       const body = await readText(request);
       const form = new URLSearchParams(body);
       if (conduct.mode === 'hang') return;
-      if (conduct.mode === 'down') return void response.writeHead(503).end('{}');
+      if (conduct.mode === 'down') {
+        response.writeHead(503).end('{}');
+        return;
+      }
       const isAws = path === '/tokens/aws';
       try {
         if (conduct.mode === 'refuse') throw new Error(isAws ? 'AccessDenied' : 'it is revoked');
@@ -122,7 +125,8 @@ export async function createTokenServices(): Promise<TokenServices> {
         const reason = error instanceof Error ? error.message : String(error);
         if (!isAws) {
           const refusal = JSON.stringify({ error: 'invalid_grant', error_description: reason });
-          return void response.writeHead(400, { 'content-type': 'application/json' }).end(refusal);
+          response.writeHead(400, { 'content-type': 'application/json' }).end(refusal);
+          return;
         }
         const xml = `<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>${reason}</Message></Error></ErrorResponse>`;
         response.writeHead(403, { 'content-type': 'text/xml' }).end(xml);

@@ -206,8 +206,8 @@ describe('a refusal of a cloud', () => {
 
   it('of Azure names its filter inside, whatever the code is', () => {
     const innererror = { code: 'ResponsibleAIPolicyViolation', content_filter_result: { hate: { filtered: true } } };
-    const { parseError } = FORMATS['chat-completions'].upstream;
-    expect(parseError(400, { error: { code: null, message: 'No.', innererror } }).code).to.equal(
+    const { upstream } = FORMATS['chat-completions'];
+    expect(upstream.parseError(400, { error: { code: null, message: 'No.', innererror } }).code).to.equal(
       'content_policy_violation',
     );
   });
