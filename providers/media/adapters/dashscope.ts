@@ -2,7 +2,8 @@
  * Alibaba Cloud Model Studio, whose API is DashScope: Wan 2.7 and HappyHorse (docs/vendors/dashscope.md;
  * https://www.alibabacloud.com/help/en/model-studio/text-to-video-api-reference and
  * https://www.alibabacloud.com/help/en/model-studio/manage-asynchronous-tasks). The list of tasks shows model and time,
- * so Genway finds the task of a submission with an unknown outcome by exclusion.
+ * so Genway finds the task of a submission with an unknown outcome by exclusion. How soon the list has a task is not
+ * documented: a list without the task proves nothing, and Genway never submits again.
  */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
@@ -74,7 +75,9 @@ export const dashscope: MediaAdapter = {
       found.push(...tasks.filter((task) => isCandidate(task, sent)).map(({ task_id: id }) => textOf(id, 'task id')));
       listed += tasks.length;
       // The vendor documents no order, so only all tasks prove that none is missing.
-      if (tasks.length === 0 || listed >= Number(total)) return found;
+      if (tasks.length > 0 && listed < Number(total)) continue;
+      if (found.length > 0) return found;
+      throw new ProviderUnreachableError('the upstream does not list the task, or not yet');
     }
     throw new ProviderUnreachableError('the upstream lists more tasks than Genway reads');
   },

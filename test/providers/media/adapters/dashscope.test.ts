@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { dashscope } from '../../../../providers/media/adapters/dashscope.ts';
+import { ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { endOf, LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -70,8 +71,10 @@ describe('Alibaba Model Studio', () => {
     const found = await find({});
     expect(new Set(found).size).to.equal(105);
     expect(await upstream.status(found?.[0] ?? '', signal)).to.not.include({ state: 'unknown' });
-    expect(await find({ request: { ...request, model: 'another' } })).to.deep.equal([]);
-    expect(await find({ since: new Date(Date.now() + 60_000) })).to.deep.equal([]);
+    for (const sent of [{ request: { ...request, model: 'another' } }, { since: new Date(Date.now() + 60_000) }]) {
+      const error = await rejectionOf(find(sent));
+      expect(error).to.be.instanceOf(ProviderUnreachableError);
+    }
   });
 
   itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
