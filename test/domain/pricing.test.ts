@@ -179,13 +179,15 @@ describe('text prices', () => {
       { kind: 'tier', factor: '2' },
       { kind: 'peak', factor: '1.6' },
     ]);
-    expect(price.ratesApplied).to.deep.equal({
-      input: 3_200_000n,
-      cachedInput: 160_000n,
-      cacheWrite: 4_000_000n,
-      cacheWrite1h: 6_400_000n,
-      output: 16_000_000n,
-    });
+    expect(price.ratesApplied).to.deep.equal(
+      completeRates({
+        input: 3_200_000n,
+        cachedInput: 160_000n,
+        cacheWrite: 4_000_000n,
+        cacheWrite1h: 6_400_000n,
+        output: 16_000_000n,
+      }),
+    );
   });
 
   describe('long prompts', () => {

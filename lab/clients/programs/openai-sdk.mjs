@@ -1,4 +1,4 @@
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import { API_URL, CALL, expect, look, MODEL as model, PIXEL, report, SAY, SCHEMA } from './check.mjs';
 
 const client = new OpenAI();
@@ -29,6 +29,19 @@ const { input_tokens } = await client.responses.inputTokens.count({ model, input
 expect('count', input_tokens > 0, 'true');
 const embedded = await client.embeddings.create({ model: 'textm-embed', input: ['One', 'Two'], dimensions: 3 });
 expect('embeddings', embedded.data.map(({ embedding }) => embedding.length).join(), '3,3');
+const speech = { model: 'voice-tts', voice: 'alloy', input: 'One two three', response_format: 'wav' };
+const spoken = Buffer.from(await (await client.audio.speech.create(speech)).arrayBuffer());
+expect('speech', spoken.toString('latin1', 0, 4), 'RIFF');
+const file = await toFile(spoken, 'speech.wav');
+const prompt = '[sim:say=Good_morning.]';
+const heard = { file, prompt, model: 'voice-stt' };
+expect('transcription', (await client.audio.transcriptions.create(heard)).text, 'Good morning.');
+const verbose = await client.audio.transcriptions.create({ ...heard, response_format: 'verbose_json' });
+expect('verbose transcription', verbose.duration > 1, 'true');
+const events = await client.audio.transcriptions.create({ ...heard, model: 'voice-stt-mini', stream: true });
+let transcript = '';
+for await (const event of events) if (event.type === 'transcript.text.done') transcript = event.text;
+expect('streamed transcription', transcript, 'Good morning.');
 const pictures = await media.images.generate({
   model: 'imagea-2.5-sunburst',
   prompt: 'A fox',

@@ -1,4 +1,6 @@
 import json
+import os
+import tempfile
 
 from openai import OpenAI
 from pydantic import BaseModel
@@ -36,6 +38,15 @@ response = client.responses.parse(model=MODEL, input="Name a city.", text_format
 expect("responses", type(response.output_parsed), "Place")
 embedded = client.embeddings.create(model="textm-embed", input=["One", "Two"], dimensions=3)
 expect("embeddings", [len(vector.embedding) for vector in embedded.data], "[3, 3]")
+folder = tempfile.mkdtemp()
+path = os.path.join(folder, "speech.wav")
+speech = {"model": "voice-tts", "voice": "alloy", "input": "One two three", "response_format": "wav"}
+with client.audio.speech.with_streaming_response.create(**speech) as spoken:
+    spoken.stream_to_file(path)
+with open(path, "rb") as file:
+    heard = {"model": "voice-stt", "prompt": "[sim:say=Good_morning.]"}
+    expect("speech", os.path.getsize(path) > 1_000, "True")
+    expect("transcription", client.audio.transcriptions.create(file=file, **heard).text, "Good morning.")
 pictures = media.images.generate(model="imagea-2.5-sunburst", prompt="A fox", n=2, response_format="b64_json")
 expect("pictures", [bool(one.b64_json) for one in pictures.data], "[True, True]")
 video = media.videos.create_and_poll(model="vidone-3.0", prompt="A fox", seconds="4", size="720x1280")
