@@ -62,7 +62,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
     if (!request.url.pathname.startsWith(INSPECTION_PREFIX)) log.add(request);
   });
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, router);
-  server.on('upgrade', realtime.accept);
+  server.on('upgrade', (request, socket, head) => realtime.accept(request, socket, head));
 
   return {
     listen: (port, host) =>

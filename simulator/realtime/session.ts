@@ -72,7 +72,7 @@ class SimulatedSession {
   }
 
   start(): void {
-    this.#socket.on('message', (data) => this.#receive(String(data)));
+    this.#socket.on('message', (data: Buffer) => this.#receive(data.toString()));
     this.#socket.on('close', () => this.#active?.cancelled.abort());
     this.#send('session.created', { session: this.#session });
   }

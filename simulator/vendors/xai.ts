@@ -97,7 +97,8 @@ function endOf(renders: Renders, render: Render, [url = '']: readonly string[]):
   const state = renders.stateOf(render);
   const { model, rendering, sent } = render.order;
   const seconds = rendering.kind === 'video' ? rendering.durationSeconds : 0;
-  const resolution = isObject(sent) ? String(sent['resolution'] ?? '480p') : '480p';
+  const { resolution: wanted } = isObject(sent) ? sent : {};
+  const resolution = typeof wanted === 'string' ? wanted : '480p';
   const usage = { cost_in_usd_ticks: seconds * (MODELS[model]?.[resolution] ?? 0) };
   if (state === 'succeeded') {
     return { status: 'done', model, progress: 100, usage, video: { url, duration: seconds, respect_moderation: true } };

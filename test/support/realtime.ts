@@ -52,8 +52,8 @@ export async function openRealtime(url: string, options: OpenOptions = {}): Prom
     for (const one of wake) one();
     wake = [];
   };
-  socket.on('message', (data) => {
-    events.push(JSON.parse(String(data)) as RealtimeEvent);
+  socket.on('message', (data: Buffer) => {
+    events.push(JSON.parse(data.toString()) as RealtimeEvent);
     notify();
   });
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {

@@ -144,6 +144,6 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
 function detailIn({ detail, message }: JsonObject): string {
   if (typeof detail === 'string') return detail;
   const entries = listOf(detail).filter(isObject);
-  const texts = entries.map(({ loc, msg }) => `${listOf(loc).at(-1) ?? 'body'}: ${String(msg)}`);
+  const texts = entries.map(({ loc, msg }) => `${String(listOf(loc).at(-1))}: ${String(msg)}`);
   return texts.length > 0 ? texts.join('; ') : typeof message === 'string' ? message : '';
 }

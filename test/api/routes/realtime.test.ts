@@ -366,7 +366,7 @@ describe('Realtime sessions', () => {
     });
     await session.next('response.done');
     const rows = await requestsUntil(caller.accountId, 2);
-    expect(rows.map(({ outcome }) => outcome).toSorted()).to.deep.equal(['failed', 'succeeded']);
+    expect(rows.map(({ outcome }) => outcome)).to.have.members(['failed', 'succeeded']);
   });
 
   it('end with insufficient_credits when the money for a response is missing', async () => {
