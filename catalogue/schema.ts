@@ -16,7 +16,7 @@ import {
 import type { PicoUsd } from '../domain/money.ts';
 import { assertExactMediaPricing, parseFactor, parseTextPrice, type TextPriceName } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
-import { SPEECH_FORMATS } from '../domain/speech-format.ts';
+import { SPEECH_FORMATS, UNCOMPRESSED_SPEECH_FORMATS } from '../domain/speech-format.ts';
 import {
   type SingleFormatName,
   UPSTREAM_FORMAT_NAMES,
@@ -419,7 +419,8 @@ const voiceModel = Joi.object<VoiceEntry>({
   prices: voicePrices,
 })
   .xor('prices', 'free')
-  .xor('route', 'routes');
+  .xor('route', 'routes')
+  .custom(assertMeasuredSpeech);
 
 const { free: _free, ...charged } = soldText;
 
@@ -516,6 +517,18 @@ function assertRenderableImage(entry: ImageEntry): ImageEntry {
   for (const tier of IMAGE_TIERS) {
     for (const aspectRatio of entry.aspect_ratios) imageSizeFor(tier, aspectRatio);
   }
+  return entry;
+}
+
+/** A price by seconds needs formats whose bytes tell the seconds. */
+function assertMeasuredSpeech(entry: VoiceEntry): VoiceEntry {
+  if (entry.prices?.audio_second === undefined || !entry.formats.includes('speech')) return entry;
+  const routes = entry.routes ?? (entry.route === undefined ? [] : [entry.route]);
+  const measured: ReadonlySet<string> = new Set(UNCOMPRESSED_SPEECH_FORMATS);
+  const isMeasured = routes.every(({ format, audio_formats: audioFormats }) =>
+    audioFormats === undefined ? format === 'generate-content' : audioFormats.every((one) => measured.has(one)),
+  );
+  if (!isMeasured) throw new RangeError('speech with a price by audio_second needs audio_formats: [wav, pcm]');
   return entry;
 }
 

@@ -3,7 +3,7 @@
  * large for the memory. All files of this process share a limit.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -14,6 +14,7 @@ const MAX_SPOOLED_BYTES = 2 * 2 ** 30;
 /** Of the names of this process's folders. */
 export const SPOOLED_PREFIX = `genway-audio-${process.pid}-`;
 const FULL_RETRY_SECONDS = 5;
+const PROCESS_OF_FOLDER = /^genway-audio-(\d+)-/;
 
 export interface SpooledFile {
   readonly path: string;
@@ -25,6 +26,7 @@ export interface SpooledFile {
 }
 
 let spooledBytes = 0;
+let swept: Promise<void> | undefined;
 
 /**
  * Writes a body to a file of its own.
@@ -33,6 +35,7 @@ let spooledBytes = 0;
  * @throws ServiceError 503 if the files of all requests are too large together; the error of the body
  */
 export async function spool(body: AsyncIterable<Uint8Array>, extension = ''): Promise<SpooledFile> {
+  await (swept ??= removeFoldersOfDeadProcesses());
   const folder = await mkdtemp(join(tmpdir(), SPOOLED_PREFIX));
   const path = join(folder, `file${extension}`);
   let bytes = 0;
@@ -56,6 +59,24 @@ export async function spool(body: AsyncIterable<Uint8Array>, extension = ''): Pr
     throw error;
   }
   return { path, bytes, read: () => createReadStream(path), remove };
+}
+
+/** A killed process leaves its folders. Call it before the first folder of this process, whose id a dead one may have had. */
+async function removeFoldersOfDeadProcesses(): Promise<void> {
+  const names = await readdir(tmpdir());
+  const left = names.filter((name) => {
+    const pid = Number(PROCESS_OF_FOLDER.exec(name)?.[1]);
+    return Number.isInteger(pid) && (pid === process.pid || !isRunning(pid));
+  });
+  await Promise.allSettled(left.map((name) => rm(join(tmpdir(), name), { recursive: true, force: true })));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 function tooMany(): ServiceError {

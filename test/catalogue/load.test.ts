@@ -114,6 +114,19 @@ describe('loading a catalogue', () => {
     });
   }
 
+  it('refuses speech with a price by seconds in formats whose bytes do not tell the seconds', () => {
+    const speech = (formats: string): string =>
+      faultsOf(
+        changed("prices: { character: '15' }", "prices: { audio_second: '0.001' }").replace(
+          /(id: voice-tts #[^]*?format: chat-completions)/,
+          `$1${formats}`,
+        ),
+      );
+    expect(speech('')).to.include('audio_formats: [wav, pcm]');
+    expect(speech(', audio_formats: [wav, mp3]')).to.include('audio_formats: [wav, pcm]');
+    expect(speech(', audio_formats: [wav, pcm]')).to.equal('none');
+  });
+
   it('lets a model name its own upstreams and its own output bound', () => {
     const catalogue = parseCatalogue(
       changed(

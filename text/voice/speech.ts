@@ -2,7 +2,7 @@
 import { presentTypedError } from '../../domain/error-envelope.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { VOICE } from '../../domain/policy.ts';
-import { SPEECH_FORMATS, type SpeechFormat } from '../../domain/speech-format.ts';
+import { SPEECH_FORMATS, type SpeechFormat, UNCOMPRESSED_SPEECH_FORMATS } from '../../domain/speech-format.ts';
 import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import type { SpeechOptions, TextRequest } from '../canonical.ts';
 import { headersOf } from '../chat-completions/build-request.ts';
@@ -27,9 +27,6 @@ import type { SingleFormat, UpstreamOptions, UpstreamRequest } from '../wire-for
 
 /** The format if a request names none, as of OpenAI's API. */
 const USUAL_FORMAT: SpeechFormat = 'mp3';
-/** Upstreams of the native format answer with samples, which only need a header. */
-const NATIVE_FORMATS: readonly SpeechFormat[] = ['wav', 'pcm'];
-
 const readInput = mapped(constrained(readText, { maxLength: VOICE.maxCharacters }), (text, path) => {
   const characters = countCharacters(text);
   if (characters > VOICE.maxCharacters) {
@@ -136,7 +133,7 @@ export function buildSpeechRequest(
   reportsTokens: boolean,
 ): UpstreamRequest {
   const isNative = route.format === 'generate-content';
-  const offered = route.audioFormats ?? (isNative ? NATIVE_FORMATS : SPEECH_FORMATS);
+  const offered = route.audioFormats ?? (isNative ? UNCOMPRESSED_SPEECH_FORMATS : SPEECH_FORMATS);
   if (!offered.includes(speech.audioFormat)) {
     throw badRequest(`"response_format" must be one of: [${offered.join(' ')}]`);
   }
