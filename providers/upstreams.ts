@@ -4,7 +4,7 @@ import type { OperatorFile } from '../catalogue/operator-file.ts';
 import { checkAgainst, type Checked } from '../catalogue/schema-findings.ts';
 import { camelCased, type SnakeCased } from '../domain/field-names.ts';
 import { type Auth, authKind, authSchema } from './credentials/settings.ts';
-import type { MediaAdapter } from './media/adapter.ts';
+import { type MediaAdapter, VENDOR_ADDRESS_NAMES } from './media/adapter.ts';
 import type { Credential } from './media/credentials.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from './media/protocols.ts';
 import type { MediaUpstreamSettings } from './media/upstream.ts';
@@ -45,6 +45,7 @@ interface MediaEntry extends SnakeCased<Pick<MediaUpstreamSettings, MediaFields>
   readonly secret_key?: string;
   readonly auth?: Auth;
   readonly requests_url?: string;
+  readonly storage_url?: string;
   readonly poll: { readonly first_ms: number; readonly every_ms: number } | null;
   readonly steps_per_second: number | null;
   readonly concurrent_steps: number | null;
@@ -76,6 +77,7 @@ const mediaUpstream = Joi.object<MediaEntry>({
   callback_secret: Joi.string().min(16).allow(null).default(null),
   keys_url: httpUrl.allow(null).default(null),
   requests_url: httpUrl,
+  storage_url: httpUrl,
   on_unknown: Joi.valid('give_up', 'resubmit').default('give_up'),
   result_origins: Joi.array().items(origin).default([]),
   poll: Joi.object({ first_ms: milliseconds.required(), every_ms: milliseconds.required() }).allow(null).default(null),
@@ -88,7 +90,7 @@ const mediaUpstream = Joi.object<MediaEntry>({
   .messages({ 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
 
 function assertFitsProtocol(entry: MediaEntry): MediaEntry {
-  const { protocol, api, base_url: baseUrl, access_key: accessKey, requests_url: requestsUrl } = entry;
+  const { protocol, api, base_url: baseUrl, access_key: accessKey } = entry;
   const apis = Object.keys(MEDIA_PROTOCOLS[protocol].apis ?? {});
   if (api !== undefined && !apis.includes(api)) {
     throw new Error(
@@ -101,7 +103,9 @@ function assertFitsProtocol(entry: MediaEntry): MediaEntry {
     throw new Error(`${vendor} takes ${['an api_key', ...auth.map((kind) => `auth with ${kind}`)].join(' or ')}`);
   if (baseUrl === null && adapter.baseUrl === null) throw new Error(`${protocol} needs a base_url`);
   if (accessKey !== undefined && !keyPair) throw new Error(`${vendor} takes an api_key, not access_key and secret_key`);
-  if (requestsUrl !== undefined && !addresses?.requests) throw new Error(`${protocol} has no requests_url`);
+  for (const name of VENDOR_ADDRESS_NAMES) {
+    if (entry[`${name}_url`] !== undefined && !addresses?.[name]) throw new Error(`${protocol} has no ${name}_url`);
+  }
   return entry;
 }
 
@@ -129,13 +133,16 @@ function credentialOf({ api_key = '', access_key, secret_key = '', auth }: Media
 
 function toMediaUpstream(entry: MediaEntry): LimitedMediaUpstream {
   const { api: _api, api_key: _key, access_key: _access, secret_key: _secret, auth: _auth, ...rest } = entry;
-  const { requests_url, poll, ...others } = rest;
+  const { requests_url, storage_url, poll, ...others } = rest;
   const { stepsPerSecond, concurrentSteps, ...settings } = camelCased(others);
   return {
     ...settings,
     adapter: adapterOf(entry),
     credential: credentialOf(entry),
-    addresses: requests_url === undefined ? {} : { requests: requests_url },
+    addresses: {
+      ...(requests_url !== undefined && { requests: requests_url }),
+      ...(storage_url !== undefined && { storage: storage_url }),
+    },
     poll: poll && camelCased(poll),
     limits: { stepsPerSecond, concurrentSteps },
   };

@@ -93,6 +93,10 @@ export interface PollPace {
   readonly everyMs: number;
 }
 
+export const VENDOR_ADDRESS_NAMES = ['requests', 'storage'] as const;
+
+type VendorAddressName = (typeof VENDOR_ADDRESS_NAMES)[number];
+
 /** An address and the path with which every call to the address starts, like {@link MediaAdapter.versionPath}. */
 export interface VendorAddress {
   readonly url: string;
@@ -113,8 +117,8 @@ export interface MediaAdapter {
   readonly keyPair?: boolean;
   /** The sources of tokens from which the credential may come; none by default. The tokens replace `authorization`. */
   readonly auth?: readonly AuthKind[];
-  /** Further addresses of the vendor, which may get the credential. An operator may replace `requests` by the field `requests_url`. */
-  readonly addresses?: Readonly<Partial<Record<'requests' | 'storage', VendorAddress>>>;
+  /** Further addresses of the vendor, which may get the credential. An operator may replace them by the fields `requests_url` and `storage_url`. */
+  readonly addresses?: Readonly<Partial<Record<VendorAddressName, VendorAddress>>>;
   readonly callbacks?: CallbackFormat;
   /** Other APIs of the vendor, by the values of the operator's field `api`. */
   readonly apis?: Readonly<Record<string, MediaAdapter>>;

@@ -77,7 +77,7 @@ describe('a process', function () {
   it('does not start with an invalid file of upstreams, and names every wrong field', async () => {
     const path = await file('wrong.yaml', { media: [{ name: 'studio' }], text: [{ name: 'x', api_key: 'y' }] });
     expect(await refusal('worker', { GENWAY_PROVIDERS: path })).to.match(
-      /wrong\.yaml:1:\d+: "media\[0\]\.protocol" is required: it may be http-jobs, .*\n(.*\n)*.*wrong\.yaml:1:\d+: "text\[0\]" must contain at least one of \[base_url, base_urls\]\n$/,
+      /wrong\.yaml:1:\d+: "media\[0\]\.protocol" is required: it may be http-jobs, .*\n(.*\n)*.*wrong\.yaml:1:\d+: "text\[0\]" is wrong: it needs a base_url, base_urls or a platform\n$/,
     );
   });
 

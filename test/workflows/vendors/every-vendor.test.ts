@@ -28,7 +28,7 @@ const ORDERS = vendorProducts().flatMap((product) =>
 
 /** Google reveals a lost video only by a callback, whose signature the upstream of this suite cannot verify. */
 function canRecover({ provider, traits }: Product): boolean {
-  return traits.answers === 'job' && provider !== 'google';
+  return traits.answers === 'job' && traits.recovery !== 'none' && provider !== 'google';
 }
 
 interface SeenRequest {
@@ -79,8 +79,8 @@ describe('at every vendor', function () {
       : { api_key: secretOf(protocol, 'key') };
     const api = name === protocol ? {} : { api: name.slice(protocol.length + 1) };
     const callback = { callback_secret: secretOf(protocol, 'callback') };
-    const requests = addresses?.requests && { requests_url: url };
-    return [{ name, protocol, base_url: url, ...api, ...credential, ...callback, ...requests }];
+    const further = Object.fromEntries(Object.keys(addresses ?? {}).map((one) => [`${one}_url`, url]));
+    return [{ name, protocol, base_url: url, ...api, ...credential, ...callback, ...further }];
   }
 
   /** Unchanged, or as part of Base64 text or of an address. */
