@@ -43,6 +43,7 @@ const secretBody = jsonBody<SecretBody>(
       .description('The origins of pages that may use the secret, such as `https://app.example.com`; all if empty'),
     transports: Joi.array()
       .items(Joi.valid(...TRANSPORTS))
+      .max(TRANSPORTS.length)
       .default([])
       .description('The transports that the secret allows; all if empty'),
     session_seconds: Joi.number()
