@@ -1,6 +1,7 @@
 /** Every environment variable that Genway reads: how it is parsed, its valid values, its default and its meaning. */
 import Joi from 'joi';
 import { TAX_POINTS, type Tax, type TaxPoint } from './domain/billing-document.ts';
+import { parseUrl } from './domain/parse-url.ts';
 
 /** Parses and validates the text of a variable. */
 interface Kind<Value> {
@@ -173,8 +174,8 @@ const topUpUrl: Kind<string> = {
 function isTopUpUrl(text: string): boolean {
   const sample = 'acc_0';
   const filled = text.replaceAll(ACCOUNT_PLACE, sample);
-  if (!URL.canParse(filled)) return false;
-  const url = new URL(filled);
+  const url = parseUrl(filled);
+  if (url === null) return false;
   const isSafe = url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK_HOSTS.includes(url.hostname));
   return isSafe && `${url.pathname}${url.search}`.includes(sample) && !url.host.includes(sample) && url.username === '';
 }

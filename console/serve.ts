@@ -36,6 +36,7 @@ import { mountStatus } from './status.tsx';
 import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../services/people/provider-sign-in.ts';
 import { findSession, isFormToken, SESSION_COOKIE, SESSION_LIFETIME_SECONDS } from '../services/people/sessions.ts';
 import { preferredLanguage, textsIn } from './texts/texts.ts';
+import { parseUrl } from '../domain/parse-url.ts';
 
 const PREFIX = '/console';
 const BACK_COOKIE = '__Host-genway-back';
@@ -246,7 +247,7 @@ function openPageOf({ context, isPartRequest }: Visit): string {
   const isPage = context.method === 'GET' && !isPartRequest;
   const open = isPage ? context.url : context.get('hx-current-url') || context.get('referer');
   // The host does not matter: only the path is used.
-  const url = URL.canParse(open, 'http://console') ? new URL(open, 'http://console') : null;
+  const url = parseUrl(open, 'http://console');
   const path = url === null ? '' : url.pathname + url.search;
   const isShort = path.length <= MAX_BACK_LENGTH;
   return isShort && path.startsWith(`${PREFIX}/`) ? encodeURIComponent(path.slice(PREFIX.length)) : '';

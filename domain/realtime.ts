@@ -1,5 +1,6 @@
 /** The rules for opening a realtime session: contract 4.16. */
 import { ServiceError } from './errors.ts';
+import { parseUrl } from './parse-url.ts';
 
 export const TRANSPORTS = ['websocket', 'webrtc'] as const;
 
@@ -64,9 +65,8 @@ function isAllowedOrigin(origin: string | null, allowed: readonly string[]): boo
  * @returns null for any other text, such as `null`, an address with a path, or a wildcard
  */
 export function normalizeOrigin(text: string): string | null {
-  if (!/^https?:\/\/[\w.:[\]-]+$/i.test(text) || !URL.canParse(text)) return null;
-  const { origin, hostname } = new URL(text);
-  return hostname === '' || origin === 'null' ? null : origin;
+  const url = /^https?:\/\/[\w.:[\]-]+$/i.test(text) ? parseUrl(text) : null;
+  return url === null || url.hostname === '' || url.origin === 'null' ? null : url.origin;
 }
 
 /** The answer before anything else of a realtime request is checked: contract 7.2. */

@@ -1,5 +1,6 @@
 /** A small router over node:http: reads bodies, finds the route, and turns refusals into JSON. */
 import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { parseUrl } from '../domain/parse-url.ts';
 
 const MAX_BODY_BYTES = 64 * 2 ** 20;
 
@@ -105,10 +106,11 @@ function decodeParameters(groups: Readonly<Record<string, string>>): Record<stri
 async function readRequest(incoming: IncomingMessage): Promise<SimulatorRequest> {
   const body = await readBody(incoming);
   const target = incoming.url ?? '/';
-  if (!URL.canParse(target, 'http://simulator')) throw new Refusal(400, 'bad_request', 'the address is not valid');
+  const url = parseUrl(target, 'http://simulator');
+  if (url === null) throw new Refusal(400, 'bad_request', 'the address is not valid');
   return {
     method: incoming.method ?? 'GET',
-    url: new URL(target, 'http://simulator'),
+    url,
     headers: incoming.headers,
     body,
     parameters: {},

@@ -10,6 +10,7 @@ import { createGuardedConnector, createPinnedConnector, resolveWithSystem } from
 import type { Resolve } from './guarded-connector.ts';
 import { assertPublicHttpsUrl } from './public-url.ts';
 import type { AddressPolicy } from './public-url.ts';
+import { parseUrl } from '../../domain/parse-url.ts';
 
 export { AddressRefusedError, assertPublicHttpsUrl } from './public-url.ts';
 export type { AddressPolicy } from './public-url.ts';
@@ -149,8 +150,8 @@ async function followRedirects(
 
 /** Resolves a relative location. Leaves a full one as written, so that the guard checks its original text. */
 function resolveLocation(location: string, base: URL): string {
-  if (/^[a-z][a-z0-9+.-]*:/i.test(location) || !URL.canParse(location, base.href)) return location;
-  return new URL(location, base).href;
+  if (/^[a-z][a-z0-9+.-]*:/i.test(location)) return location;
+  return parseUrl(location, base)?.href ?? location;
 }
 
 function withoutCredentials(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -1,6 +1,7 @@
 /** Decides which links clients may use (contract 8.4): the part of the address guard that looks only at the text. */
 import { isIP } from 'node:net';
 import { isLoopbackAddress, isPublicAddress } from './public-address.ts';
+import { parseUrl } from '../../domain/parse-url.ts';
 
 export interface AddressPolicy {
   /** For tests only: also permits `http:` and this machine's addresses. Other private addresses are still refused. */
@@ -44,10 +45,10 @@ const LINK_PATTERN = /^https?:\/\/(\[[^\]/?#]*\]|[^[\]:/?#@]+)(?::\d*)?(?:[/?#]|
  */
 export function assertPublicHttpsUrl(text: string, policy: AddressPolicy = PUBLIC_ONLY): URL {
   const written = LINK_PATTERN.exec(text);
-  if (written === null || hasUnsafeCharacter(text) || !URL.canParse(text)) {
+  const url = written === null || hasUnsafeCharacter(text) ? null : parseUrl(text);
+  if (written === null || url === null) {
     throw new AddressRefusedError('not a full link with a scheme and a host and without credentials');
   }
-  const url = new URL(text);
   if (url.protocol !== 'https:' && !policy.allowPrivateAddresses) throw new AddressRefusedError('not an https link');
   if (!isWrittenAsRead(written[1] ?? '', url.hostname)) {
     throw new AddressRefusedError('the host is not written in its plain form');

@@ -10,6 +10,7 @@ import {
   unreachableStatusError,
 } from './exchange.ts';
 import { JobRefusedError } from './outcomes.ts';
+import { parseUrl } from '../../domain/parse-url.ts';
 
 /** The dispatcher and headers for a link. */
 export interface Carrier {
@@ -68,9 +69,8 @@ function resultGone(): JobRefusedError {
 }
 
 function parseLink(link: string, base?: URL): URL {
-  if (!URL.canParse(link, base?.href)) throw resultGone();
-  const url = new URL(link, base);
-  if (!WEB_PROTOCOLS.includes(url.protocol)) throw resultGone();
+  const url = parseUrl(link, base);
+  if (url === null || !WEB_PROTOCOLS.includes(url.protocol)) throw resultGone();
   return url;
 }
 

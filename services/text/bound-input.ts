@@ -5,6 +5,7 @@ import type { FilePart, ImagePart, TextRequest } from '../../text/canonical.ts';
 import { mediaTypeOfLink } from '../../text/generate-content/media.ts';
 import { createSchemaSizeBudget, withoutReferences } from '../../text/generate-content/schema.ts';
 import { partsOf } from '../../text/turns.ts';
+import { parseUrl } from '../../domain/parse-url.ts';
 
 /** For separators, and for the text that upstreams add around tools. */
 const TOKENS_PER_REQUEST = 64;
@@ -112,8 +113,7 @@ function kindOf({ type, source }: ImagePart | FilePart): MediaKind {
 const MAX_ADDRESS_LENGTH = 8_192;
 
 function hostOf(url: string): string {
-  const address = url.slice(0, MAX_ADDRESS_LENGTH);
-  return URL.canParse(address) ? new URL(address).hostname : '';
+  return parseUrl(url.slice(0, MAX_ADDRESS_LENGTH))?.hostname ?? '';
 }
 
 const ASCII = 0x80;

@@ -3,6 +3,7 @@ import { isObject } from '../../domain/json.ts';
 import { videoSizeFor } from '../../domain/video-size.ts';
 import { BadDirectiveError, oneOf, parseDirectives, wholeNumber } from '../directives.ts';
 import { Refusal } from '../router.ts';
+import { parseUrl } from '../../domain/parse-url.ts';
 
 const RESOLUTIONS = ['720p', '1080p', '2k', '4k'];
 const ASPECT_RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4'];
@@ -60,7 +61,7 @@ export function parseSubmission(body: unknown): Submission {
   const prompt = body['prompt'];
   if (typeof prompt !== 'string' || prompt === '') throw refuse('"prompt" is required');
   const callbackUrl = body['callback_url'];
-  if (callbackUrl !== undefined && (typeof callbackUrl !== 'string' || !URL.canParse(callbackUrl))) {
+  if (callbackUrl !== undefined && (typeof callbackUrl !== 'string' || parseUrl(callbackUrl) === null)) {
     throw refuse('"callback_url" must be a URL');
   }
   return {

@@ -21,6 +21,7 @@ import {
   VendorFault,
 } from './simulate-vendor.ts';
 import { signedAnnouncement } from './standard-webhooks.ts';
+import { parseUrl } from '../../domain/parse-url.ts';
 
 interface Model {
   readonly kind: 'video' | 'image';
@@ -117,7 +118,7 @@ function predict(renders: Renders, request: SimulatorRequest, response: ServerRe
   onlyFields(input, model.fields);
   const { prompt } = input;
   if (typeof prompt !== 'string' || prompt === '') throw invalid('input.prompt', 'prompt is required');
-  if (webhook !== undefined && (typeof webhook !== 'string' || !URL.canParse(webhook))) {
+  if (webhook !== undefined && (typeof webhook !== 'string' || parseUrl(webhook) === null)) {
     throw invalid('webhook', 'Does not match format "uri"');
   }
   if (!Array.isArray(events) || !events.every((event) => EVENTS.includes(event))) {

@@ -24,6 +24,7 @@ import { jobVerdictFor } from '../vendor-codes.ts';
 import type { VendorAnswer, VendorHttp } from '../vendor-http.ts';
 import { cleanVendorMessage } from '../vendor-message.ts';
 import { falModelTypes, falRequestTypes } from './fal-codes.ts';
+import { parseUrl } from '../../../domain/parse-url.ts';
 
 /** Each model has its own fields: the route maps them. */
 const TRAITS = { answers: 'job', recovery: 'content', inputs: 'links', range: ANY_RANGE } as const;
@@ -161,8 +162,9 @@ function appOf(model: string): string {
 
 /** The app in the address of the response. */
 function appIn(address: unknown): string | null {
-  if (typeof address !== 'string' || !URL.canParse(address)) return null;
-  const parts = new URL(address).pathname.split('/');
+  const url = typeof address === 'string' ? parseUrl(address) : null;
+  if (url === null) return null;
+  const parts = url.pathname.split('/');
   const end = parts.indexOf('requests');
   const start = end - (NAMESPACES.includes(parts[end - 3] ?? '') ? 3 : 2);
   const app = parts.slice(Math.max(start, 0), Math.max(end, 0));

@@ -21,6 +21,7 @@ import { endIn, listOf, objectOf, mergeParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import type { VendorAnswer } from '../vendor-http.ts';
+import { parseUrl } from '../../../domain/parse-url.ts';
 
 const JOB_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/;
 const MAX_RESULTS = 16;
@@ -174,8 +175,7 @@ function resultsOf(results: unknown, base: URL): readonly ResultFile[] {
 function resultOf(result: unknown, base: URL): ResultFile | null {
   if (!isObject(result)) return null;
   const { url: link, mime_type: mimeType } = result;
-  if (typeof link !== 'string' || !URL.canParse(link, base.href)) return null;
-  const url = new URL(link, base);
-  if (!WEB_PROTOCOLS.includes(url.protocol)) return null;
+  const url = typeof link === 'string' ? parseUrl(link, base) : null;
+  if (url === null || !WEB_PROTOCOLS.includes(url.protocol)) return null;
   return { url: url.href, mimeType: typeof mimeType === 'string' ? mimeType : null };
 }

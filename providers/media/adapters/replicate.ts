@@ -22,6 +22,7 @@ import { retryAfterMs, type VendorAnswer, type VendorCall, type VendorHttp } fro
 import { jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { cleanVendorMessage } from '../vendor-message.ts';
 import { replicateCodes, replicateStatuses } from './replicate-codes.ts';
+import { parseUrl } from '../../../domain/parse-url.ts';
 
 const PREDICTIONS = 'v1/predictions';
 
@@ -141,8 +142,9 @@ async function findPredictions(sent: SentSubmission, http: VendorHttp, signal: A
       if (afterMs > LIST_LAG_MS) isComplete = true;
       if (afterMs >= 0 && isSame(prediction, sent)) found.push(textOf(prediction['id'], 'prediction id'));
     }
-    if (typeof next !== 'string' || !URL.canParse(next)) return { found, isComplete };
-    query = Object.fromEntries(new URL(next).searchParams);
+    const nextUrl = typeof next === 'string' ? parseUrl(next) : null;
+    if (nextUrl === null) return { found, isComplete };
+    query = Object.fromEntries(nextUrl.searchParams);
   }
   throw new ProviderUnreachableError('the upstream lists more predictions than Genway reads');
 }
@@ -195,7 +197,7 @@ function verdictOf(error: string): TaskErrorCode {
 }
 
 function fileOf(output: unknown): readonly ResultFile[] {
-  const isLink = typeof output === 'string' && /^https?:\/\//.test(output) && URL.canParse(output);
+  const isLink = typeof output === 'string' && /^https?:\/\//.test(output) && parseUrl(output) !== null;
   return isLink ? [{ url: output, mimeType: null }] : [];
 }
 

@@ -9,6 +9,7 @@ import type { TestCaller } from '../../support/factories.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { call } from '../../support/stack.ts';
 import { casesOf } from '../../support/properties.ts';
+import { parseUrl } from '../../../domain/parse-url.ts';
 
 const RUNS = { numRuns: casesOf(100) };
 /** A limit that no request may exceed. */
@@ -242,7 +243,7 @@ describe('hostile client input', function () {
         async ([method, route], id, search, sent, content) => {
           const target = `${route.replace(':id', id)}?${search}`;
           // The client library refuses to send some inputs, which never reach the service.
-          const isSendable = URL.canParse(target, app.baseUrl);
+          const isSendable = parseUrl(target, app.baseUrl) !== null;
           if (isSendable) await send(method, target, sent, content);
         },
       ),
