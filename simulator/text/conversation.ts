@@ -59,3 +59,23 @@ export interface Conversation {
   /** The requested number of answers. */
   readonly choiceCount: number;
 }
+
+/** The conversation of a request with one text of the user, for an answer without tools. */
+export function conversationAbout(
+  text: string,
+  { model, stream }: Pick<Conversation, 'model' | 'stream'>,
+): Conversation {
+  return {
+    model,
+    stream,
+    entries: [{ kind: 'text', role: 'user', text, mediaCount: 0 }],
+    tools: [],
+    toolChoice: 'none',
+    parallelCalls: false,
+    maxOutputTokens: undefined,
+    stopSequences: [],
+    reasoningAllowed: false,
+    answerSchema: undefined,
+    choiceCount: 1,
+  };
+}

@@ -3,6 +3,7 @@
  * `pcm` has the samples alone; every other format is answered with a WAV file.
  */
 import { bytesPerSecond, wavHeader } from '../../domain/wav.ts';
+import { conversationAbout } from './conversation.ts';
 import { badRequest } from './failure.ts';
 import { objectOf, stringOf } from './fields.ts';
 import type { SimulatedFormat } from './format.ts';
@@ -31,19 +32,7 @@ export const speech: SimulatedFormat = {
     const render = (bytes: Buffer): string =>
       asEvents ? eventOf({ type: 'speech.audio.delta', audio: bytes.toString('base64') }) : bytes.toString('latin1');
     return {
-      conversation: {
-        model,
-        stream: true,
-        entries: [{ kind: 'text', role: 'user', text, mediaCount: 0 }],
-        tools: [],
-        toolChoice: 'none',
-        parallelCalls: false,
-        maxOutputTokens: undefined,
-        stopSequences: [],
-        reasoningAllowed: false,
-        answerSchema: undefined,
-        choiceCount: 1,
-      },
+      conversation: conversationAbout(text, { model, stream: true }),
       ...(!asEvents && { file: { contentType: body['response_format'] === 'pcm' ? 'audio/pcm' : 'audio/wav' } }),
       renderWhole: () => ({}),
       renderStream: ({ usage }) => ({

@@ -2,7 +2,7 @@
  * Transcriptions: https://platform.openai.com/docs/api-reference/audio/createTranscription. The transcript is the answer
  * to the `prompt`, whose directives work as in text. Models with `mini` in their names report tokens, others seconds.
  */
-import type { Entry } from './conversation.ts';
+import { conversationAbout } from './conversation.ts';
 import { badRequest } from './failure.ts';
 import { objectOf, stringOf } from './fields.ts';
 import type { SimulatedFormat } from './format.ts';
@@ -35,21 +35,8 @@ export const transcriptions: SimulatedFormat = {
       return { type: 'tokens', ...counts, input_token_details, total_tokens: usage.input + audio + usage.output };
     };
     const isStream = form['stream'] === 'true' && model.includes('mini');
-    const entry: Entry = { kind: 'text', role: 'user', text: prompt ?? '', mediaCount: 0 };
     return {
-      conversation: {
-        model,
-        stream: isStream,
-        entries: [entry],
-        tools: [],
-        toolChoice: 'none',
-        parallelCalls: false,
-        maxOutputTokens: undefined,
-        stopSequences: [],
-        reasoningAllowed: false,
-        answerSchema: undefined,
-        choiceCount: 1,
-      },
+      conversation: conversationAbout(prompt ?? '', { model, stream: isStream }),
       renderWhole: (script) => {
         const text = script.text.join('');
         const usage = usageOf(script);

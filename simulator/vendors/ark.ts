@@ -17,6 +17,7 @@ import {
   type VendorAnswer,
   answerFor,
   type FaultAnswers,
+  retryAfterOf,
 } from './simulate-vendor.ts';
 
 const TASKS = '/api/v3/contents/generations/tasks';
@@ -151,6 +152,6 @@ const FAULTS: FaultAnswers<readonly [status: number, code: string, message: stri
 function arkFault(fault: Fault): VendorAnswer {
   const [status, code, usual] = answerFor(fault, FAULTS);
   const message = fault.kind === 'invalid' ? fault.message : usual;
-  const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
+  const headers = retryAfterOf(fault);
   return { status, body: { error: { code, message, type: '' } }, headers };
 }

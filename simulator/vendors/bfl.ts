@@ -13,6 +13,7 @@ import {
   type Renders,
   type Vendor,
   type VendorAnswer,
+  retryAfterOf,
 } from './simulate-vendor.ts';
 
 const MODEL = 'flux-3-video';
@@ -135,7 +136,7 @@ const FAULTS: FaultAnswers<readonly [status: number, detail: string]> = {
 
 function bflFault(fault: Fault): VendorAnswer {
   const [status, detail] = answerFor(fault, FAULTS);
-  const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
+  const headers = retryAfterOf(fault);
   if (fault.kind === 'missing') return { status, body: { id: null, status: detail, result: null } };
   if (fault.kind !== 'invalid') return { status, body: { detail }, headers };
   const entry = { loc: ['body', fault.field], msg: fault.message, type: 'value_error' };

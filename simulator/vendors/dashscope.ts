@@ -18,6 +18,7 @@ import {
   type Renders,
   type Vendor,
   type VendorAnswer,
+  retryAfterOf,
 } from './simulate-vendor.ts';
 
 const SUBMISSIONS = '/api/v1/services/aigc/video-generation/video-synthesis';
@@ -181,6 +182,6 @@ function dashscopeFault(fault: Fault): VendorAnswer {
   }
   const [status, code, usual] = answerFor(fault, FAULTS);
   const message = fault.kind === 'invalid' ? `${fault.field} ${fault.message}` : usual;
-  const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
+  const headers = retryAfterOf(fault);
   return { status, body: { request_id: 'simulated', code, message }, headers };
 }

@@ -10,7 +10,6 @@ import type { Rendering } from '../jobs/submission.ts';
 import { type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
 import {
   bodyOf,
-  type Fault,
   invalid,
   onlyFields,
   type Renders,
@@ -18,6 +17,8 @@ import {
   VendorFault,
   answerFor,
   type FaultAnswers,
+  messageWithField,
+  retryAfterOf,
 } from './simulate-vendor.ts';
 
 const PATH = '/v1beta/interactions';
@@ -108,9 +109,8 @@ function inOwnWords(handle: (request: SimulatorRequest, response: ServerResponse
     } catch (error) {
       if (!(error instanceof VendorFault)) throw error;
       const [status, code, usual] = answerFor(error.fault, FAULTS);
-      const message = messageOf(error.fault, usual);
-      const headers = error.fault.kind === 'limited' ? { 'retry-after': String(error.fault.retryAfterSeconds) } : {};
-      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      const message = messageWithField(error.fault, usual);
+      for (const [name, value] of Object.entries(retryAfterOf(error.fault))) response.setHeader(name, value);
       sendJson(response, status, { error: { code, message } });
     }
   };
@@ -127,10 +127,6 @@ const FAULTS: FaultAnswers<readonly [status: number, code: string, message: stri
   bad_request: [400, 'invalid_request', 'Refused as asked.'],
   unavailable: [503, 'service_unavailable', 'The model is overloaded.'],
 };
-
-function messageOf(fault: Fault, usual: string): string {
-  return fault.kind === 'invalid' ? `${fault.field}: ${fault.message}` : usual;
-}
 
 /** @throws VendorFault */
 function partsOf(input: unknown): readonly JsonObject[] {

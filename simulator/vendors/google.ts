@@ -14,6 +14,7 @@ import {
   type VendorAnswer,
   answerFor,
   type FaultAnswers,
+  messageWithField,
 } from './simulate-vendor.ts';
 
 const IMAGE_FIELDS = ['contents', 'generationConfig', 'safetySettings', 'systemInstruction', 'tools'];
@@ -157,7 +158,7 @@ const FAULTS: FaultAnswers<readonly [code: number, status: string, message: stri
 
 function googleFault(fault: Fault): VendorAnswer {
   const [code, status, usual] = answerFor(fault, FAULTS);
-  const message = fault.kind === 'invalid' ? `${fault.field}: ${fault.message}` : usual;
+  const message = messageWithField(fault, usual);
   const details = detailsOf(fault);
   return { status: code, body: { error: { code, message, status, ...(details && { details: [details] }) } } };
 }

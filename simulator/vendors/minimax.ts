@@ -15,6 +15,7 @@ import {
   type VendorAnswer,
   answerFor,
   type FaultAnswers,
+  retryAfterOf,
 } from './simulate-vendor.ts';
 
 const SUBMISSIONS = '/v2/video_generation';
@@ -111,7 +112,7 @@ const FAULTS: FaultAnswers<readonly [status: number, type: string, message: stri
 function minimaxFault(fault: Fault): VendorAnswer {
   const [status, type, usual] = answerFor(fault, FAULTS);
   const message = fault.kind === 'invalid' ? `${usual}, ${fault.message}` : usual;
-  const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
+  const headers = retryAfterOf(fault);
   const error = { type, message, http_code: String(status) };
   return { status, body: { type: 'error', error, request_id: 'simulated' }, headers };
 }

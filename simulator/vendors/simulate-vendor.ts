@@ -37,6 +37,16 @@ export function answerFor<Answer>(fault: Fault, answers: FaultAnswers<Answer>): 
   return fault.code === 'bad_request' ? answers.bad_request : answers.unavailable;
 }
 
+/** The header with the wait of a refused request; none for other faults. */
+export function retryAfterOf(fault: Fault): Readonly<Record<string, string>> {
+  return fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
+}
+
+/** The message of a fault after the field that is wrong, if one is. @param usual the vendor's message */
+export function messageWithField(fault: Fault, usual: string): string {
+  return fault.kind === 'invalid' ? `${fault.field}: ${fault.message}` : usual;
+}
+
 export interface VendorAnswer {
   readonly status: number;
   readonly body: unknown;

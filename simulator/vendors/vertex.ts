@@ -18,6 +18,8 @@ import {
   throwIfFailed,
   type Vendor,
   type VendorAnswer,
+  messageWithField,
+  retryAfterOf,
 } from './simulate-vendor.ts';
 
 const PROJECT = 'projects/simulated/locations/us-central1';
@@ -170,7 +172,7 @@ const FAULTS: FaultAnswers<readonly [code: number, status: string, message: stri
 
 function vertexFault(fault: Fault): VendorAnswer {
   const [code, status, usual] = answerFor(fault, FAULTS);
-  const message = fault.kind === 'invalid' ? `${fault.field}: ${fault.message}` : usual;
-  const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
+  const message = messageWithField(fault, usual);
+  const headers = retryAfterOf(fault);
   return { status: code, body: { error: { code, message, status } }, headers };
 }

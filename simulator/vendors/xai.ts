@@ -14,6 +14,8 @@ import {
   type Renders,
   type Vendor,
   type VendorAnswer,
+  messageWithField,
+  retryAfterOf,
 } from './simulate-vendor.ts';
 
 const FIELDS = [
@@ -123,7 +125,7 @@ const FAULTS: FaultAnswers<readonly [status: number, code: string, message: stri
 
 function xaiFault(fault: Fault): VendorAnswer {
   const [status, code, usual] = answerFor(fault, FAULTS);
-  const error = fault.kind === 'invalid' ? `${fault.field}: ${fault.message}` : usual;
-  const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
+  const error = messageWithField(fault, usual);
+  const headers = retryAfterOf(fault);
   return { status, body: { code, error }, headers };
 }
