@@ -91,7 +91,7 @@ interface FileHead {
   readonly mimeType: string;
 }
 
-/** Such as `.wav`, from which the reader of durations knows the format. Empty for an unusual name. */
+/** The extension, such as `.wav`, tells the reader of durations the format. An unusual name has none. */
 function extensionOf(filename: string | undefined): string {
   return /\.[a-z0-9]{1,5}$/i.exec(filename ?? '')?.[0].toLowerCase() ?? '';
 }

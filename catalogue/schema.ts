@@ -16,7 +16,7 @@ import {
 import type { PicoUsd } from '../domain/money.ts';
 import { assertExactMediaPricing, parseFactor, parseTextPrice, type TextPriceName } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
-import { SPEECH_FORMATS, UNCOMPRESSED_SPEECH_FORMATS } from '../domain/speech-format.ts';
+import { isUncompressed, SPEECH_FORMATS } from '../domain/speech-format.ts';
 import {
   type SingleFormatName,
   UPSTREAM_FORMAT_NAMES,
@@ -524,9 +524,8 @@ function assertRenderableImage(entry: ImageEntry): ImageEntry {
 function assertMeasuredSpeech(entry: VoiceEntry): VoiceEntry {
   if (entry.prices?.audio_second === undefined || !entry.formats.includes('speech')) return entry;
   const routes = entry.routes ?? (entry.route === undefined ? [] : [entry.route]);
-  const measured: ReadonlySet<string> = new Set(UNCOMPRESSED_SPEECH_FORMATS);
   const isMeasured = routes.every(({ format, audio_formats: audioFormats }) =>
-    audioFormats === undefined ? format === 'generate-content' : audioFormats.every((one) => measured.has(one)),
+    audioFormats === undefined ? format === 'generate-content' : audioFormats.every(isUncompressed),
   );
   if (!isMeasured) throw new RangeError('speech with a price by audio_second needs audio_formats: [wav, pcm]');
   return entry;

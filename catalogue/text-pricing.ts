@@ -68,8 +68,8 @@ export function toEmbeddingsPricing({ input }: InputPriceEntry = FREE): TextPric
 export type VoicePricesEntry = Partial<Omit<TokenPricesEntry, 'cached_input' | 'cache_write' | 'cache_write_1h'>>;
 
 /**
- * Whatever the upstream reports as cached costs as much as other input. Tokens that it does not report as audio cost as
- * much as audio, unless they have a price of their own.
+ * Cached input costs as much as other input. Tokens that the upstream does not report as audio cost as much as audio,
+ * unless they have a price of their own.
  */
 export function toVoicePricing({ input: text, output: words, ...voice }: VoicePricesEntry = {}): TextPricing {
   const [input, output] = [text ?? voice.audio_input ?? 0n, words ?? voice.audio_output ?? 0n];

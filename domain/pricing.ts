@@ -159,18 +159,13 @@ export function completeRates(
 }
 
 export type TextPriceName = keyof typeof TEXT_PRICES;
-export const TEXT_PRICE_NAMES = [
-  'input',
-  'output',
-  'cached_input',
-  'cache_write',
-  'cache_write_1h',
-  'audio_input',
-  'cached_audio_input',
-  'audio_output',
-  'character',
-  'audio_second',
-] as const satisfies readonly TextPriceName[];
+
+/** The names in the order of {@link TEXT_PRICES}. */
+export const TEXT_PRICE_NAMES: readonly TextPriceName[] = Object.keys(TEXT_PRICES).filter(isTextPriceName);
+
+function isTextPriceName(name: string): name is TextPriceName {
+  return Object.hasOwn(TEXT_PRICES, name);
+}
 
 const MS_PER_MINUTE = 60_000;
 const MINUTES_PER_DAY = 24 * 60;

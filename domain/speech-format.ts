@@ -5,3 +5,7 @@ export const SPEECH_FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as co
 export const UNCOMPRESSED_SPEECH_FORMATS = ['wav', 'pcm'] as const satisfies readonly SpeechFormat[];
 
 export type SpeechFormat = (typeof SPEECH_FORMATS)[number];
+
+export function isUncompressed(format: SpeechFormat): boolean {
+  return UNCOMPRESSED_SPEECH_FORMATS.some((one) => one === format);
+}

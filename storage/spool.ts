@@ -11,10 +11,11 @@ import { pipeline } from 'node:stream/promises';
 import { ServiceError } from '../domain/errors.ts';
 
 const MAX_SPOOLED_BYTES = 2 * 2 ** 30;
-/** Of the names of this process's folders. */
-export const SPOOLED_PREFIX = `genway-audio-${process.pid}-`;
+const FOLDER = 'genway-audio-';
+/** The names of this process's folders begin with this prefix. */
+export const SPOOLED_PREFIX = `${FOLDER}${process.pid}-`;
 const FULL_RETRY_SECONDS = 5;
-const PROCESS_OF_FOLDER = /^genway-audio-(\d+)-/;
+const PROCESS_OF_FOLDER = new RegExp(`^${FOLDER}(\\d+)-`);
 
 export interface SpooledFile {
   readonly path: string;

@@ -13,10 +13,10 @@ import type { AzureAuth } from './settings.ts';
 const AUTHORITY = 'https://login.microsoftonline.com';
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 const ASSERTION_SECONDS = 300;
-/** Of virtual machines: https://learn.microsoft.com/en-us/entra/identity/managed-identities-azure-resources/how-to-use-vm-token */
+/** The address on virtual machines: https://learn.microsoft.com/en-us/entra/identity/managed-identities-azure-resources/how-to-use-vm-token */
 const MACHINE_URL = 'http://169.254.169.254/metadata/identity/oauth2/token';
 const MACHINE_VERSION = '2018-02-01';
-/** Of App Service and Container Apps: https://learn.microsoft.com/en-us/azure/app-service/overview-managed-identity#rest-endpoint-reference */
+/** The version on App Service and Container Apps: https://learn.microsoft.com/en-us/azure/app-service/overview-managed-identity#rest-endpoint-reference */
 const APP_VERSION = '2019-08-01';
 
 export function openAzure(settings: AzureAuth, options: CredentialsOptions): Credentials {

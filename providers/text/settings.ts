@@ -34,7 +34,7 @@ export interface PlatformSettings {
   readonly name: PlatformName;
   /** Null for Azure. */
   readonly region: string | null;
-  /** Of Azure's older addresses; null otherwise. */
+  /** The version that Azure's older addresses need; null otherwise. */
   readonly apiVersion: string | null;
 }
 

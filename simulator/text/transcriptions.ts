@@ -78,7 +78,7 @@ function readForm({ headers, body }: SimulatorRequest): Readonly<Record<string, 
   );
 }
 
-/** Of a WAV file, by the rate in its header. */
+/** Returns the duration: of a WAV file, by the rate in its header. */
 function secondsOf(file: Buffer): number {
   const isWav = file.toString('latin1', 0, 4) === 'RIFF' && file.byteLength > 44;
   const rate = isWav ? file.readUInt32LE(28) : BYTES_PER_SECOND;

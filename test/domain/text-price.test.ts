@@ -86,7 +86,7 @@ describe('the price of a text request', () => {
     const priced = (hasAudioInput: boolean, hasAudioOutput: boolean) =>
       priceConsumption(estimateOf({ hasAudioInput, hasAudioOutput }), 50, consumption);
     const { charge, tokens } = priced(true, true);
-    // Of 70 audio tokens, 40 are not cached at most.
+    // At most 40 of the 70 audio tokens are not cached.
     expect(tokens).to.include({ audioInputTokens: 70, audioCacheReadTokens: 30, audioOutputTokens: 4 });
     expect(charge).to.equal(40n * 800n + 30n * 20n + 30n * 10n + 5n * 500n + 4n * 1_600n);
     expect(priced(false, false).charge).to.equal(40n * 100n + 60n * 10n + 9n * 500n);

@@ -1,5 +1,5 @@
 /** The answers of upstreams that speak: as the bytes of a file, as OpenAI's events, or as Google's. */
-import type { SpeechFormat } from '../../domain/speech-format.ts';
+import { isUncompressed, type SpeechFormat } from '../../domain/speech-format.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { type SpeechOptions, UNREPORTED_USAGE } from '../canonical.ts';
 import { throwIfError } from '../chat-completions/upstream.ts';
@@ -128,12 +128,12 @@ class SpeechReading implements Stage<Frame, Uint8Array | string> {
   #takeAudio(bytes: Buffer, emit: Emit<Uint8Array | string>): void {
     if (bytes.byteLength === 0) return;
     const { audioFormat, asEvents } = this.#speech;
-    const isUncompressed = audioFormat === 'wav' || audioFormat === 'pcm';
+    const isMeasured = isUncompressed(audioFormat);
     if (!this.#hasAudio && audioFormat === 'wav') this.#pcm ??= pcmOfWav(bytes);
     this.#hasAudio = true;
-    const rate = isUncompressed ? bytesPerSecond(this.#pcm ?? USUAL_PCM) : ESTIMATED_BYTES_PER_SECOND;
+    const rate = isMeasured ? bytesPerSecond(this.#pcm ?? USUAL_PCM) : ESTIMATED_BYTES_PER_SECOND;
     const seconds = bytes.byteLength / rate;
-    if (isUncompressed) this.#meter.audioSeconds += seconds;
+    if (isMeasured) this.#meter.audioSeconds += seconds;
     this.#meter.seeAudio({ length: bytes.byteLength, tokens: seconds * SPEECH_TOKENS_PER_SECOND });
     const audio = asEvents ? bytes.toString('base64') : '';
     emit(asEvents ? encodeEvent(JSON.stringify({ type: 'speech.audio.delta', audio })) : bytes);

@@ -13,7 +13,7 @@ import type { Context } from '../../state.ts';
 const SECRET_PROTOCOL = 'openai-insecure-api-key.';
 const MAX_KEY_LENGTH = 256;
 
-/** Whoever opens a session. */
+/** The caller who opens a session. */
 export interface SessionOpener {
   readonly caller: Caller;
   /** Null for a caller with an API key. */

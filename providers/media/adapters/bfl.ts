@@ -43,7 +43,7 @@ export const bfl: MediaAdapter = {
   kinds: { video: VIDEO },
   baseUrl: 'https://api.bfl.ai',
   versionPath: VERSION,
-  // Such as `api.us1.bfl.ai`, the host of a region.
+  // A region has a host of its own, such as `api.us1.bfl.ai`.
   ownHosts: /(^|\.)bfl\.ai$/,
   authorization: keyHeader('x-key'),
   probe: { path: `${VERSION}/credits` },

@@ -28,7 +28,7 @@ export const TASKS = 'tasks';
 /** The vendor's names of resolutions. */
 export const RESOLUTIONS = { '720p': '720p', '1080p': '1080p', '2k': '2k', '4k': '4k' };
 
-/** Of Kling 4.0; Kling refuses more than one for older models. */
+/** Kling 4.0 accepts so many; Kling refuses more than one for older models. */
 const MAX_REFERENCE_VIDEOS = 5;
 
 export function submissionOf(request: RenderRequest): VendorCall {

@@ -424,7 +424,7 @@ describe('a submission', function () {
       });
     }
 
-    it('is submitted once if a single search, however late, misses its job', async () => {
+    it('reaches the upstream once if a single search, however late, misses its job', async () => {
       const name = upstreamWith({ recovery: 'exclusion' }, ['takes it, and the answer is lost']);
       lateLists.add(name);
       const task = await run(await taskOn(name));

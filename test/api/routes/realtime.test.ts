@@ -171,7 +171,7 @@ describe('Realtime sessions', () => {
       }
     });
 
-    it('are refused once the secret has expired, and for another model', async () => {
+    it('open neither after the secret has expired nor for another model', async () => {
       const { value } = (await createSecret()).body;
       const other = await refusalOfRealtime(`${app.baseUrl}/v1/realtime?model=other`, { bearer: value });
       expect(other.body.error.code).to.equal('bad_request');
@@ -412,8 +412,8 @@ describe('Realtime sessions', () => {
     expect(row).to.include({ outcome: 'failed', charge: '0' });
   });
 
-  describe('of a process that stops', () => {
-    it('are announced to end, and end in time', async () => {
+  describe('in a process that stops', () => {
+    it('send a notice of their end, and end in time', async () => {
       // contract 4.16:25
       const session = await open(url(), { bearer: apiKey });
       await session.next('session.created');

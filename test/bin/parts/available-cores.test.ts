@@ -12,7 +12,7 @@ describe('the number of text processes by the available cores', () => {
     ['1600000 100000', 8, 8],
   ];
   for (const [cpuMax, cores, processes] of CASES) {
-    it(`is ${processes} with ${cores} cores and the limit ${JSON.stringify(cpuMax)}`, () => {
+    it(`counts ${processes} with ${cores} cores and the limit ${JSON.stringify(cpuMax)}`, () => {
       expect(processesFor({ cores, limit: parseCpuLimit(cpuMax) })).to.equal(processes);
     });
   }

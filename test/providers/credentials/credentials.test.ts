@@ -50,8 +50,8 @@ describe('credentials that expire', () => {
   afterEach(() => Object.assign(clouds.conduct, { mode: 'serve', lifeSeconds: 3_600, skewMs: 0 }));
 
   for (const vendor of ['google', 'aws', 'azure'] as const) {
-    describe(`of ${vendor}`, () => {
-      it('are fetched once for many requests, and accepted', async () => {
+    describe(`from ${vendor}`, () => {
+      it('need one call to the token service for many requests, and open the vendor’s API', async () => {
         const before = clouds.issued[vendor];
         const credentials = openCredentials(authOf(vendor, clouds), { region: 'us-east-1' });
         const headers = await Promise.all(Array.from({ length: 20 }, () => credentials.headersFor(REQUEST)));
@@ -61,7 +61,7 @@ describe('credentials that expire', () => {
         else expect(clouds.isValid(authorization.replace('Bearer ', ''))).to.equal(true);
       });
 
-      it('are refused when the key or the role is revoked, with the reason and without a secret', async () => {
+      it('give the reason, and no secret, when the key or the role is revoked', async () => {
         clouds.conduct.mode = 'refuse';
         const error = await failureOf(openCredentials(authOf(vendor, clouds), { region: 'us-east-1' }));
         expect(error.isRefused, error.message).to.equal(true);
